@@ -1,0 +1,6 @@
+"""The microguard command."""
+
+
+def main() -> int:
+    """Entry point."""
+    return 0

@@ -1,0 +1,73 @@
+"""The solver's file: statuses, duals and growth on problems a reader can solve."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sdc.errors import ShapeMismatch
+from sdc.solver import INFINITY, Limits, Master, Program, Status, solve
+
+
+def program(costs, matrix, low, high, upper=INFINITY, integer=None):
+    matrix = sparse.csc_matrix(np.array(matrix, dtype=float))
+    columns = matrix.shape[1]
+    return Program(
+        np.array(costs, float),
+        matrix,
+        np.array(low, float),
+        np.array(high, float),
+        np.zeros(columns),
+        np.full(columns, float(upper)),
+        None if integer is None else np.array(integer),
+    )
+
+
+def test_a_linear_program_returns_values_bound_and_duals():
+    found = solve(program([1, 2], [[1, 1]], [3], [INFINITY]))
+    assert found.status is Status.OPTIMAL
+    assert found.values.tolist() == [3, 0]
+    assert found.bound == pytest.approx(3)
+    assert found.row_duals.tolist() == [1]
+    assert found.reduced_costs.tolist() == [0, 1]
+
+
+def test_an_integer_program_proves_its_optimum():
+    knapsack = program([-5, -4, -3], [[2, 3, 1]], [-INFINITY], [5], upper=1, integer=[True] * 3)
+    found = solve(knapsack)
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(-9)
+    assert found.bound == pytest.approx(-9)
+
+
+def test_infeasible_and_unbounded_are_told_apart():
+    assert solve(program([1], [[1]], [2], [INFINITY], upper=1)).status is Status.INFEASIBLE
+    found = solve(program([-1], [[0]], [-INFINITY], [1]), Limits(options={"presolve": "off"}))
+    assert found.status is Status.UNBOUNDED
+
+
+def test_a_time_limit_without_a_solution_is_unknown_and_proves_nothing_false():
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1000, 100000, size=(20, 60))
+    equal = program(
+        np.ones(60), weights, weights.sum(1) // 2, weights.sum(1) // 2, upper=1, integer=[True] * 60
+    )
+    found = solve(equal, Limits(seconds=0.01))
+    assert found.status is Status.UNKNOWN
+    assert found.values is None
+    assert found.timed_out
+
+
+def test_a_master_keeps_its_answer_right_while_it_grows():
+    master = Master(program([10], [[1]], [1], [1]))
+    assert master.solve().objective == pytest.approx(10)
+    master.add_columns(np.array([4.0]), sparse.csc_matrix([[1.0]]), np.zeros(1), np.array([INFINITY]))
+    assert master.solve().objective == pytest.approx(4)
+    master.add_rows(np.array([-INFINITY]), np.array([0.5]), sparse.csr_matrix([[0.0, 1.0]]))
+    found = master.solve()
+    assert found.objective == pytest.approx(7)
+    assert found.row_duals.shape == (2,)
+
+
+def test_arrays_that_do_not_fit_are_named():
+    with pytest.raises(ShapeMismatch, match="costs"):
+        program([1, 2, 3], [[1, 1]], [0], [1])
