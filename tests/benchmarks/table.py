@@ -1,0 +1,49 @@
+"""A benchmark's result: a titled table that prints itself as Markdown, known figures beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of results.
+
+    Attributes
+    ----------
+    title : str
+        What was measured, on which data.
+    columns : tuple of str
+        Headings; each names its unit.
+    rows : list of tuples
+        One row per instance or method, as long as `columns`.
+    note : str
+        Machine-independent remarks: where a figure comes from, why one is missing.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[object, ...]] = field(default_factory=list)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"{self.title}: a row has {len(row)} entries, expected {len(self.columns)}")
+
+    def markdown(self) -> str:
+        """The table as GitHub Markdown."""
+        lines = [f"**{self.title}**", "", "| " + " | ".join(self.columns) + " |"]
+        lines.append("|" + " --- |" * len(self.columns))
+        lines += ["| " + " | ".join(_text(value) for value in row) + " |" for row in self.rows]
+        if self.note:
+            lines += ["", self.note]
+        return "\n".join(lines)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return str(value)
