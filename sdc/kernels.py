@@ -9,7 +9,7 @@ the same input gives the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -19,6 +19,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(function: F) -> F:
     """Compile in nopython mode, cached on disk where a folder for it can be written."""
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        return cast(F, numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:  # numba: no locator available, nothing is writable
-        return numba.njit(cache=False, nogil=True)(function)
+        return cast(F, numba.njit(cache=False, nogil=True)(function))

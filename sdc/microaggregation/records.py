@@ -1,0 +1,301 @@
+"""Records as points: validated, standardised and encoded so that squared distances add up to the loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdc.errors import (
+    InvalidParameter,
+    NotFinite,
+    NotNumeric,
+    NoVariation,
+    ShapeMismatch,
+    TooFewRecords,
+)
+
+#: Half the square root of the largest float: a coordinate beyond it would overflow a sum of squares.
+LARGEST_COORDINATE = 1e150
+
+
+@dataclass(frozen=True)
+class Records:
+    """Points whose squared Euclidean distances are the cost of putting records together.
+
+    Attributes
+    ----------
+    values : (n, p) float64 array, C-contiguous
+        Coordinates: numeric variables (standardised or centred, times the square root of their weight)
+        first, then the indicators of nominal ones. They enter distances as they stand.
+    weights : (n,) float64 array
+        Record weights, all 1 where none were given. They weigh means and squares, never the count k.
+    variables : int
+        Number of leading coordinates that are numeric variables.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray
+    variables: int
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nominal(self) -> bool:
+        """Whether some coordinates are indicators of nominal variables."""
+        return self.variables < self.values.shape[1]
+
+    @cached_property
+    def weighted(self) -> bool:
+        """Whether the records have unequal weights."""
+        return bool(np.any(self.weights != self.weights[0]))
+
+    @cached_property
+    def sst(self) -> float:
+        """Sum of (weighted) squared distances to the mean of all records."""
+        mean = np.average(self.values, axis=0, weights=self.weights)
+        return float(np.sum(self.weights * np.sum((self.values - mean) ** 2, axis=1)))
+
+    def take(self, chosen: np.ndarray) -> Records:
+        """The records at the positions `chosen`, in that order."""
+        return Records(np.ascontiguousarray(self.values[chosen]), self.weights[chosen], self.variables)
+
+    @classmethod
+    def of(
+        cls,
+        records: Any,
+        k: int,
+        *,
+        standardise: bool = True,
+        variable_weights: Any = None,
+        record_weights: Any = None,
+        nominal: Any = None,
+    ) -> tuple[Records, np.ndarray]:
+        """Validate and encode records, sorted by content.
+
+        Parameters
+        ----------
+        records : (n, p) array or DataFrame
+            Numbers; nominal variables as codes, of which only equality counts.
+        k : int
+            Smallest cluster size, at least 2 and at most n.
+        standardise : bool
+            Divide each numeric variable by its standard deviation (ddof=1, unweighted). A variable
+            that is constant stays, at zero.
+        variable_weights : (p,) array, optional
+            Factors of the squared differences, non-negative, not all zero.
+        record_weights : (n,) array, optional
+            Positive weights of the records in means and sums of squares.
+        nominal : (p,) boolean array, optional
+            Which variables are codes. They become indicators scaled by 1/sqrt(2), not standardised, so
+            that a mismatch costs exactly 1 (times the variable's weight) in squared distance.
+
+        Returns
+        -------
+        Records
+            In canonical order: sorted by content (all variables and the weight), so that nothing computed
+            from them depends on the order of the rows (records that tie are equal in everything).
+        (n,) int64 array
+            Position in `records` of each record of the canonical order.
+
+        Raises
+        ------
+        TooFewRecords, InvalidParameter, NotNumeric, NotFinite, NoVariation, ShapeMismatch
+        """
+        columns = _columns(records)
+        n, p = len(columns[0]), len(columns)
+        _check_k(k, n)
+        is_nominal = _mask(nominal, p)
+        factors = np.sqrt(_variable_weights(variable_weights, p))
+        weights = _record_weights(record_weights, n)
+        if all(bool(np.all(column == column[0])) for column in columns):
+            raise NoVariation(
+                "every variable is constant: there is nothing to lose; publish the records as they are"
+            )
+        order = _canonical_order([*columns, weights])
+        numeric = [
+            factors[j] * _coordinate(columns[j][order], j, standardise) for j in range(p) if not is_nominal[j]
+        ]
+        indicators = [
+            factors[j] * _indicators(columns[j][order]) for j in range(p) if is_nominal[j] and factors[j] > 0
+        ]
+        values = np.column_stack([*numeric, *indicators])
+        encoded = cls(np.ascontiguousarray(values, dtype=np.float64), weights[order], len(numeric))
+        return encoded, order.astype(np.int64)
+
+
+def _check_k(k: int, n: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        raise InvalidParameter(f"k must be an integer, found {type(k).__name__}")
+    if k < 2:
+        raise InvalidParameter(f"k must be at least 2, found {k}: a cluster of one record protects nobody")
+    if n < k:
+        raise TooFewRecords(f"there are {n} records; k = {k} needs at least {k}: add records or lower k")
+
+
+def _columns(records: Any) -> list[np.ndarray]:
+    """One array per variable, of its own number type, finite."""
+    if isinstance(records, pd.DataFrame):
+        raw = [records.iloc[:, j] for j in range(records.shape[1])]
+        names: list[Any] = list(records.columns)
+    else:
+        array = np.asarray(records)
+        if array.ndim != 2:
+            raise ShapeMismatch(
+                f"records must be an array of shape (n, p), found {array.ndim} dimension(s); "
+                "a single variable has shape (n, 1)"
+            )
+        raw, names = list(array.T), list(range(array.shape[1]))
+    if not raw or len(raw[0]) == 0:
+        raise TooFewRecords("there are no records or no variables: nothing can be clustered")
+    return [_number(column, name) for column, name in zip(raw, names, strict=True)]
+
+
+def _number(column: Any, name: Any) -> np.ndarray:
+    if isinstance(column, pd.Series):
+        if column.isna().any():
+            raise NotFinite(
+                f"variable {name} has missing values; treat them before clustering", variable=name
+            )
+        column = column.to_numpy()
+    if column.dtype == object:
+        column = _from_objects(column, name)
+    if column.dtype.kind == "b":
+        column = column.astype(np.int64)
+    if column.dtype.kind not in "iuf":
+        raise NotNumeric(
+            f"variable {name} has type {column.dtype}; numbers were expected: "
+            "give nominal variables as integer codes and name them in `nominal`",
+            variable=name,
+        )
+    if column.dtype.kind == "f":
+        column = column.astype(np.float64)
+        if not np.all(np.isfinite(column)):
+            raise NotFinite(
+                f"variable {name} has {int(np.sum(~np.isfinite(column)))} values that are NaN or infinite; "
+                "treat them before clustering",
+                variable=name,
+            )
+        column = column + 0.0  # -0.0 sorts and counts as 0.0
+    return column
+
+
+def _from_objects(column: np.ndarray, name: Any) -> np.ndarray:
+    """Python numbers (int, Decimal, Fraction): exact as int64 where possible, else float."""
+    try:
+        if all(isinstance(value, int | np.integer) for value in column):
+            return column.astype(np.int64)
+        if any(isinstance(value, str | bytes) for value in column):
+            raise TypeError
+        return column.astype(np.float64)
+    except (TypeError, ValueError):
+        raise NotNumeric(
+            f"variable {name} holds something other than numbers; give nominal variables as codes",
+            variable=name,
+        ) from None
+    except OverflowError:
+        raise NotFinite(f"variable {name} holds integers beyond 64 bits; rescale it", variable=name) from None
+
+
+def _canonical_order(columns: list[np.ndarray]) -> np.ndarray:
+    """Order of the records by a hash of their content, equal hashes by the content itself.
+
+    Sorting by hash takes one pass where a lexicographic sort takes one per column.
+    """
+    keys = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        keys = (keys ^ _bits(column)) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    repeated = np.zeros(len(keys), dtype=bool)
+    repeated[1:] = keys[1:] == keys[:-1]
+    if all(np.array_equal(c[order[1:]][repeated[1:]], c[order[:-1]][repeated[1:]]) for c in columns):
+        return order
+    repeated[:-1] |= repeated[1:]
+    places = np.flatnonzero(repeated)
+    among = order[places]
+    within = np.lexsort((*(column[among] for column in reversed(columns)), keys[places]))
+    order[places] = among[within]
+    return order
+
+
+def _bits(column: np.ndarray) -> np.ndarray:
+    if column.dtype.kind == "f":
+        return column.view(np.uint64) if column.flags.c_contiguous else column.copy().view(np.uint64)
+    return column.astype(np.uint64)
+
+
+def _mask(nominal: Any, p: int) -> np.ndarray:
+    if nominal is None:
+        return np.zeros(p, dtype=bool)
+    mask = np.asarray(nominal)
+    if mask.shape != (p,):
+        raise ShapeMismatch(f"nominal has shape {mask.shape}, expected ({p},): one flag per variable")
+    if mask.dtype != bool:
+        raise InvalidParameter(f"nominal must be a boolean mask, found type {mask.dtype}")
+    return mask
+
+
+def _variable_weights(weights: Any, p: int) -> np.ndarray:
+    if weights is None:
+        return np.ones(p)
+    array = _float_array(weights, "variable_weights")
+    if array.shape != (p,):
+        raise ShapeMismatch(f"variable_weights has shape {array.shape}, expected ({p},)")
+    if not np.all(np.isfinite(array)) or np.any(array < 0) or not np.any(array > 0):
+        raise InvalidParameter("variable_weights must be finite and non-negative, and not all zero")
+    return array
+
+
+def _record_weights(weights: Any, n: int) -> np.ndarray:
+    if weights is None:
+        return np.ones(n)
+    array = _float_array(weights, "record_weights")
+    if array.shape != (n,):
+        raise ShapeMismatch(f"record_weights has shape {array.shape}, expected ({n},)")
+    if not np.all(np.isfinite(array)) or np.any(array <= 0):
+        raise InvalidParameter("record_weights must be finite and positive")
+    return array
+
+
+def _float_array(values: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise NotNumeric(f"{name} must be numbers") from None
+
+
+def _coordinate(column: np.ndarray, position: int, standardise: bool) -> np.ndarray:
+    """Centred and (where asked for) standardised, without overflow or loss of large integers."""
+    if column.dtype.kind in "iu":
+        # Differences from the smallest fit 64 bits unsigned exactly, whatever the integers.
+        centred = (column.astype(np.uint64) - column.min().astype(np.uint64)).astype(np.float64)
+    else:
+        middle = column[len(column) // 2]
+        centred = column / 2 - middle / 2 if np.abs(column).max() > LARGEST_COORDINATE else column - middle
+    largest = float(np.abs(centred).max())
+    if not standardise:
+        if largest > LARGEST_COORDINATE:
+            raise NotFinite(
+                f"variable {position} is so large that its squares overflow; standardise it",
+                variable=position,
+            )
+        return centred - centred.mean()
+    if largest == 0.0:
+        return np.zeros(len(centred))
+    scaled = centred / largest
+    scaled -= scaled.mean()
+    return scaled / scaled.std(ddof=1)
+
+
+def _indicators(codes: np.ndarray) -> np.ndarray:
+    """Indicators of the occurring codes, (n, categories), a mismatch of two at squared distance 1."""
+    categories, position = np.unique(codes, return_inverse=True)
+    indicators = np.zeros((len(codes), len(categories)))
+    indicators[np.arange(len(codes)), position.ravel()] = np.sqrt(0.5)
+    return indicators
