@@ -1,0 +1,176 @@
+"""Where a run may write: the public area and the evidence area, and who may do so when.
+
+Everything that is not yet verified lies in the evidence area, in folders of mode 0700. The evidence
+area also keeps the key of the release ids, the ledger and the lock; one run at a time holds it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import MicroguardError, SpecificationError
+
+PRIVATE = 0o700
+KEY_BYTES = 32
+KEY_VARIABLE = "MICROGUARD_KEY_FILE"
+WORK = ".work"
+
+
+class PlaceBusy(MicroguardError):
+    """Another run holds the lock of this place."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Places:
+    """The two areas of one specification.
+
+    Attributes
+    ----------
+    public : Path
+        Where readers look: release folders and ``current.json``.
+    evidence : Path
+        Agency only: evidence per release, ledger, key, work folders.
+    """
+
+    public: Path
+    evidence: Path
+
+    def __post_init__(self) -> None:
+        public, evidence = self.public.resolve(), self.evidence.resolve()
+        if evidence == public or public in evidence.parents:
+            raise SpecificationError(
+                "[publish] evidence lies inside the public area. Readers of the data lake would see it: "
+                "choose a folder outside of [publish] path."
+            )
+
+    def release(self, release_id: str) -> Path:
+        """Public folder of a release."""
+        return self.public / release_id
+
+    def record(self, release_id: str) -> Path:
+        """Evidence folder of a release."""
+        return self.evidence / release_id
+
+    @property
+    def current(self) -> Path:
+        """The only mutable file of the public area."""
+        return self.public / "current.json"
+
+    @property
+    def ledger(self) -> Path:
+        """All that was ever published or withdrawn from here, one JSON object a line."""
+        return self.evidence / "ledger.jsonl"
+
+    def work(self, release_id: str, purpose: str) -> Path:
+        """A private work folder (``staging``, ``resume``, ``spark``) of a run, created where missing."""
+        for folder in (
+            self.evidence / WORK,
+            self.evidence / WORK / release_id,
+            self.evidence / WORK / release_id / purpose,
+        ):
+            private_folder(folder)
+        return folder
+
+    def forget_work(self, release_id: str) -> None:
+        """Remove the work folders of a run."""
+        shutil.rmtree(self.evidence / WORK / release_id, ignore_errors=True)
+
+    def unfinished(self) -> list[str]:
+        """Release ids (or session names) that still have work folders, sorted."""
+        work = self.evidence / WORK
+        return sorted(entry.name for entry in work.iterdir()) if work.is_dir() else []
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the evidence area; the system releases it when the process dies.
+
+        Raises
+        ------
+        PlaceBusy
+            Where another run holds it.
+        """
+        private_folder(self.evidence)
+        descriptor = os.open(self.evidence, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise PlaceBusy(
+                    "Another run is at work for this place and holds its lock. Wait until it has "
+                    "finished, or stop it, and call this again; nothing was changed."
+                ) from None
+            yield
+        finally:
+            os.close(descriptor)
+
+    def key(self) -> bytes:
+        """The secret that names releases; created with mode 0600 where it does not exist yet."""
+        named = os.environ.get(KEY_VARIABLE)
+        path = Path(named) if named else self.evidence / "key"
+        if not path.exists():
+            if not named:
+                private_folder(self.evidence)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(KEY_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+        key = path.read_bytes().strip()
+        if len(key) < KEY_BYTES:
+            raise SpecificationError(
+                f"The key file holds {len(key)} bytes, expected at least {KEY_BYTES} (256 bits). Remove it "
+                f"to have one created, or name another one in {KEY_VARIABLE}."
+            )
+        return key
+
+    def release_id(self, identity: Mapping[str, Any]) -> str:
+        """Opaque name of a release: a keyed hash of what it is made from (32 hexadecimal digits)."""
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hmac.new(self.key(), text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def private_folder(path: Path) -> Path:
+    """Create a folder that only its owner may enter."""
+    path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    if path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
+        path.chmod(PRIVATE)
+    return path
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a small file in one step that survives a crash of the machine."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(fresh, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

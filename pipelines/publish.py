@@ -1,0 +1,260 @@
+"""Stage, and release: the only code that writes to the public area.
+
+Staging lies in the evidence area. A release is copied from there under a hidden name, its checksums
+are compared again, and it appears under its own name in one rename; ``current.json`` moves last.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from pipelines.columns import column
+from pipelines.ledger import Entry, Ledger
+from pipelines.places import Places, checksum, sync_folder, write_atomically
+from schemas.errors import ProtectionFailed
+
+RECORDS_PER_FILE = 500_000
+ROW_GROUP = 131_072
+_ORDER = "__order"
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What the published microdata look like.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Columns in the order and with the types of the input.
+    categories : mapping of column to list
+        Order of the categories of ordered dictionary columns; only those that occur are written.
+    """
+
+    schema: pa.Schema
+    categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """Published columns, in order."""
+        return list(self.schema.names)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A release that nobody has verified yet, in a private folder."""
+
+    release_id: str
+    folder: Path
+    contract: Contract
+    content: tuple[int, int]  # records and sum of row hashes, before they were written
+
+    @property
+    def microdata(self) -> list[Path]:
+        """The record files, in order."""
+        return sorted((self.folder / "microdata").glob("*.parquet"))
+
+
+def stage(
+    frame: DataFrame,
+    contract: Contract,
+    tables: Mapping[tuple[str, ...], pa.Table],
+    places: Places,
+    release_id: str,
+) -> Staged:
+    """Write the protected records and tables to the staging folder of a release.
+
+    Rows are distributed and ordered by a hash of the published row alone, so that their order says
+    nothing about the input. Files carry the input's types, no metadata of it, and statistics and
+    dictionaries of what is published only.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Exactly the published columns.
+    contract : Contract
+    tables : mapping of table to its cells
+    places : Places
+    release_id : str
+    """
+    folder = places.work(release_id, "staging")
+    shutil.rmtree(folder)
+    folder = places.work(release_id, "staging")
+    columns = [column(name) for name in contract.names]
+    records, total = content(frame.select(columns))
+    files = max(1, math.ceil(records / RECORDS_PER_FILE))
+    ordered = (
+        frame.select(*columns, f.xxhash64(*columns).alias(_ORDER))
+        .repartition(files, f.col(_ORDER))
+        .sortWithinPartitions(_ORDER, *columns)
+        .drop(_ORDER)
+    )
+    raw = folder / "raw"
+    ordered.write.mode("overwrite").parquet(str(raw))
+    (folder / "microdata").mkdir()
+    parts = sorted(raw.glob("*.parquet"))
+    jobs = [
+        (str(part), str(folder / "microdata" / f"part-{position:05d}.parquet"))
+        for position, part in enumerate(parts)
+    ]
+    _encode_all(frame.sparkSession, jobs, contract)
+    shutil.rmtree(raw)
+    _write_tables(tables, contract, folder / "tables")
+    return Staged(release_id, folder, contract, (records, total))
+
+
+def content(frame: DataFrame) -> tuple[int, int]:
+    """Number of rows and sum of their hashes: equal for equal multisets of rows, in any order."""
+    columns = [column(name) for name in frame.columns]
+    row = frame.agg(
+        f.count(f.lit(1)).alias("records"),
+        f.sum(f.xxhash64(*columns).cast("decimal(38,0)")).alias("total"),
+    ).first()
+    assert row is not None
+    return int(row["records"]), int(row["total"] or 0)
+
+
+def release(
+    staged: Staged, manifest: Mapping[str, Any], places: Places, entry: Entry, format: str = "parquet"
+) -> Path:
+    """Move a verified release to the public area and make it current.
+
+    Parameters
+    ----------
+    staged : Staged
+        Verified and accepted by the gate.
+    manifest : mapping
+        Written as ``manifest.json``, with the checksums of all files.
+    places : Places
+    entry : Entry
+        Line for the ledger.
+    format : {"parquet", "delta"}
+        With delta, a table at ``<path>/delta`` gets a commit that carries the release id first.
+
+    Raises
+    ------
+    ProtectionFailed
+        Where a copied file is not the file that was verified.
+    """
+    files = sorted(path for path in staged.folder.rglob("*.parquet"))
+    sums = {path.relative_to(staged.folder).as_posix(): checksum(path) for path in files}
+    public = places.release(staged.release_id)
+    places.public.mkdir(parents=True, exist_ok=True)
+    incoming = places.public / f".{staged.release_id}.incoming"
+    shutil.rmtree(incoming, ignore_errors=True)
+    if public.exists():  # a run died between this rename and its ledger line
+        shutil.rmtree(public)
+    for name in sums:
+        target = incoming / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(staged.folder / name, target)
+    if any(checksum(incoming / name) != found for name, found in sums.items()):
+        shutil.rmtree(incoming, ignore_errors=True)
+        raise ProtectionFailed(
+            "A file of the release changed while it was copied to the public area. Nothing was published; "
+            "look for a faulty disk or another writer, and call this again."
+        )
+    sized = {
+        name: {"sha256": found, "bytes": (incoming / name).stat().st_size} for name, found in sums.items()
+    }
+    write_atomically(incoming / "manifest.json", json.dumps({**manifest, "files": sized}, indent=2))
+    for folder in [incoming, *(path for path in incoming.rglob("*") if path.is_dir())]:
+        sync_folder(folder)
+    incoming.rename(public)
+    sync_folder(places.public)
+    Ledger(places).append(entry)
+    _make_current(places, staged.release_id, format)
+    return public
+
+
+def standing(places: Places, release_id: str, format: str = "parquet") -> bool:
+    """Whether a release is published already; finishes the last step of a run that died before it."""
+    ids = [entry.release_id for entry in Ledger(places).standing()]
+    if release_id not in ids or not (places.release(release_id) / "manifest.json").is_file():
+        return False
+    if ids[-1] == release_id and current(places) != release_id:
+        _make_current(places, release_id, format)
+    return True
+
+
+def current(places: Places) -> str | None:
+    """Id of the current release, None where there is none."""
+    if not places.current.is_file():
+        return None
+    return str(json.loads(places.current.read_text(encoding="utf-8"))["release_id"])
+
+
+def _make_current(places: Places, release_id: str, format: str) -> None:
+    if format == "delta":
+        from pipelines.delta import commit
+
+        commit(places, release_id)
+    write_atomically(places.current, json.dumps({"release_id": release_id}))
+
+
+def _encode_all(spark: SparkSession, jobs: list[tuple[str, str]], contract: Contract) -> None:
+    schema = contract.schema.serialize().to_pybytes()
+    categories = {name: list(values) for name, values in contract.categories.items()}
+
+    def encode(job: tuple[str, str]) -> bool:
+        try:
+            _encode(Path(job[0]), Path(job[1]), pa.ipc.read_schema(pa.py_buffer(schema)), categories)
+        except Exception:  # its text may hold a value; the driver only learns that it failed
+            return False
+        return True
+
+    done = spark.sparkContext.parallelize(jobs, len(jobs)).map(encode).collect()
+    if not all(done):
+        raise ProtectionFailed(
+            "A file of the protected records could not be written with the types of the input. Nothing was "
+            "published. Look at free disk space in the evidence area first."
+        )
+
+
+def _encode(source: Path, target: Path, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> None:
+    """Rewrite one file of Spark's with the types of the contract and no foreign metadata."""
+    table = pq.read_table(source, partitioning=None).select(schema.names)
+    arrays = [_typed(table[entry.name], entry.type, categories.get(entry.name)) for entry in schema]
+    plain = pa.schema([pa.field(entry.name, entry.type, entry.nullable) for entry in schema])
+    pq.write_table(pa.table(arrays, schema=plain), target, row_group_size=ROW_GROUP)
+
+
+def _typed(array: pa.ChunkedArray, wanted: pa.DataType, order: Sequence[Any] | None) -> pa.ChunkedArray:
+    if not pa.types.is_dictionary(wanted):
+        return array.cast(wanted)
+    values = array.cast(wanted.value_type).combine_chunks()
+    occurring = values.unique().drop_null()
+    if order is None:
+        kept = occurring.sort()
+    else:
+        present = set(occurring.to_pylist())
+        kept = pa.array([value for value in order if value in present], wanted.value_type)
+    codes = pc.index_in(values, value_set=kept).cast(wanted.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, kept, ordered=wanted.ordered)])
+
+
+def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract, folder: Path) -> None:
+    folder.mkdir()
+    for table, name in zip(tables, table_files(list(tables)), strict=True):
+        cells = tables[table]
+        pq.write_table(cells.replace_schema_metadata(None), folder / name)
+
+
+def table_files(tables: Sequence[tuple[str, ...]]) -> list[str]:
+    """File names of tables: numbered, then the variables, as far as a file name can carry them."""
+    names = []
+    for position, table in enumerate(tables, start=1):
+        readable = "_by_".join("".join(c if c.isalnum() else "_" for c in name) for name in table)
+        names.append(f"{position:03d}_{readable[:120]}.parquet")
+    return names
