@@ -26,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.microaggregation import mdav, vmdav
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.records import Records
 
@@ -71,7 +72,15 @@ class Algorithm:
             raise UnsupportedCombination(f"algorithm {name} cannot carry nominal variables")
 
 
-ALGORITHMS: dict[str, Algorithm] = {}
+ALGORITHMS: dict[str, Algorithm] = {
+    "mdav": Algorithm(mdav.solve),
+    "vmdav": Algorithm(vmdav.solve),
+}
+
+
+def automatic(records: Records, k: int, effort: str, given: dict[str, object]) -> str:
+    """Name of the algorithm that "auto" stands for."""
+    return "mdav"
 
 
 def algorithm_named(name: str) -> Algorithm:

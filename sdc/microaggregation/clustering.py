@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -94,6 +94,10 @@ class Clustering:
             stopped_by,
             work or {},
         )
+
+    def relabelled(self, labels: np.ndarray) -> Clustering:
+        """The same clusters under other labels or in another order of records."""
+        return replace(self, labels=labels)
 
     @property
     def clusters(self) -> int:
