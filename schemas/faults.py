@@ -1,0 +1,146 @@
+"""Faults of a specification: each names the key, the value found and the values allowed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+Path = tuple[str | int, ...]
+"""Keys from the top of the specification down to a value."""
+
+TYPE_NAMES = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text in quotes",
+    "tuple_type": "a list in brackets",
+    "list_type": "a list in brackets",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+}
+NOTHING = object()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault.
+
+    Attributes
+    ----------
+    key : tuple of str or int
+        Where it is.
+    text : str
+        "[method] effort: found "fats", allowed: fast, standard, thorough, exact (did you mean "fast"?)"
+    """
+
+    key: Path
+    text: str
+
+
+def fault(key: Path, found: Any, allowed: str, *, choices: Iterable[str] = ()) -> Fault:
+    """A fault at `key`; `choices` are what a misspelt name may have meant."""
+    text = f"{shown_key(key)}: found {shown_value(found)}, allowed: {allowed}"
+    return Fault(key, text + _did_you_mean(found, choices))
+
+
+def unknown_key(key: Path, known: Iterable[str]) -> Fault:
+    """A key that the specification does not have."""
+    known = tuple(known)
+    text = f"{shown_key(key)}: unknown key, allowed: {', '.join(known)}"
+    return Fault(key, text + _did_you_mean(key[-1], known))
+
+
+def shown_key(key: Path) -> str:
+    """`("method", "effort")` as `[method] effort`, the way a reader finds it in the file."""
+    names = [str(part + 1) if isinstance(part, int) else part for part in key]
+    if len(names) < 2:
+        return f"[{names[0]}]" if names else "the specification"
+    if names[0] == "groups":
+        return f"[[groups]] {' '.join(names[1:])}"
+    return f"[{names[0]}] {'.'.join(names[1:])}"
+
+
+def shown_value(value: Any) -> str:
+    """A value of the specification as TOML would write it, shortened."""
+    if value is NOTHING:
+        return "nothing"
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _did_you_mean(found: Any, choices: Iterable[str]) -> str:
+    close = get_close_matches(found, list(choices), n=1, cutoff=0.5) if isinstance(found, str) else []
+    return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
+    """Translate what pydantic found; every kind of error it can raise on our models has a line here."""
+    found: dict[Path, Fault] = {}
+    for item in error.errors(include_url=False):
+        key: Path = tuple(item["loc"])
+        if key and key[-1] == "[key]":
+            key = key[:-1]
+        found.setdefault(key, _translated(key, item, model))
+    return list(found.values())
+
+
+def _translated(key: Path, item: Any, model: type[BaseModel]) -> Fault:
+    kind, context = item["type"], item.get("ctx", {})
+    if kind == "extra_forbidden":
+        return unknown_key(key, _model_at(model, key[:-1]).model_fields)
+    if kind == "missing":
+        return fault(key, NOTHING, "a value; this key has no default")
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", context["expected"])
+        return fault(key, item["input"], ", ".join(choices), choices=choices)
+    if kind in TYPE_NAMES:
+        return fault(key, item["input"], TYPE_NAMES[kind])
+    if kind == "value_error":
+        return fault(key, item["input"], str(context["error"]))
+    if kind == "string_pattern_mismatch":
+        return fault(
+            key, item["input"], 'letters, digits, "_", "." and "-", at most 100, no folder separators'
+        )
+    return fault(key, item["input"], _limits(kind, context, item["msg"]))
+
+
+def _limits(kind: str, context: dict[str, Any], message: str) -> str:
+    match kind:
+        case "greater_than_equal":
+            return f"at least {context['ge']}"
+        case "greater_than":
+            return f"more than {context['gt']}"
+        case "less_than_equal":
+            return f"at most {context['le']}"
+        case "less_than":
+            return f"less than {context['lt']}"
+        case "string_too_short" | "too_short":
+            return "not empty"
+        case "string_too_long":
+            return f"at most {context['max_length']} character(s)"
+    return message
+
+
+def _model_at(model: type[BaseModel], key: Path) -> type[BaseModel]:
+    """The model whose fields the keys below `key` are."""
+    for part in key:
+        if isinstance(part, str) and part in model.model_fields:
+            model = _model_in(model.model_fields[part].annotation) or model
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)

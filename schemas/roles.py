@@ -1,0 +1,31 @@
+"""The vocabulary of variables: the roles they play and the kinds they are of.
+
+| role | what happens to the variable |
+|---|---|
+| unit | identifies the statistical unit; k counts units; never leaves the reader |
+| identifier | never leaves the reader |
+| household | identifies the household; never published |
+| region | no block crosses it; published as it is |
+| quasi_identifier | protected |
+| sensitive | published as it is; its diversity within a cluster can be demanded |
+| weight | sampling weight, positive; published as it is |
+| other | published as it is |
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Role = Literal[
+    "unit", "identifier", "household", "region", "quasi_identifier", "sensitive", "weight", "other"
+]
+Kind = Literal["nominal", "numeric"]
+
+ROLES: tuple[str, ...] = get_args(Role)
+KINDS: tuple[str, ...] = get_args(Kind)
+
+PUBLISHED_AS_IT_IS: frozenset[str] = frozenset({"region", "sensitive", "weight", "other"})
+PUBLISHED: frozenset[str] = PUBLISHED_AS_IT_IS | {"quasi_identifier"}
+AT_MOST_ONE: tuple[str, ...] = ("unit", "household", "region", "weight")
+NOMINAL_ONLY: tuple[str, ...] = ("unit", "identifier", "household", "region")
+"""Roles whose values are names: declaring them numeric is a mistake ("007" would become 7)."""
