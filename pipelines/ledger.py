@@ -94,6 +94,7 @@ class Ledger:
         if others and not accepted:
             raise GateRefused(
                 f"The name {name!r} already has {len(others)} release(s) made from another input, k, seed or "
-                "specification. Two releases of the same records can be differenced. Withdraw the earlier one (microguard withdraw), or set publish.successive to "
-                '"accept" if a steward has decided that both may stand.'
+                "specification. Two releases of the same records can be differenced. Withdraw the earlier "
+                'one (microguard withdraw), or set publish.successive to "accept" if a steward has decided '
+                "that both may stand."
             )

@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,28 +93,9 @@ class Places:
         work = self.evidence / WORK
         return sorted(entry.name for entry in work.iterdir()) if work.is_dir() else []
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the evidence area; the system releases it when the process dies.
-
-        Raises
-        ------
-        PlaceBusy
-            Where another run holds it.
-        """
-        private_folder(self.evidence)
-        descriptor = os.open(self.evidence, os.O_RDONLY)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise PlaceBusy(
-                    "Another run is at work for this place and holds its lock. Wait until it has "
-                    "finished, or stop it, and call this again; nothing was changed."
-                ) from None
-            yield
-        finally:
-            os.close(descriptor)
+    def lock(self) -> AbstractContextManager[None]:
+        """Hold the evidence area; see `hold`."""
+        return hold(self.evidence)
 
     def key(self) -> bytes:
         """The secret that names releases; created with mode 0600 where it does not exist yet."""
@@ -140,6 +121,30 @@ class Places:
         """Opaque name of a release: a keyed hash of what it is made from (32 hexadecimal digits)."""
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hmac.new(self.key(), text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+@contextmanager
+def hold(area: Path) -> Iterator[None]:
+    """Hold the lock of an area; the system releases it when the process dies.
+
+    Raises
+    ------
+    PlaceBusy
+        Where another run holds it.
+    """
+    private_folder(area)
+    descriptor = os.open(area, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PlaceBusy(
+                "Another run is at work for this place and holds its lock. Wait until it has finished, or "
+                "stop it, and call this again; nothing was changed."
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def private_folder(path: Path) -> Path:

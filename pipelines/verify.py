@@ -1,0 +1,180 @@
+"""Audit a published release from outside: another engine, nothing but the public files.
+
+Shares no code with the methods, with Spark or with the verification before publication: DuckDB counts
+combinations, and everything the manifest says is compared with the files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+_KEPT_METADATA = {b"ARROW:schema"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    check: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit of a release found.
+
+    Attributes
+    ----------
+    release_id : str
+    findings : tuple of Finding
+    """
+
+    release_id: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything held."""
+        return all(finding.passed for finding in self.findings)
+
+    def failures(self) -> list[str]:
+        """What did not hold, a sentence each."""
+        return [f"{finding.check}: {finding.detail}" for finding in self.findings if not finding.passed]
+
+
+def verify(folder: Path) -> Audit:
+    """Audit the release in a public folder.
+
+    Parameters
+    ----------
+    folder : Path
+        ``<publish.path>/<release_id>``, with its ``manifest.json``.
+    """
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    findings = [_identity(folder, manifest), _checksums(folder, manifest)]
+    if all(finding.passed for finding in findings):
+        findings += [_columns(folder, manifest), _metadata(folder), _dictionaries(folder)]
+    if all(finding.passed for finding in findings):
+        with duckdb.connect() as engine:
+            engine.execute("SET enable_progress_bar = false")
+            engine.read_parquet(str(folder / "microdata" / "*.parquet")).create_view("microdata")
+            findings.append(_records(engine, manifest))
+            findings += [_classes(engine, manifest, group) for group in manifest["guarantee"]["groups"]]
+            findings.append(_tables(engine, folder, manifest))
+    return Audit(str(manifest["release_id"]), tuple(findings))
+
+
+def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:
+    same = manifest["release_id"] == folder.resolve().name
+    return Finding(
+        "identity",
+        same,
+        "the folder carries the release id of its manifest"
+        if same
+        else "the folder's name is not the release id of its manifest",
+    )
+
+
+def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
+    named = manifest["files"]
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    foreign, missing = there - set(named) - {"manifest.json"}, set(named) - there
+    changed = 0
+    for name in set(named) & there:
+        with open(folder / name, "rb") as file:
+            changed += hashlib.file_digest(file, "sha256").hexdigest() != named[name]["sha256"]
+    return Finding(
+        "checksums",
+        not (foreign or missing or changed),
+        f"{len(named)} files named, {len(missing)} missing, {changed} changed, {len(foreign)} not named",
+    )
+
+
+def _columns(folder: Path, manifest: dict[str, Any]) -> Finding:
+    declared = [(column["name"], column["type"]) for column in manifest["columns"]]
+    wrong = sum(
+        [(entry.name, str(entry.type)) for entry in pq.read_schema(path)] != declared
+        for path in (folder / "microdata").glob("*.parquet")
+    )
+    return Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
+
+
+def _metadata(folder: Path) -> Finding:
+    foreign = sum(
+        bool(set(pq.read_metadata(path).metadata or {}) - _KEPT_METADATA)
+        for path in folder.rglob("*.parquet")
+    )
+    return Finding("metadata", foreign == 0, f"{foreign} files carry metadata of another file")
+
+
+def _dictionaries(folder: Path) -> Finding:
+    stale = 0
+    for path in (folder / "microdata").glob("*.parquet"):
+        coded = [entry.name for entry in pq.read_schema(path) if str(entry.type).startswith("dictionary")]
+        for column in pq.read_table(path, columns=coded).columns:
+            array = column.combine_chunks()
+            stale += len(array.dictionary) > len(array.indices.unique().drop_null())
+    return Finding("dictionaries", stale == 0, f"{stale} columns name categories that do not occur")
+
+
+def _records(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any]) -> Finding:
+    found = _one(engine, "SELECT count(*) FROM microdata")
+    return Finding(
+        "records", found == manifest["records"], f"{found} records, the manifest says {manifest['records']}"
+    )
+
+
+def _classes(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], group: dict[str, Any]) -> Finding:
+    keys = ", ".join(_name(name) for name in [*group["variables"], *group["with_region"]])
+    k = manifest["guarantee"]["k"]
+    ((smallest, classes),) = engine.execute(
+        f"SELECT min(n), count(*) FROM (SELECT count(*) AS n FROM microdata GROUP BY {keys})"
+    ).fetchall()
+    passed = (
+        smallest is not None
+        and smallest >= k
+        and smallest == group["smallest_class"]
+        and classes == group["classes"]
+    )
+    return Finding(
+        f"k-anonymity of {group['name']}",
+        passed,
+        f"{classes} combinations, the smallest has {smallest} records; k = {k}",
+    )
+
+
+def _tables(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> Finding:
+    different = 0
+    for table in manifest["tables"]:
+        keys = ", ".join(_name(name) for name in table["variables"])
+        engine.read_parquet(str(folder / table["file"])).create_view("published", replace=True)
+        counted = f"SELECT {keys}, count(*) AS frequency FROM microdata GROUP BY {keys}"
+        published = f"SELECT {keys}, frequency FROM published"
+        different += (
+            _one(
+                engine,
+                f"SELECT (SELECT count(*) FROM ({counted} EXCEPT ALL {published})) "
+                f"+ (SELECT count(*) FROM ({published} EXCEPT ALL {counted}))",
+            )
+            > 0
+        )
+    return Finding(
+        "tables", different == 0, f"{different} of {len(manifest['tables'])} tables differ from the records"
+    )
+
+
+def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:
+    ((value,),) = engine.execute(query).fetchall()
+    return int(value)
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

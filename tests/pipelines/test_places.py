@@ -1,0 +1,104 @@
+"""Areas, lock, key and ledger: who may write where, and what a second release meets."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from pipelines.ledger import Entry, Ledger
+from pipelines.places import PlaceBusy, Places
+from schemas.errors import GateRefused, SpecificationError
+
+
+@pytest.fixture
+def places(tmp_path):
+    return Places(tmp_path / "lake", tmp_path / "evidence")
+
+
+def entry(release_id, event="published", name="persons"):
+    return Entry(event, release_id, name, "2026-01-01T00:00:00+00:00", {"k": 3})
+
+
+def test_evidence_inside_the_public_area_is_refused(tmp_path):
+    with pytest.raises(SpecificationError, match="inside the public area"):
+        Places(tmp_path / "lake", tmp_path / "lake" / "evidence")
+    with pytest.raises(SpecificationError, match="inside the public area"):
+        Places(tmp_path / "lake", tmp_path / "x" / ".." / "lake")
+
+
+def test_work_folders_and_key_are_private(places):
+    folder = places.work("a" * 32, "staging")
+    places.key()
+    for path in (folder, folder.parent, places.evidence):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert stat.S_IMODE((places.evidence / "key").stat().st_mode) == 0o600
+
+
+def test_a_release_id_depends_on_key_and_identity_alone(places, tmp_path, monkeypatch):
+    first = places.release_id({"k": 3, "seed": 1})
+    assert places.release_id({"seed": 1, "k": 3}) == first
+    assert places.release_id({"k": 4, "seed": 1}) != first
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "other"))
+    assert places.release_id({"k": 3, "seed": 1}) != first
+
+
+def test_a_short_key_is_refused(places, tmp_path, monkeypatch):
+    (tmp_path / "short").write_text("secret")
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "short"))
+    with pytest.raises(SpecificationError, match="6 bytes, expected at least 32"):
+        places.key()
+
+
+def test_one_run_at_a_time_and_a_killed_one_lets_go(places):
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, time; from pathlib import Path; from pipelines.places import hold\n"
+            "with hold(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)",
+            str(places.evidence),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout.readline() == b"held\n"
+    with pytest.raises(PlaceBusy, match="Another run"), places.lock():
+        pass
+    holder.kill()
+    holder.wait()
+    with places.lock():
+        assert os.path.isdir(places.evidence)
+
+
+def test_a_second_release_of_a_name_is_refused_until_accepted_or_withdrawn(places):
+    ledger = Ledger(places)
+    with places.lock():
+        ledger.refuse_successive("persons", "b" * 32, accepted=False)
+        ledger.append(entry("a" * 32))
+        ledger.refuse_successive("persons", "a" * 32, accepted=False)
+        ledger.refuse_successive("firms", "b" * 32, accepted=False)
+        ledger.refuse_successive("persons", "b" * 32, accepted=True)
+        with pytest.raises(GateRefused, match="differenced"):
+            ledger.refuse_successive("persons", "b" * 32, accepted=False)
+        ledger.append(entry("a" * 32, "withdrawn"))
+        ledger.refuse_successive("persons", "b" * 32, accepted=False)
+        assert ledger.ever("persons") == ["a" * 32]
+
+
+def test_a_release_that_the_ledger_does_not_know_is_not_stepped_over(places):
+    stranger = places.public / ("c" * 32)
+    stranger.mkdir(parents=True)
+    (stranger / "manifest.json").write_text("{}")
+    with pytest.raises(GateRefused, match="1 release"):
+        Ledger(places).refuse_successive("persons", "b" * 32, accepted=False)
+
+
+def test_a_line_cut_off_by_a_crash_does_not_spoil_the_next(places):
+    ledger = Ledger(places)
+    with places.lock():
+        ledger.append(entry("a" * 32))
+        with open(places.ledger, "a") as file:
+            file.write('{"event": "publis')
+        ledger.append(entry("b" * 32))
+    assert [line.release_id for line in ledger.standing()] == ["a" * 32, "b" * 32]

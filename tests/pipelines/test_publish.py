@@ -1,0 +1,198 @@
+"""Release, audit and withdrawal of a small verified release, and what tampering meets."""
+
+import json
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines import publish
+from pipelines.ledger import Entry, Ledger
+from pipelines.locate import locate
+from pipelines.places import Places
+from pipelines.publish import Contract, Staged
+from pipelines.verify import verify
+from pipelines.withdraw import withdraw
+from schemas.errors import ProtectionFailed, SpecificationError
+
+ID = "0123456789abcdef0123456789abcdef"
+RECORDS = pa.table(
+    {"sex": ["f", "f", "f", "m", "m", "m"], "hours": pa.array([1, 2, 3, 4, 5, None], pa.int8())}
+)
+CELLS = pa.table({"sex": ["f", "m"], "frequency": pa.array([3, 3], pa.int64())})
+
+
+def manifest(release_id=ID, **changes):
+    base = {
+        "release_id": release_id,
+        "guarantee": {
+            "k": 3,
+            "groups": [
+                {"name": "all", "variables": ["sex"], "with_region": [], "smallest_class": 3, "classes": 2}
+            ],
+        },
+        "records": 6,
+        "columns": [{"name": "sex", "type": "string"}, {"name": "hours", "type": "int8"}],
+        "tables": [{"file": "tables/001_sex.parquet", "variables": ["sex"]}],
+    }
+    return base | changes
+
+
+def staged(places, release_id=ID, records=RECORDS):
+    folder = places.work(release_id, "staging")
+    (folder / "microdata").mkdir(exist_ok=True)
+    (folder / "tables").mkdir(exist_ok=True)
+    pq.write_table(records, folder / "microdata" / "part-00000.parquet")
+    pq.write_table(CELLS, folder / "tables" / "001_sex.parquet")
+    return Staged(release_id, folder, Contract(records.schema), (len(records), 0))
+
+
+def entry(release_id=ID):
+    return Entry("published", release_id, "persons", "2026-01-01T00:00:00+00:00", {})
+
+
+@pytest.fixture
+def places(tmp_path):
+    return Places(tmp_path / "lake" / "persons", tmp_path / "evidence" / "persons")
+
+
+@pytest.fixture
+def released(places):
+    publish.release(staged(places), manifest(), places, entry())
+    return places
+
+
+def test_a_release_is_current_and_passes_its_audit(released):
+    assert publish.current(released) == ID
+    audit = verify(released.release(ID))
+    assert audit.passed, audit.failures()
+    assert {path.name for path in released.public.iterdir()} == {ID, "current.json"}
+
+
+def test_a_file_that_changes_while_it_is_copied_leaves_nothing(places, monkeypatch):
+    copy = shutil.copyfile
+
+    def torn(source, target):
+        copy(source, target)
+        with open(target, "ab") as file:
+            file.write(b"x")
+
+    ready = staged(places)
+    monkeypatch.setattr(publish.shutil, "copyfile", torn)
+    with pytest.raises(ProtectionFailed, match="changed while it was copied"):
+        publish.release(ready, manifest(), places, entry())
+    assert list(places.public.iterdir()) == []
+    assert Ledger(places).entries() == []
+
+
+@pytest.mark.parametrize("step", ["rename", "ledger", "current"])
+def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monkeypatch, step):
+    class Killed(BaseException):
+        pass
+
+    def kill(*_, **__):
+        raise Killed
+
+    second = "f" * 32
+    ready = staged(released, second)
+    if step == "rename":
+        monkeypatch.setattr(publish.Path, "rename", kill)
+    elif step == "ledger":
+        monkeypatch.setattr(publish.Ledger, "append", kill)
+    else:
+        monkeypatch.setattr(publish, "_make_current", kill)
+    with pytest.raises(Killed):
+        publish.release(ready, manifest(second), released, entry(second))
+    monkeypatch.undo()
+    assert publish.current(released) == ID
+    assert verify(released.release(ID)).passed
+    if not publish.standing(released, second):
+        publish.release(ready, manifest(second), released, entry(second))
+    assert publish.current(released) == second
+    assert verify(released.release(second)).passed
+
+
+@pytest.mark.parametrize(
+    ("tamper", "check"),
+    [
+        (lambda folder: (folder / "microdata" / "part-00000.parquet").write_bytes(b"PAR1"), "checksums"),
+        (lambda folder: (folder / "tables" / "001_sex.parquet").unlink(), "checksums"),
+        (lambda folder: (folder / "extra.csv").write_text("x"), "checksums"),
+    ],
+)
+def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper, check):
+    tamper(released.release(ID))
+    audit = verify(released.release(ID))
+    assert not audit.passed
+    assert [finding.check for finding in audit.findings if not finding.passed] == [check]
+
+
+@pytest.mark.parametrize(
+    ("records", "changes", "check"),
+    [
+        (RECORDS.slice(0, 5), {"records": 5}, "k-anonymity of all"),
+        (RECORDS, {"records": 7}, "records"),
+        (RECORDS.replace_schema_metadata({"pandas": "{}"}), {}, "metadata"),
+        (RECORDS.rename_columns(["sex", "name"]), {}, "columns"),
+        (
+            RECORDS.set_column(0, "sex", pa.array(["f", "f", "f", "f", "f", "f"])),
+            {"guarantee": {"k": 3, "groups": [{
+                "name": "all", "variables": ["sex"], "with_region": [], "smallest_class": 6, "classes": 1}]}},
+            "tables",
+        ),
+        (
+            RECORDS.set_column(0, "sex", pa.DictionaryArray.from_arrays(
+                pa.array([0, 0, 0, 1, 1, 1], pa.int8()), pa.array(["f", "m", "secret"]))),
+            {"columns": [{"name": "sex", "type": "dictionary<values=string, indices=int8, ordered=0>"},
+                         {"name": "hours", "type": "int8"}]},
+            "dictionaries",
+        ),
+    ],
+)  # fmt: skip
+def test_the_audit_notices_a_release_that_never_should_have_been(places, records, changes, check):
+    publish.release(staged(places, records=records), manifest(**changes), places, entry())
+    failed = [finding.check for finding in verify(places.release(ID)).findings if not finding.passed]
+    assert check in failed
+
+
+def test_a_withdrawn_release_is_gone_and_remembered(released):
+    withdraw(locate(str(released.release(ID))))
+    assert list(released.public.iterdir()) == []
+    assert Ledger(released).standing() == []
+    assert Ledger(released).ever("persons") == [ID]
+
+
+def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
+    second = "f" * 32
+    publish.release(staged(released, second), manifest(second), released, entry(second))
+    withdraw(locate(str(released.release(ID))))
+    assert publish.current(released) == second
+    assert verify(released.release(second)).passed
+
+
+def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(places):
+    from pipelines.delta import committed
+
+    second = "f" * 32
+    publish.release(staged(places), manifest(), places, entry(), format="delta")
+    publish.release(
+        staged(places, second, RECORDS.slice(0, 3)), manifest(second), places, entry(second), "delta"
+    )
+    assert committed(places) == [ID, second]
+    withdraw(locate(str(places.release(ID))))
+    assert committed(places) == [second]
+    files = list((places.public / "delta").rglob("*.parquet"))
+    assert sum(pq.read_metadata(path).num_rows for path in files) == 3
+    withdraw(locate(str(places.release(second))))
+    assert not (places.public / "delta").exists()
+
+
+def test_a_release_is_found_by_its_folders(released):
+    assert locate(str(released.public)).release_id == ID
+    record = released.record(ID)
+    record.mkdir()
+    (record / "quality.json").write_text(json.dumps({"release": {"public_area": str(released.public)}}))
+    assert locate(str(record)).folder == released.release(ID)
+    with pytest.raises(SpecificationError, match="no release"):
+        locate(str(released.evidence / "nowhere"))
