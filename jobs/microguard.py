@@ -1,6 +1,16 @@
-"""The microguard command."""
+"""The `microguard` command."""
+
+from __future__ import annotations
+
+import sys
+
+from jobs.command import run_command
 
 
 def main() -> int:
-    """Entry point."""
-    return 0
+    """Run the verb that the command line names; the exit code."""
+    return run_command(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
