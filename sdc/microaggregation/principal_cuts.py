@@ -1,0 +1,336 @@
+"""Recursive cuts at the median of the local first principal component.
+
+Records are cut into blocks of near-equal size whose records lie close together: exactly, for an array
+at hand (`cut_into_blocks`), or as a tree of half-spaces grown on a sample and applied to any number of
+records (`CutTree`). Ties are cut by position or by a tie-breaking key, so that a heavily tied variable
+cannot make a block grow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdc.errors import InvalidParameter, ShapeMismatch
+from sdc.kernels import kernel
+
+#: Records from which the direction of a cut is computed, evenly spaced over the node.
+DIRECTION_SAMPLE = 256
+#: Power iterations for a direction: any direction cuts validly, so a rough one will do.
+POWER_ITERATIONS = 10
+
+_LAST_KEY = np.iinfo(np.int64).max
+_FIRST_KEY = np.iinfo(np.int64).min
+
+
+def cut_into_blocks(values: np.ndarray, block_records: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cut records into blocks of about `block_records`, near ones together.
+
+    Parameters
+    ----------
+    values : (n, p) float64 array
+        Points; ties between projections are cut by position.
+    block_records : int
+        Records wanted per block.
+    k : int
+        No block has fewer records; all cuts are at multiples of k, which leaves MDAV no remainders.
+
+    Returns
+    -------
+    order : (n,) int64 array
+        Positions of the records, block after block.
+    offsets : (blocks + 1,) int64 array
+        Block b holds ``order[offsets[b]:offsets[b + 1]]``.
+    """
+    n = len(values)
+    blocks = max(1, min(round(n / block_records), n // k))
+    return _cut_into_blocks(values, blocks, k)
+
+
+@dataclass(frozen=True)
+class CutTree:
+    """A binary tree of half-spaces that sends each record to a leaf.
+
+    Attributes
+    ----------
+    directions : (nodes, p) float64 array
+        Unit vector of each cut.
+    thresholds : (nodes,) float64 array
+        Records with a smaller projection go left, with a larger one right.
+    tie_keys : (nodes,) int64 array
+        Records whose projection equals the threshold go left when their key is at most this.
+    left, right : (nodes,) int64 arrays
+        Child nodes; ``~leaf`` (negative) for leaves. A tree without nodes has the single leaf 0.
+    """
+
+    directions: np.ndarray
+    thresholds: np.ndarray
+    tie_keys: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.thresholds) + 1
+
+    @classmethod
+    def grow(cls, sample: np.ndarray, keys: np.ndarray, leaves: int) -> CutTree:
+        """Grow a tree of at most `leaves` leaves that share the sample evenly.
+
+        Parameters
+        ----------
+        sample : (n_s, p) float64 array
+            Sampled records; sorted here, so their order does not matter.
+        keys : (n_s,) int64 array
+            Tie-breaking keys (a hash of the record's content).
+        leaves : int
+            Expected records divided by the records wanted per leaf. A cut that would leave one side
+            without sample records is not made.
+        """
+        sample = np.ascontiguousarray(sample, dtype=np.float64)
+        keys = np.ascontiguousarray(keys, dtype=np.int64)
+        _check(sample, keys)
+        if leaves < 1:
+            raise InvalidParameter(f"a tree has at least one leaf, found {leaves}")
+        order = np.lexsort((*reversed(sample.T), keys))
+        sample, keys = sample[order], keys[order]
+        directions: list[np.ndarray] = []
+        thresholds: list[float] = []
+        tie_keys: list[int] = []
+        left: list[int] = []
+        right: list[int] = []
+
+        def cut(chosen: np.ndarray, share: int) -> int:
+            """Cut the sample records `chosen` into `share` leaves; the node, or minus one for a leaf."""
+            if share < 2 or len(chosen) < 2:
+                return -1
+            direction = _direction(sample, chosen, 0, len(chosen), len(chosen))
+            projections = _project(sample, chosen, direction)
+            ranks = np.lexsort((keys[chosen], projections))
+            place = max(1, len(chosen) * (share // 2) // share)
+            threshold, key = _threshold(projections[ranks], keys[chosen][ranks], place)
+            goes_left = (projections < threshold) | ((projections == threshold) & (keys[chosen] <= key))
+            if goes_left.all():
+                return -1
+            node = len(thresholds)
+            directions.append(direction)
+            thresholds.append(threshold)
+            tie_keys.append(key)
+            left.append(0)
+            right.append(0)
+            left[node] = cut(chosen[goes_left], share // 2)
+            right[node] = cut(chosen[~goes_left], share - share // 2)
+            return node
+
+        cut(np.arange(len(sample)), leaves)
+        leaf = 0
+        for node in range(len(thresholds)):
+            for child in (left, right):
+                if child[node] == -1:
+                    child[node] = ~leaf
+                    leaf += 1
+        return cls(
+            np.array(directions).reshape(len(thresholds), sample.shape[1]),
+            np.array(thresholds, dtype=np.float64),
+            np.array(tie_keys, dtype=np.int64),
+            np.array(left, dtype=np.int64),
+            np.array(right, dtype=np.int64),
+        )
+
+    def assign(self, records: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Leaf of each record, (n,) int64: of `records` (n, p) with tie-breaking `keys` (n,) int64.
+
+        The leaf of a record depends on its own values and key alone. Records equal in both stay together.
+        """
+        records = np.ascontiguousarray(records, dtype=np.float64)
+        keys = np.ascontiguousarray(keys, dtype=np.int64)
+        _check(records, keys)
+        if len(self.thresholds) and records.shape[1] != self.directions.shape[1]:
+            raise ShapeMismatch(
+                f"records have {records.shape[1]} coordinates, the tree has {self.directions.shape[1]}"
+            )
+        return _assign(records, keys, self.directions, self.thresholds, self.tie_keys, self.left, self.right)
+
+
+def _check(records: np.ndarray, keys: np.ndarray) -> None:
+    if records.ndim != 2 or keys.shape != (len(records),):
+        raise ShapeMismatch(
+            f"records must have shape (n, p) and keys (n,), found {records.shape} and {keys.shape}"
+        )
+
+
+def _threshold(projections: np.ndarray, keys: np.ndarray, place: int) -> tuple[float, int]:
+    """Cut between ranks place - 1 and place: midway, or within a tie by key."""
+    below, above = float(projections[place - 1]), float(projections[place])
+    if below == above:
+        return below, int(keys[place - 1])
+    midway = below + (above - below) / 2
+    return midway, int(_LAST_KEY if midway < above else _FIRST_KEY)
+
+
+@kernel
+def _direction(values, order, start, stop, limit):
+    """First principal component of values[order[start:stop]], from at most `limit` of them.
+
+    Its largest entry (the first of them) is positive, so that the sign is determined.
+    """
+    p = values.shape[1]
+    size = min(limit, stop - start)
+    sample = np.empty((size, p))
+    for t in range(size):
+        row = order[start + t * (stop - start) // size]
+        for d in range(p):
+            sample[t, d] = values[row, d]
+    variances = np.empty(p)
+    for d in range(p):
+        mean = 0.0
+        for t in range(size):
+            mean += sample[t, d]
+        mean /= size
+        variances[d] = 0.0
+        for t in range(size):
+            sample[t, d] -= mean
+            variances[d] += sample[t, d] * sample[t, d]
+    direction = np.zeros(p)
+    direction[np.argmax(variances)] = 1.0
+    product = np.empty(p)
+    for _ in range(POWER_ITERATIONS):
+        product[:] = 0.0
+        for t in range(size):
+            along = 0.0
+            for d in range(p):
+                along += sample[t, d] * direction[d]
+            for d in range(p):
+                product[d] += along * sample[t, d]
+        length = 0.0
+        for d in range(p):
+            length += product[d] * product[d]
+        if not length > 0.0:
+            break
+        length = np.sqrt(length)
+        for d in range(p):
+            direction[d] = product[d] / length
+    largest = 0
+    for d in range(p):
+        if abs(direction[d]) > abs(direction[largest]):
+            largest = d
+    if direction[largest] < 0.0:
+        direction = -direction
+    return direction
+
+
+@kernel
+def _project(values, order, direction):
+    projections = np.empty(len(order))
+    for t in range(len(order)):
+        projections[t] = _along(values[order[t]], direction)
+    return projections
+
+
+@kernel
+def _along(point, direction):
+    total = 0.0
+    for d in range(len(direction)):
+        total += point[d] * direction[d]
+    return total
+
+
+@kernel
+def _assign(records, keys, directions, thresholds, tie_keys, left, right):
+    n = records.shape[0]
+    leaves = np.zeros(n, dtype=np.int64)
+    if len(thresholds) == 0:
+        return leaves
+    for i in range(n):
+        node = 0
+        while node >= 0:
+            along = _along(records[i], directions[node])
+            if along < thresholds[node] or (along == thresholds[node] and keys[i] <= tie_keys[node]):
+                node = left[node]
+            else:
+                node = right[node]
+        leaves[i] = ~node
+    return leaves
+
+
+@kernel
+def _cut_into_blocks(values, blocks, k):
+    n = values.shape[0]
+    order = np.arange(n)
+    projections = np.empty(n)
+    offsets = np.zeros(blocks + 1, dtype=np.int64)
+    # Open nodes: start and stop in `order`, first block and number of blocks.
+    stack = np.empty((128, 4), dtype=np.int64)
+    stack[0] = np.array([0, n, 0, blocks])
+    height = 1
+    while height > 0:
+        height -= 1
+        start, stop, first, count = stack[height]
+        offsets[first] = start
+        if count == 1:
+            continue
+        direction = _direction(values, order, start, stop, DIRECTION_SAMPLE)
+        for t in range(start, stop):
+            projections[t] = _along(values[order[t]], direction)
+        half = count // 2
+        place = start + cut_place(stop - start, half, count, k)
+        select(projections, order, start, stop, place)
+        stack[height] = np.array([place, stop, first + half, count - half])
+        stack[height + 1] = np.array([start, place, first, half])
+        height += 2
+    offsets[blocks] = n
+    return order, offsets
+
+
+@kernel
+def cut_place(size, half, count, k):
+    """Records of `size` that go to the first `half` of `count` blocks: a multiple of k near the share."""
+    place = (size * half // count + k // 2) // k * k
+    return min(max(place, half * k), size - (count - half) * k)
+
+
+@kernel
+def select(keys, order, start, stop, place):
+    """Arrange `order` and `keys` in [start, stop) so that the ranks before `place` come first.
+
+    Ranks are by key, ties by position (the entry of `order`), so they are total.
+    """
+    low, high = start, stop - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _before(keys, order, middle, low):
+            _swap(keys, order, middle, low)
+        if _before(keys, order, high, low):
+            _swap(keys, order, high, low)
+        if _before(keys, order, high, middle):
+            _swap(keys, order, high, middle)
+        key, position = keys[middle], order[middle]
+        i, j = low, high
+        while i <= j:
+            while keys[i] < key or (keys[i] == key and order[i] < position):
+                i += 1
+            while key < keys[j] or (key == keys[j] and position < order[j]):
+                j -= 1
+            if i <= j:
+                _swap(keys, order, i, j)
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            return
+
+
+@kernel
+def _before(keys, order, a, b):
+    return keys[a] < keys[b] or (keys[a] == keys[b] and order[a] < order[b])
+
+
+@kernel
+def _swap(keys, order, a, b):
+    keys[a], keys[b] = keys[b], keys[a]
+    order[a], order[b] = order[b], order[a]
