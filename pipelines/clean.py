@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
+from pipelines.outcome import Outcome
 from pipelines.places import WORK, hold
 
 
-def evidence_areas(root: Path) -> list[Path]:
-    """Evidence areas at or below a folder that have work folders, sorted."""
-    return sorted(folder.parent for folder in {root / WORK, *root.glob(f"**/{WORK}")} if folder.is_dir())
+def clean(named: Sequence[str]) -> Outcome:
+    """Remove staging, resume and scratch folders below the named folders (this one where none is named).
 
-
-def clean(areas: list[Path]) -> int:
-    """Remove staging, resume and scratch folders; an area whose lock another run holds is refused.
-
-    Returns
-    -------
-    int
-        Number of runs whose folders were removed.
+    A run that died resumes from such a folder: after this it starts from its beginning.
 
     Raises
     ------
@@ -27,8 +21,14 @@ def clean(areas: list[Path]) -> int:
         Where a run is at work in one of the areas; later areas are left as they are.
     """
     removed = 0
-    for area in areas:
+    for area in _areas([Path(name) for name in named] or [Path.cwd()]):
         with hold(area):
             removed += sum(1 for _ in (area / WORK).iterdir())
             shutil.rmtree(area / WORK)
-    return removed
+    return Outcome(f"Removed the work folders of {removed} run(s).", {"removed": removed})
+
+
+def _areas(roots: Sequence[Path]) -> list[Path]:
+    """Evidence areas at or below the folders that have work folders, sorted."""
+    found = {folder for root in roots for folder in [root / WORK, *root.glob(f"**/{WORK}")]}
+    return sorted(folder.parent.resolve() for folder in found if folder.is_dir())

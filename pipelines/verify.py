@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
+
+from pipelines.locate import locate
+from pipelines.outcome import Outcome
+from schemas.errors import GateRefused
 
 _KEPT_METADATA = {b"ARROW:schema"}
 
@@ -50,7 +54,33 @@ class Audit:
         return [f"{finding.check}: {finding.detail}" for finding in self.findings if not finding.passed]
 
 
-def verify(folder: Path) -> Audit:
+def verify(named: str) -> Outcome:
+    """Audit a release and say what was found.
+
+    Parameters
+    ----------
+    named : str
+        A release folder, a public area (its current release), or a specification file.
+
+    Raises
+    ------
+    GateRefused
+        Where anything the manifest promises does not hold; every failure is named.
+    """
+    result = audit(locate(named).folder)
+    if not result.passed:
+        raise GateRefused(
+            f"Release {result.release_id} does not keep what its manifest promises. "
+            + " ".join(f"{failure}." for failure in result.failures())
+            + " Withdraw it, and look at who can write to the public area."
+        )
+    lines = [f"Release {result.release_id} keeps what its manifest promises."]
+    lines += [f"  {finding.check}: {finding.detail}" for finding in result.findings]
+    content = {"release_id": result.release_id, "findings": [asdict(finding) for finding in result.findings]}
+    return Outcome("\n".join(lines), content)
+
+
+def audit(folder: Path) -> Audit:
     """Audit the release in a public folder.
 
     Parameters

@@ -6,22 +6,29 @@ import shutil
 from datetime import UTC, datetime
 
 from pipelines.ledger import Entry, Ledger
-from pipelines.locate import Located
+from pipelines.locate import locate
+from pipelines.outcome import Outcome
 from pipelines.publish import current
 from schemas.errors import SpecificationError
 
 
-def withdraw(located: Located) -> str:
+def withdraw(named: str) -> Outcome:
     """Remove a release from the public area, its Delta history included, and record it.
 
     ``current.json`` goes first where it names the release; no earlier release becomes current in its
     place, because a steward did not decide that.
 
-    Returns
-    -------
-    str
-        One sentence about what was done.
+    Parameters
+    ----------
+    named : str
+        A release folder, a public area (its current release), or a specification file.
+
+    Raises
+    ------
+    SpecificationError
+        Where the ledger knows no such release, or its evidence area is not found.
     """
+    located = locate(named)
     places = located.places()
     with places.lock():
         ledger = Ledger(places)
@@ -43,8 +50,9 @@ def withdraw(located: Located) -> str:
         earlier = standing[located.release_id]
         now = datetime.now(UTC).isoformat(timespec="seconds")
         ledger.append(Entry("withdrawn", earlier.release_id, earlier.name, now, earlier.identity))
-    return (
+    text = (
         f"Release {located.release_id} is withdrawn: it is gone from the public area"
         + (", and there is no current release now" if was_current else "")
         + ". Copies that readers have made are out of reach."
     )
+    return Outcome(text, {"release_id": located.release_id, "was_current": was_current})

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from pipelines.clean import clean
 from pipelines.ledger import Entry, Ledger
 from pipelines.places import PlaceBusy, Places
 from schemas.errors import GateRefused, SpecificationError
@@ -62,6 +63,7 @@ def test_one_run_at_a_time_and_a_killed_one_lets_go(places):
         ],
         stdout=subprocess.PIPE,
     )
+    assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
     with pytest.raises(PlaceBusy, match="Another run"), places.lock():
         pass
@@ -102,3 +104,12 @@ def test_a_line_cut_off_by_a_crash_does_not_spoil_the_next(places):
             file.write('{"event": "publis')
         ledger.append(entry("b" * 32))
     assert [line.release_id for line in ledger.standing()] == ["a" * 32, "b" * 32]
+
+
+def test_clean_removes_work_folders_but_not_of_a_run_at_work(places):
+    places.work("a" * 32, "resume")
+    with places.lock(), pytest.raises(PlaceBusy):
+        clean([str(places.evidence.parent)])
+    assert places.unfinished() == ["a" * 32]
+    assert clean([str(places.evidence.parent)]).as_json() == {"removed": 1}
+    assert places.unfinished() == []

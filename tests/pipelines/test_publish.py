@@ -12,7 +12,7 @@ from pipelines.ledger import Entry, Ledger
 from pipelines.locate import locate
 from pipelines.places import Places
 from pipelines.publish import Contract, Staged
-from pipelines.verify import verify
+from pipelines.verify import audit
 from pipelines.withdraw import withdraw
 from schemas.errors import ProtectionFailed, SpecificationError
 
@@ -65,8 +65,8 @@ def released(places):
 
 def test_a_release_is_current_and_passes_its_audit(released):
     assert publish.current(released) == ID
-    audit = verify(released.release(ID))
-    assert audit.passed, audit.failures()
+    found = audit(released.release(ID))
+    assert found.passed, found.failures()
     assert {path.name for path in released.public.iterdir()} == {ID, "current.json"}
 
 
@@ -106,11 +106,11 @@ def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monk
         publish.release(ready, manifest(second), released, entry(second))
     monkeypatch.undo()
     assert publish.current(released) == ID
-    assert verify(released.release(ID)).passed
+    assert audit(released.release(ID)).passed
     if not publish.standing(released, second):
         publish.release(ready, manifest(second), released, entry(second))
     assert publish.current(released) == second
-    assert verify(released.release(second)).passed
+    assert audit(released.release(second)).passed
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monk
 )
 def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper, check):
     tamper(released.release(ID))
-    audit = verify(released.release(ID))
-    assert not audit.passed
-    assert [finding.check for finding in audit.findings if not finding.passed] == [check]
+    found = audit(released.release(ID))
+    assert not found.passed
+    assert [finding.check for finding in found.findings if not finding.passed] == [check]
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper
 )  # fmt: skip
 def test_the_audit_notices_a_release_that_never_should_have_been(places, records, changes, check):
     publish.release(staged(places, records=records), manifest(**changes), places, entry())
-    failed = [finding.check for finding in verify(places.release(ID)).findings if not finding.passed]
+    failed = [finding.check for finding in audit(places.release(ID)).findings if not finding.passed]
     assert check in failed
 
 
 def test_a_withdrawn_release_is_gone_and_remembered(released):
-    withdraw(locate(str(released.release(ID))))
+    withdraw(str(released.release(ID)))
     assert list(released.public.iterdir()) == []
     assert Ledger(released).standing() == []
     assert Ledger(released).ever("persons") == [ID]
@@ -166,9 +166,9 @@ def test_a_withdrawn_release_is_gone_and_remembered(released):
 def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
     second = "f" * 32
     publish.release(staged(released, second), manifest(second), released, entry(second))
-    withdraw(locate(str(released.release(ID))))
+    withdraw(str(released.release(ID)))
     assert publish.current(released) == second
-    assert verify(released.release(second)).passed
+    assert audit(released.release(second)).passed
 
 
 def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(places):
@@ -180,11 +180,11 @@ def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(places):
         staged(places, second, RECORDS.slice(0, 3)), manifest(second), places, entry(second), "delta"
     )
     assert committed(places) == [ID, second]
-    withdraw(locate(str(places.release(ID))))
+    withdraw(str(places.release(ID)))
     assert committed(places) == [second]
     files = list((places.public / "delta").rglob("*.parquet"))
     assert sum(pq.read_metadata(path).num_rows for path in files) == 3
-    withdraw(locate(str(places.release(second))))
+    withdraw(str(places.release(second)))
     assert not (places.public / "delta").exists()
 
 
