@@ -45,7 +45,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="microguard",
-        description="Statistical disclosure control for large microdata: k-anonymous and verified, or not published.",
+        description="Statistical disclosure control for large microdata: verified, or not published.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

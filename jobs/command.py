@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.arguments import VERBS as KNOWN_VERBS
 from jobs.arguments import parse
-from jobs.verbs import Outcome, call
+from jobs.verbs import call
 from schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
+    from pipelines.outcome import Outcome
     from pipelines.progress import Progress
 
 SHOWN_EVEN_IF_QUIET = frozenset({"draft", "check", "verify", "benchmark"})

@@ -4,44 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-from schemas.errors import ProtectionFailed
 from schemas.not_built import refuse_verb
 
 if TYPE_CHECKING:
+    from pipelines.outcome import Outcome
     from pipelines.progress import Progress
     from schemas.specification import Specification
-
-
-class Outcome(Protocol):
-    """What a pipeline function answers."""
-
-    def summary(self) -> str:
-        """For a person, on standard output."""
-        ...
-
-    def as_json(self) -> dict[str, Any]:
-        """For a program: plain values, no value of a record."""
-        ...
-
-
-@dataclass(frozen=True)
-class Said:
-    """The outcome of a verb whose pipeline answers with a sentence or a number."""
-
-    text: str
-    content: dict[str, Any]
-
-    def summary(self) -> str:
-        """The sentence."""
-        return self.text
-
-    def as_json(self) -> dict[str, Any]:
-        """The same for a program."""
-        return self.content
 
 
 def call(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
@@ -97,39 +67,27 @@ def _benchmark(arguments: argparse.Namespace, progress: Callable[[], Progress]) 
 
 
 def _clean(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
-    from pipelines.clean import clean, evidence_areas
+    from pipelines.clean import clean
 
-    areas = [area for place in arguments.places or ["."] for area in evidence_areas(Path(place))]
-    removed = clean(list(dict.fromkeys(areas)))
-    return Said(f"Removed the work folders of {removed} run(s).", {"runs_removed": removed})
+    return clean(arguments.places)
 
 
 def _report(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
-    from pipelines.locate import locate
     from pipelines.report import report
 
-    path = report(locate(arguments.release))
-    return Said(f"The report is {path}.", {"report": str(path)})
+    return report(arguments.release)
 
 
 def _verify(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
-    from pipelines.locate import locate
     from pipelines.verify import verify
 
-    audit = verify(locate(arguments.release).folder)
-    if not audit.passed:
-        raise ProtectionFailed("The release is not what its manifest says. " + " ".join(audit.failures()))
-    lines = [f"{finding.check}: {finding.detail}" for finding in audit.findings]
-    checks = {finding.check: finding.detail for finding in audit.findings}
-    return Said("\n".join(lines), {"release_id": audit.release_id, "passed": True, "checks": checks})
+    return verify(arguments.release)
 
 
 def _withdraw(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
-    from pipelines.locate import locate
     from pipelines.withdraw import withdraw
 
-    located = locate(arguments.release)
-    return Said(withdraw(located), {"release_id": located.release_id})
+    return withdraw(arguments.release)
 
 
 VERBS: dict[str, Callable[[argparse.Namespace, Callable[[], Progress]], Outcome]] = {
