@@ -23,6 +23,7 @@ from pyspark.sql import functions as f
 from pipelines.columns import column
 from pipelines.ledger import Entry, Ledger
 from pipelines.places import Places, checksum, sync_folder, write_atomically
+from pipelines.risk import content_of
 from schemas.errors import ProtectionFailed
 
 RECORDS_PER_FILE = 500_000
@@ -95,7 +96,7 @@ def stage(
     records, total = content(frame.select(columns))
     files = max(1, math.ceil(records / RECORDS_PER_FILE))
     ordered = (
-        frame.select(*columns, f.xxhash64(*columns).alias(_ORDER))
+        frame.select(*columns, f.xxhash64(*content_of(contract.names)).alias(_ORDER))
         .repartition(files, f.col(_ORDER))
         .sortWithinPartitions(_ORDER, *columns)
         .drop(_ORDER)
@@ -116,10 +117,9 @@ def stage(
 
 def content(frame: DataFrame) -> tuple[int, int]:
     """Number of rows and sum of their hashes: equal for equal multisets of rows, in any order."""
-    columns = [column(name) for name in frame.columns]
     row = frame.agg(
         f.count(f.lit(1)).alias("records"),
-        f.sum(f.xxhash64(*columns).cast("decimal(38,0)")).alias("total"),
+        f.sum(f.xxhash64(*content_of(frame.columns)).cast("decimal(38,0)")).alias("total"),
     ).first()
     assert row is not None
     return int(row["records"]), int(row["total"] or 0)

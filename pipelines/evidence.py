@@ -1,0 +1,69 @@
+"""The evidence of a run: every measure and verdict, for the agency alone.
+
+``quality.json`` has these sections (a section that does not apply is left out):
+
+release
+    release_id, name, version, at, public_area, k, seed, fingerprint, specification (as it was read).
+counts
+    input, rejected (reason -> records), suppressed, published, blocks.
+risk
+    clustering -> before and after, each with the counts of `pipelines.risk.Risk`; where groups are
+    protected independently, ``jointly`` -> the same over all of their variables.
+loss
+    clustering -> sse, sst, information_loss, lower_bound (in units of sse, given the blocking),
+    whole_file_lower_bound (weak), by_variable (variable -> information loss).
+moments
+    variable -> mean_before, mean_after, variance_before, variance_after.
+correlations
+    variables, before, after (matrices).
+tables
+    one entry a control table: variables, dimension, cells, chi2, max_absolute_error,
+    max_relative_error, false_positives, errors (absolute error -> cells).
+by_dimension
+    dimension -> the same, summed or maximised.
+uniques_published
+    column published as it is -> records unique on the protected variables joined with it.
+dominance
+    numeric variable -> clusters, failing.
+stages
+    stage -> seconds.
+verdicts
+    check, metric, variable, dimension, found, limit, passed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.places import Places, private_folder, write_atomically
+
+QUALITY = "quality.json"
+BLOCKS = "blocks.parquet"
+
+
+def write_evidence(places: Places, release_id: str, quality: Mapping[str, Any], blocks: pa.Table) -> Path:
+    """Write measures and block reports to the evidence folder of a release, and the page of them.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    from pipelines.report import write_report
+
+    folder = private_folder(places.record(release_id))
+    write_atomically(folder / QUALITY, json.dumps(quality, indent=2, sort_keys=True, default=str))
+    pq.write_table(blocks, folder / BLOCKS)
+    return write_report(folder)
+
+
+def read_evidence(folder: Path) -> tuple[dict[str, Any], pa.Table]:
+    """Measures and block reports of an evidence folder."""
+    quality = json.loads((folder / QUALITY).read_text(encoding="utf-8"))
+    return quality, pq.read_table(folder / BLOCKS)

@@ -1,0 +1,142 @@
+"""Plots of a release's evidence, as SVG texts that stand inside a page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+BEFORE, AFTER, ACCENT = "#b3b8c4", "#1f6f8b", "#c8553d"
+_STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "microguard",
+}
+#: Bars of a plot; more variables than this would not be readable.
+MOST_BARS = 40
+
+
+def risk_plot(before: Mapping[str, int], after: Mapping[str, int], k: int) -> str:
+    """Records below k, unique records and combinations below k, before and after."""
+    keys = {"records_below_k": f"records below k = {k}", "uniques": "unique records",
+            "classes_below_k": f"combinations below k = {k}"}  # fmt: skip
+    with _figure(6.4, 2.0) as (figure, axes):
+        place = np.arange(len(keys))
+        axes.barh(place - 0.2, [before[key] for key in keys], 0.38, color=BEFORE, label="before")
+        axes.barh(place + 0.2, [after[key] for key in keys], 0.38, color=AFTER, label="after")
+        axes.set_yticks(place, list(keys.values()))
+        axes.invert_yaxis()
+        axes.legend(frameon=False)
+        return _svg(figure)
+
+
+def loss_plot(by_variable: Mapping[str, float]) -> str:
+    """Share of each variable's variation that clustering removed, in percent."""
+    names = list(by_variable)[:MOST_BARS]
+    with _figure(6.4, 0.8 + 0.26 * len(names)) as (figure, axes):
+        axes.barh(names, [100 * by_variable[name] for name in names], color=AFTER)
+        axes.invert_yaxis()
+        axes.set_xlabel("information loss, percent of the variable's SST")
+        return _svg(figure)
+
+
+def spread_plot(moments: Mapping[str, Mapping[str, float]]) -> str:
+    """Standard deviation after protection over the one before; 1 is unchanged."""
+    names = list(moments)[:MOST_BARS]
+    ratio = [
+        (moments[name]["variance_after"] / moments[name]["variance_before"]) ** 0.5
+        if moments[name]["variance_before"] > 0
+        else 1.0
+        for name in names
+    ]
+    with _figure(6.4, 0.8 + 0.26 * len(names)) as (figure, axes):
+        axes.barh(names, ratio, color=AFTER)
+        axes.axvline(1, color=ACCENT, linewidth=1)
+        axes.invert_yaxis()
+        axes.set_xlabel("standard deviation after / before")
+        return _svg(figure)
+
+
+def correlation_plot(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> str:
+    """Each pair's correlation before and after; on the line where it is unchanged."""
+    first, second = np.array(before, float), np.array(after, float)
+    pairs = np.triu_indices(len(first), 1)
+    with _figure(3.6, 3.4) as (figure, axes):
+        axes.plot([-1, 1], [-1, 1], color=BEFORE, linewidth=1)
+        axes.scatter(first[pairs], second[pairs], s=14, color=AFTER, alpha=0.7)
+        axes.set_xlabel("correlation before")
+        axes.set_ylabel("correlation after")
+        return _svg(figure)
+
+
+def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
+    """Cells of the control tables by absolute error, one line a dimension."""
+    with _figure(6.4, 2.6) as (figure, axes):
+        for position, dimension in enumerate(sorted(errors_by_dimension, key=int)):
+            counted = {int(float(key)): value for key, value in errors_by_dimension[dimension].items()}
+            sizes = sorted(counted)
+            axes.plot(
+                sizes,
+                [counted[size] for size in sizes],
+                marker="o",
+                markersize=3,
+                linewidth=1,
+                color=(AFTER, ACCENT, "#6a4c93", "#5f7f3f")[position % 4],
+                label=f"dimension {dimension}",
+            )
+        axes.set_yscale("symlog")
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("absolute error of a cell")
+        axes.set_ylabel("cells")
+        axes.legend(frameon=False)
+        return _svg(figure)
+
+
+def block_plot(records: Sequence[int], seconds: Sequence[float], gaps: Sequence[float | None]) -> str:
+    """Records and seconds of the blocks, and the distribution of their gaps where bounds were proved."""
+    proved = [100 * gap for gap in gaps if gap is not None and np.isfinite(gap)]
+    panels = 3 if proved else 2
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(2.6 * panels, 2.3), layout="constrained")
+        axes = figure.subplots(1, panels)
+        for axis, values, label in zip(
+            axes, [records, seconds, proved], ["records", "seconds", "gap, percent"], strict=False
+        ):
+            axis.hist(values, bins=min(30, max(5, len(values) // 4)), color=AFTER)
+            axis.set_xlabel(label)
+        axes[0].set_ylabel("blocks")
+        return _svg(figure)
+
+
+def stage_plot(seconds: Mapping[str, float]) -> str:
+    """Where the time went."""
+    with _figure(6.4, 0.6 + 0.26 * len(seconds)) as (figure, axes):
+        axes.barh(list(seconds), list(seconds.values()), color=BEFORE)
+        axes.invert_yaxis()
+        axes.set_xlabel("seconds")
+        return _svg(figure)
+
+
+@contextmanager
+def _figure(width: float, height: float) -> Iterator[tuple[Figure, Any]]:
+    """A figure with one pair of axes, in the house's style."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure, figure.subplots()
+
+
+def _svg(figure: Figure) -> str:
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :]

@@ -1,0 +1,122 @@
+"""The agency's report of a release: one self-contained page, rebuilt from its evidence at any time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pyarrow as pa
+import pyarrow.compute as pc
+from markupsafe import Markup
+
+from pipelines import plots
+from pipelines.evidence import read_evidence
+from pipelines.locate import locate
+from pipelines.manifest import LIMITS
+from pipelines.outcome import Outcome
+from pipelines.places import write_atomically
+
+PAGE = "report.html"
+
+
+def report(named: str) -> Outcome:
+    """Rebuild the page of a release from its evidence.
+
+    Parameters
+    ----------
+    named : str
+        A release folder of the public or the evidence area, or a specification file.
+    """
+    located = locate(named)
+    page = write_report(located.places().record(located.release_id))
+    return Outcome(f"The report is at {page}", {"release_id": located.release_id, "report": str(page)})
+
+
+def write_report(folder: Path) -> Path:
+    """Write the page of an evidence folder from its ``quality.json`` and ``blocks.parquet``."""
+    quality, blocks = read_evidence(folder)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.ChainableUndefined)
+    template = environment.from_string(Path(__file__).with_name(PAGE).read_text(encoding="utf-8"))
+    drawn = {name: _marked(svg) for name, svg in _plots(quality, blocks).items()}
+    page = folder / PAGE
+    variables = quality["release"]["specification"].get("variables", {})
+    write_atomically(
+        page,
+        template.render(
+            q=quality,
+            plots=drawn,
+            blocks=_by_algorithm(blocks),
+            limits=LIMITS,
+            region=any(variable.get("role") == "region" for variable in variables.values()),
+            n=_count,
+            g=_number,
+            percent=_percent,
+        ),
+    )
+    return page
+
+
+def _plots(quality: dict[str, Any], blocks: pa.Table) -> dict[str, Any]:
+    k = quality["release"]["k"]
+    drawn: dict[str, Any] = {
+        "risk": {
+            name: plots.risk_plot(risk["before"], risk["after"], k) for name, risk in quality["risk"].items()
+        },
+        "loss": {
+            name: plots.loss_plot(loss["by_variable"]) for name, loss in quality.get("loss", {}).items()
+        },
+    }
+    if quality.get("moments"):
+        drawn["spread"] = plots.spread_plot(quality["moments"])
+    if len(quality.get("correlations", {}).get("variables", [])) > 1:
+        drawn["correlations"] = plots.correlation_plot(
+            quality["correlations"]["before"], quality["correlations"]["after"]
+        )
+    if quality.get("by_dimension"):
+        drawn["errors"] = plots.error_plot(
+            {dimension: found["errors"] for dimension, found in quality["by_dimension"].items()}
+        )
+    if len(blocks):
+        columns = blocks.select(["records", "seconds", "gap"]).to_pydict()
+        drawn["blocks"] = plots.block_plot(columns["records"], columns["seconds"], columns["gap"])
+    if quality.get("stages"):
+        drawn["stages"] = plots.stage_plot(quality["stages"])
+    return drawn
+
+
+def _by_algorithm(blocks: pa.Table) -> list[dict[str, Any]]:
+    flags = pa.table(
+        {
+            "algorithm": blocks["algorithm"],
+            "records": blocks["records"],
+            "optimal": pc.fill_null(blocks["optimal"], False).cast(pa.int64()),
+            "fallback": pc.is_valid(blocks["fallback"]).cast(pa.int64()),
+        }
+    )
+    sums = [("records", "count"), ("records", "sum"), ("optimal", "sum"), ("fallback", "sum")]
+    found = (
+        flags.group_by("algorithm")
+        .aggregate(sums)
+        .rename_columns(["algorithm", "blocks", "records", "optimal", "fallback"])
+    )
+    return found.sort_by("algorithm").to_pylist()
+
+
+def _marked(drawn: Any) -> Any:
+    """Tell the template that SVG texts are ours and not to be escaped."""
+    if isinstance(drawn, dict):
+        return {name: _marked(part) for name, part in drawn.items()}
+    return Markup(drawn)
+
+
+def _count(value: Any) -> str:
+    return "-" if value is None or isinstance(value, jinja2.Undefined) else f"{value:,.0f}".replace(",", " ")
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None or isinstance(value, jinja2.Undefined) else f"{value:,.4g}"
+
+
+def _percent(value: Any) -> str:
+    return "-" if value is None or isinstance(value, jinja2.Undefined) else f"{100 * value:.3g} %"
