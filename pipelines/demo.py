@@ -1,0 +1,145 @@
+"""The demo: write a synthetic town with its specification, and protect it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pyarrow.parquet as pq
+
+from pipelines.outcome import Outcome
+from pipelines.progress import Progress
+from pipelines.town import town
+from schemas.errors import SpecificationError
+from schemas.specification import read_specification
+
+SEED = 2026
+K = 3
+PART = "persons-{number:05d}.parquet"
+
+Kind = Literal["mixed", "nominal", "numeric"]
+
+NEVER_PUBLISHED = {"person_id": "unit", "name": "identifier", "household": "household"}
+PUBLISHED_AS_IT_IS = {"region": "region", "diagnosis": "sensitive", "weight": "weight"}
+QUASI_IDENTIFIERS: dict[Kind, dict[str, str]] = {
+    "mixed": {
+        "sex": "nominal",
+        "age": "numeric",
+        "marital_status": "nominal",
+        "citizenship": "nominal",
+        "education": "nominal",
+        "working_status": "nominal",
+        "income": "numeric",
+    },
+    "nominal": dict.fromkeys(
+        (
+            "sex",
+            "age_group",
+            "marital_status",
+            "citizenship",
+            "education",
+            "working_status",
+            "occupation",
+            "household_type",
+        ),
+        "nominal",
+    ),
+    "numeric": dict.fromkeys(
+        (
+            "age",
+            "income",
+            "hours",
+            "tax",
+            "savings",
+            "debt",
+            "rent",
+            "floor_space",
+            "commute",
+            "years_in_job",
+        ),
+        "numeric",
+    ),
+}
+OTHER: dict[Kind, tuple[str, ...]] = {"mixed": ("occupation", "hours"), "nominal": (), "numeric": ()}
+
+
+def demo(
+    out: str | Path,
+    *,
+    records: int,
+    kind: Kind = "mixed",
+    only_data: bool = False,
+    overrides: Sequence[str] = (),
+    master: str | None = None,
+    progress: Progress,
+) -> Outcome:
+    """Make the town under `out` and, unless `only_data`, protect it.
+
+    Parameters
+    ----------
+    out : path
+        Gets ``data/``, ``release.toml``, and from `protect` ``lake/`` and ``evidence/``.
+    records : int
+        Persons.
+    kind : str
+        Kind of the quasi-identifiers: a few of both, eight nominal, or ten numeric.
+    overrides : sequence of str
+        `section.key=value` for the run, not written to the specification.
+    """
+    out = Path(out)
+    with progress.stage("town"):
+        write_town(out / "data", records, kind)
+    path = out / "release.toml"
+    path.write_text(specification_text(records, kind), encoding="utf-8")
+    specification = read_specification(path, overrides)
+    if only_data:
+        text = f"A town of {records:,} persons is in {out / 'data'}, its specification is {path}."
+        return Outcome(text, {"data": str(out / "data"), "specification": str(path), "records": records})
+    from pipelines.release import protect
+
+    return protect(specification, master=master, progress=progress)
+
+
+def write_town(folder: Path, records: int, kind: Kind) -> None:
+    """Write the town as Parquet parts; parts of an earlier, larger town go."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpecificationError(f"The demo cannot write to {folder}: {error.strerror}.") from None
+    names = [*NEVER_PUBLISHED, *PUBLISHED_AS_IT_IS, *QUASI_IDENTIFIERS[kind], *OTHER[kind]]
+    written = set()
+    for number, persons in enumerate(town(records, SEED)):
+        path = folder / PART.format(number=number)
+        pq.write_table(persons.select(names), path, compression="zstd")
+        written.add(path)
+    for stale in set(folder.glob("persons-*.parquet")) - written:
+        stale.unlink()
+
+
+def specification_text(records: int, kind: Kind) -> str:
+    """The release specification of the town, as a person would write it."""
+    lines = [
+        f'{name} = {{ role = "{role}" }}' for name, role in (NEVER_PUBLISHED | PUBLISHED_AS_IT_IS).items()
+    ]
+    lines += [
+        f'{name} = {{ role = "quasi_identifier", kind = "{of}" }}'
+        for name, of in QUASI_IDENTIFIERS[kind].items()
+    ]
+    lines += [f'{name} = {{ role = "other" }}' for name in OTHER[kind]]
+    return f"""# A synthetic town of {records:,} persons; nobody in it exists.
+[release]
+name = "town-{kind}-{records}"
+k = {K}
+seed = {SEED}
+
+[input]
+path = "data"
+
+[variables]
+{chr(10).join(lines)}
+
+[publish]
+path = "lake"
+evidence = "evidence"
+"""
