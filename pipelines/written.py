@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from pipelines.columns import column
 from pipelines.publish import Staged, content
+from schemas.requirements import MetricKey
 from schemas.specification import Specification
 
 
@@ -36,19 +36,15 @@ class Written:
     as_staged: bool
     as_declared: bool
 
-    def metrics(self) -> pd.DataFrame:
-        """One row per metric: metric, variable (name of the clustering), dimension, value."""
-        rows: list[tuple[str, str | None, float]] = [
-            ("records_published", None, self.records),
-            ("content_as_staged", None, float(self.as_staged)),
-            ("columns_as_declared", None, float(self.as_declared)),
-        ]
-        for name, size in self.smallest_class.items():
-            rows.append(("smallest_class", name, size))
-            rows.append(("classes", name, self.classes[name]))
-        frame = pd.DataFrame(rows, columns=["metric", "variable", "value"]).astype({"value": float})
-        frame["dimension"] = pd.Series(pd.NA, index=frame.index, dtype="Int64")
-        return frame[["metric", "variable", "dimension", "value"]]
+    def metrics(self) -> dict[MetricKey, float]:
+        """What the gate asks of the written files (`schemas.requirements`)."""
+        classes = {
+            MetricKey("smallest_class", name): float(size) for name, size in self.smallest_class.items()
+        }
+        return classes | {
+            MetricKey("content_as_staged"): float(self.as_staged),
+            MetricKey("columns_as_declared"): float(self.as_declared),
+        }
 
 
 def verify_written(spark: SparkSession, staged: Staged, specification: Specification) -> Written:

@@ -26,6 +26,8 @@ Metrics of the release (`gate_requirements`); a group is a clustering's name:
 |---|---|---|
 | smallest_class | each group | units of the smallest class, counted on the written files |
 | records_unaccounted | - | absolute value of n in - rejected - suppressed - n out |
+| content_as_staged | - | 1 where the written files hold exactly the protected records |
+| columns_as_declared | - | 1 where every written file has the columns and types of the input |
 | information_loss | - | SSE/SST over the numeric quasi-identifiers |
 | chi2_per_cell | - | chi-square over the control tables by cells with original count > 0 |
 | max_absolute_error | - (by `dimension`) | largest change of a cell |
@@ -156,6 +158,11 @@ def _guarantee(spec: Specification) -> Iterator[Requirement]:
     for group in spec.clusterings:
         yield Requirement(MetricKey("smallest_class", group.name), broken, at_least=spec.release.k)
     yield Requirement(MetricKey("records_unaccounted"), broken, at_most=0)
+    altered = (
+        "the staged files are not what was protected: look for another writer or a faulty disk, run again"
+    )
+    yield Requirement(MetricKey("content_as_staged"), altered, at_least=1)
+    yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1)
     if spec.method.min_diversity > 1:
         for name in spec.sensitive:
             remedy = "lower method.min_diversity, or coarsen the quasi-identifiers"
