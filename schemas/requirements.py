@@ -12,10 +12,10 @@ Metrics of the input (`input_requirements`); a *kept* record is one that is not 
 | type_fits | each declared column but identifiers | 1 where its type suits role and kind, else 0 |
 | records_kept | - | records kept |
 | records_rejected | - | records rejected, each once |
-| missing | quasi-identifiers (and region) of a kind to be rejected; unit, weight | records without it |
-| not_finite | - | records rejected for a number that is infinite, or too large to be squared |
-| not_positive | weight | records rejected for a weight that is not a positive number |
-| repeated | unit | records rejected because their unit occurs more than once |
+| missing | quasi-identifiers of a kind to be rejected; unit, household, region, weight | records without it |
+| not_finite | numeric quasi-identifiers, weight | records with an infinity or NaN there |
+| not_positive | weight | records with a weight of zero or below |
+| repeated | unit | records whose unit occurs more than once |
 | smallest_region | region, or "" where there is none | kept records of the smallest region |
 | smallest_pattern | - | kept records of the smallest missing pattern in a region |
 | domain | nominal quasi-identifiers | distinct values among kept records |
@@ -125,8 +125,8 @@ def _records(spec: Specification) -> Iterator[Requirement]:
     yield Requirement(MetricKey("records_rejected"), mend, at_most=most)
     for name in _must_not_be_missing(spec):
         yield Requirement(MetricKey("missing", name), mend, at_most=most)
-    if spec.numeric:
-        yield Requirement(MetricKey("not_finite"), mend, at_most=most)
+    for name in (*spec.numeric, *spec.with_role("weight")):
+        yield Requirement(MetricKey("not_finite", name), mend, at_most=most)
     for name in spec.with_role("weight"):
         yield Requirement(MetricKey("not_positive", name), mend, at_most=most)
     for name in spec.with_role("unit"):
@@ -138,9 +138,9 @@ def _records(spec: Specification) -> Iterator[Requirement]:
 
 
 def _must_not_be_missing(spec: Specification) -> tuple[str, ...]:
-    nominal = (*spec.nominal, *spec.with_role("region")) if spec.missing.nominal == "reject" else ()
+    nominal = spec.nominal if spec.missing.nominal == "reject" else ()
     numeric = spec.numeric if spec.missing.numeric == "reject" else ()
-    return (*nominal, *numeric, *spec.with_role("unit", "weight"))
+    return (*nominal, *numeric, *spec.with_role("unit", "household", "region", "weight"))
 
 
 def _regions(spec: Specification) -> Iterator[Requirement]:
