@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.microaggregation import mdav, vmdav
+from sdc.microaggregation import k_ward, maximum_distance, mdav, projections, vmdav
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.records import Records
 
@@ -75,6 +75,12 @@ class Algorithm:
 ALGORITHMS: dict[str, Algorithm] = {
     "mdav": Algorithm(mdav.solve),
     "vmdav": Algorithm(vmdav.solve),
+    "maximum-distance": Algorithm(maximum_distance.solve),
+    "projection-pv": Algorithm(projections.solve_variable, nominal=False),
+    "projection-sz": Algorithm(projections.solve_z_scores, nominal=False),
+    "projection-fpc": Algorithm(projections.solve_first_component),
+    "k-ward": Algorithm(k_ward.solve, frozenset({"ranking"})),
+    "k-ward-projected": Algorithm(k_ward.solve_projected, frozenset({"ranking"})),
 }
 
 

@@ -29,7 +29,9 @@ from sdc.stop import Deadline
 #: Finds the "first" and the "last" k of the records at the given positions.
 Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-RANKINGS = ("maximum-distance", "fpc", "sz", "pv")
+#: Rankings by one score, and all rankings, "md" being the paper's short name of the first.
+PROJECTIONS = ("fpc", "sz", "pv")
+RANKINGS = ("maximum-distance", "md", *PROJECTIONS)
 
 
 def solve(
@@ -39,7 +41,7 @@ def solve(
 
     Parameters
     ----------
-    ranking : {"maximum-distance", "fpc", "sz", "pv"}
+    ranking : {"maximum-distance" or "md", "fpc", "sz", "pv"}
         What makes records the first and the last: being around the two most distant ones, or the order
         along the first principal component, the sum of z-scores, or a particular variable (every one is
         tried, and the least lossy clustering kept).
@@ -49,7 +51,8 @@ def solve(
     Needs no randomness. When the deadline passes, clusters of 2k or more that wait for step 3 are cut
     along their first principal component instead.
     """
-    if ranking == "maximum-distance":
+    _check(ranking, RANKINGS)
+    if ranking in ("maximum-distance", "md"):
         return cluster(records, k, maximum_distance_ends(records, k), deadline)
     if ranking == "pv":
         _refuse_nominal(records, ranking)
@@ -63,6 +66,7 @@ def solve_projected(
     records: Records, k: int, *, deadline: Deadline, seed: int, ranking: str = "fpc"
 ) -> Clustering:
     """k-Ward of the records' scores on one axis ("fpc", "sz" or "pv"), methods Pk-W of Table 3."""
+    _check(ranking, PROJECTIONS)
     if ranking == "pv":
         _refuse_nominal(records, ranking)
         return along_least_lossy_variable(records, k, connected, "k-ward-projected")
@@ -158,12 +162,15 @@ def connected(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def _scores(records: Records, ranking: str) -> np.ndarray:
-    if ranking == "fpc":
-        return first_component_scores(records)
     if ranking == "sz":
         _refuse_nominal(records, ranking)
         return sum_of_z_scores(records)
-    raise InvalidParameter(f"unknown ranking {ranking!r}; there are {', '.join(RANKINGS)}")
+    return first_component_scores(records)
+
+
+def _check(ranking: str, rankings: tuple[str, ...]) -> None:
+    if ranking not in rankings:
+        raise InvalidParameter(f"unknown ranking {ranking!r}; there are {', '.join(rankings)}")
 
 
 def _refuse_nominal(records: Records, ranking: str) -> None:

@@ -57,14 +57,17 @@ class FarthestPairs:
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
-        radii = np.sqrt(np.sum((values - values.mean(axis=0)) ** 2, axis=1))
-        self.bounds = (radii + radii.max()) * ROUNDING
+        self.radii = np.sqrt(np.sum((values - values.mean(axis=0)) ** 2, axis=1))
+        self.bounds = (self.radii + self.radii.max()) * ROUNDING
         self.partners = np.full(len(values), -1, dtype=np.int64)
 
     def among(self, free: np.ndarray) -> tuple[int, int]:
-        """Positions of the two most distant points of `free` (ascending); ties to the first."""
+        """Positions of the two most distant points of `free` (ascending), the outer one first.
+
+        The paper leaves open which comes first; ties go to the first position.
+        """
         r, s = _farthest_pair(self.values, free, self.bounds, self.partners)
-        return int(r), int(s)
+        return (int(s), int(r)) if self.radii[s] > self.radii[r] else (int(r), int(s))
 
 
 def grow_pair(records: Records, free: np.ndarray, r: int, s: int, k: int) -> tuple[np.ndarray, np.ndarray]:
