@@ -15,7 +15,7 @@ loss
 moments
     variable -> mean_before, mean_after, variance_before, variance_after.
 correlations
-    variables, before, after (matrices).
+    clustering -> variables, before, after (matrices).
 tables
     one entry a control table: variables, dimension, cells, chi2, max_absolute_error,
     max_relative_error, false_positives, errors (absolute error -> cells).
@@ -28,7 +28,7 @@ dominance
 stages
     stage -> seconds.
 verdicts
-    check, metric, variable, dimension, found, limit, passed.
+    check (input or release), metric, variable, dimension, found, limit, passed.
 """
 
 from __future__ import annotations

@@ -69,10 +69,11 @@ def _plots(quality: dict[str, Any], blocks: pa.Table) -> dict[str, Any]:
     }
     if quality.get("moments"):
         drawn["spread"] = plots.spread_plot(quality["moments"])
-    if len(quality.get("correlations", {}).get("variables", [])) > 1:
-        drawn["correlations"] = plots.correlation_plot(
-            quality["correlations"]["before"], quality["correlations"]["after"]
-        )
+    drawn["correlations"] = {
+        name: plots.correlation_plot(found["before"], found["after"])
+        for name, found in quality.get("correlations", {}).items()
+        if len(found["variables"]) > 1
+    }
     if quality.get("by_dimension"):
         drawn["errors"] = plots.error_plot(
             {dimension: found["errors"] for dimension, found in quality["by_dimension"].items()}

@@ -44,14 +44,14 @@ QUALITY = {
     "loss": {"all": {"sse": 1.0, "sst": 10.0, "information_loss": 0.1, "lower_bound": 0.9,
                      "whole_file_lower_bound": 0.2, "by_variable": {"income": 0.1, "age": 0.12}}},
     "moments": {"income": {"mean_before": 1, "mean_after": 1, "variance_before": 2, "variance_after": 1.9}},
-    "correlations": {"variables": ["income", "age"], "before": [[1, 0.5], [0.5, 1]],
-                     "after": [[1, 0.6], [0.6, 1]]},
+    "correlations": {"all": {"variables": ["income", "age"], "before": [[1, 0.5], [0.5, 1]],
+                             "after": [[1, 0.6], [0.6, 1]]}},
     "tables": [{"variables": ["sex"], "dimension": 1, **TABLE}],
     "by_dimension": {"1": TABLE},
     "uniques_published": {"hours<script>": 7},
     "dominance": {"income": {"clusters": 20, "failing": 2}},
     "stages": {"read": 1.0, "protect": 2.0},
-    "verdicts": [{"check": "smallest class", "found": 3, "limit": 3, "passed": True}],
+    "verdicts": [{"check": "release", "metric": "smallest_class", "found": 3, "limit": 3, "passed": True}],
 }  # fmt: skip
 BLOCKS = pa.table(
     {
