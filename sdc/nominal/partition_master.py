@@ -1,0 +1,190 @@
+"""The restricted master problem and column generation (Cost 2023, section 4.3).
+
+The rows are combinations: the clusters that use combination c, counted with its copies, must add up to its
+multiplicity (4.3.2), so the duals are free. Nothing is lost against rows of records, whose duals may be
+taken equal for equal records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sdc.errors import SolverFailed
+from sdc.nominal.partition_pricing import (
+    ENUMERATED_NEIGHBOURS,
+    GREEDY_COLUMNS,
+    REDUCED_COST_TOLERANCE,
+    best_columns,
+    enumerate_columns,
+    greedy_columns,
+)
+from sdc.nominal.partition_problem import NONE, PartitionProblem
+from sdc.solver import INFINITY, Master, Program, Status
+from sdc.stop import Deadline, StoppedBy
+
+#: Branch-and-bound nodes of one exact pricing; beyond, the bound holds but the LP may not be optimal.
+PRICING_NODES = 20_000_000
+
+#: A pricing takes problem and duals and returns columns, and a bound on the LP or None.
+Pricing = Callable[[PartitionProblem, np.ndarray], tuple[np.ndarray, float | None]]
+
+
+@dataclass(frozen=True)
+class FractionalPartition:
+    """A solution of the linear relaxation, optimal or heuristic.
+
+    Attributes
+    ----------
+    value : objective of the restricted master problem
+    duals : (u,) array, one per combination
+    lower_bound : valid bound on the weight of every partition, or None where no exact pricing ended
+    columns : (count, 2k - 1) array, the columns of the restricted master problem
+    values : (count,) array, x_C
+    optimal : whether no column of negative reduced cost is left
+    iterations : solves of the restricted master problem
+    stopped_by : "proof" (no pricing finds a column), "work" or "time"
+    """
+
+    value: float
+    duals: np.ndarray
+    lower_bound: float | None
+    columns: np.ndarray
+    values: np.ndarray
+    optimal: bool
+    iterations: int
+    stopped_by: StoppedBy
+
+
+def solve_fractional(
+    problem: PartitionProblem,
+    pricings: tuple[Pricing, ...],
+    *,
+    columns: np.ndarray | None = None,
+    most_iterations: int = 10_000,
+    deadline: Deadline | None = None,
+) -> FractionalPartition:
+    """Column generation: solve the master, price by the first method that finds something, add, repeat.
+
+    Parameters
+    ----------
+    pricings : tried in this order
+    columns : (count, 2k - 1) array, optional
+        Further columns to begin with, besides the one cluster that contains all records.
+    """
+    deadline = deadline or Deadline.after(None)
+    pool = np.empty((0, problem.largest), np.int64) if columns is None else columns
+    master = _one_cluster(problem)
+    _add(master, problem, pool)
+    bound: float | None = None
+    stopped_by: StoppedBy = "work"
+    optimal = False
+    iterations = 0
+    while True:
+        solution = master.solve()
+        if solution.status is not Status.OPTIMAL or solution.row_duals is None or solution.values is None:
+            raise SolverFailed("the master problem of the partitioning was not solved")
+        iterations += 1
+        duals = solution.row_duals
+        found = np.empty((0, problem.largest), np.int64)
+        last = None
+        for price in pricings:
+            found, last = price(problem, duals)
+            if last is not None:
+                bound = last if bound is None else max(bound, last)
+            if len(found):
+                break
+        if len(found) == 0:
+            # The last pricing proves optimality where its bound meets the value.
+            optimal = last is not None and last >= (solution.objective or 0.0) - 1e-4
+            stopped_by = "proof"
+            break
+        if iterations >= most_iterations:
+            break
+        if deadline.passed:
+            stopped_by = "time"
+            break
+        _add(master, problem, found)
+        pool = np.concatenate([pool, found])
+    return FractionalPartition(
+        value=float(solution.objective or 0.0),
+        duals=duals,
+        lower_bound=bound,
+        columns=pool,
+        values=solution.values[1:],
+        optimal=optimal,
+        iterations=iterations,
+        stopped_by=stopped_by,
+    )
+
+
+def price_greedily(problem: PartitionProblem, duals: np.ndarray) -> tuple[np.ndarray, None]:
+    """Algorithm 5."""
+    return greedy_columns(
+        problem.distances, problem.multiplicity, duals, problem.k, GREEDY_COLUMNS, REDUCED_COST_TOLERANCE
+    ), None
+
+
+def price_by_enumeration(problem: PartitionProblem, duals: np.ndarray) -> tuple[np.ndarray, None]:
+    """Algorithm 6."""
+    return enumerate_columns(
+        problem.distances,
+        problem.multiplicity,
+        duals,
+        problem.k,
+        ENUMERATED_NEIGHBOURS,
+        REDUCED_COST_TOLERANCE,
+    ), None
+
+
+def price_exactly(problem: PartitionProblem, duals: np.ndarray) -> tuple[np.ndarray, float]:
+    """Branch and bound; with it a bound on the weight of every partition.
+
+    If a cluster of size s has reduced cost at least r_s, then n records in clusters of sizes k to 2k - 1
+    weigh at least u @ multiplicity + n min_s (r_s / s), where that minimum is negative.
+    """
+    priced = best_columns(problem, duals, PRICING_NODES)
+    sizes = np.arange(problem.k, problem.largest + 1)
+    per_record = float(np.min(priced.bounds[sizes] / sizes))
+    bound = float(duals @ problem.multiplicity) + problem.records * min(0.0, per_record)
+    return priced.columns, bound
+
+
+def column_matrix(problem: PartitionProblem, columns: np.ndarray) -> sparse.csc_matrix:
+    """Copies of each combination in each column, (u, columns)."""
+    column, position = np.nonzero(columns != NONE)
+    matrix = sparse.coo_matrix(
+        (np.ones(len(column)), (columns[column, position], column)),
+        shape=(len(problem.multiplicity), len(columns)),
+    )
+    return matrix.tocsc()  # adds up the copies
+
+
+def _one_cluster(problem: PartitionProblem) -> Master:
+    """The master problem with the single cluster of all records: feasible, and never wanted."""
+    multiplicity = problem.multiplicity.astype(float)
+    weight = 0.5 * float(multiplicity @ problem.distances @ multiplicity)
+    return Master(
+        Program(
+            costs=np.array([weight]),
+            matrix=sparse.csc_matrix(multiplicity[:, None]),
+            row_lower=multiplicity,
+            row_upper=multiplicity,
+            lower=np.zeros(1),
+            upper=np.array([INFINITY]),
+        )
+    )
+
+
+def _add(master: Master, problem: PartitionProblem, columns: np.ndarray) -> None:
+    count = len(columns)
+    if count:
+        master.add_columns(
+            problem.column_weights(columns),
+            column_matrix(problem, columns),
+            np.zeros(count),
+            np.full(count, INFINITY),
+        )
