@@ -1,0 +1,77 @@
+"""Answers of tiny nominal instances by trying everything; shares no code with the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+
+
+def partitions(items: list[int], k: int) -> Iterator[list[list[int]]]:
+    """All partitions of `items` into sets of at least k."""
+    if not items:
+        yield []
+        return
+    first, rest = items[0], items[1:]
+    for size in range(k - 1, len(rest) + 1):
+        for others in combinations(rest, size):
+            left = [item for item in rest if item not in others]
+            for partition in partitions(left, k):
+                yield [[first, *others], *partition]
+
+
+def cluster_weight(records: np.ndarray) -> int:
+    """Sum of pairwise Hamming distances of the rows."""
+    return sum(int((a != b).sum()) for a, b in combinations(records, 2))
+
+
+def partition_weight(frame: pd.DataFrame, labels: np.ndarray) -> int:
+    """Weight of a clustering of the records of a frame."""
+    codes = np.column_stack([pd.factorize(frame[name], use_na_sentinel=False)[0] for name in frame])
+    return sum(cluster_weight(codes[labels == label]) for label in np.unique(labels))
+
+
+def least_weight(frame: pd.DataFrame, k: int) -> int:
+    """Least weight of a partition into clusters of at least k."""
+    codes = frame.to_numpy()
+    return min(
+        sum(cluster_weight(codes[cluster]) for cluster in partition)
+        for partition in partitions(list(range(len(frame))), k)
+    )
+
+
+def chi2(original: pd.DataFrame, protected: pd.DataFrame, dimension: int) -> float:
+    """Sum of squared errors over original counts, over all occurring cells up to a dimension."""
+    total = 0.0
+    for d in range(1, dimension + 1):
+        for names in combinations(original.columns, d):
+            before = original.value_counts(list(names), dropna=False)
+            after = protected.value_counts(list(names), dropna=False)
+            total += sum((after.get(cell, 0) - count) ** 2 / count for cell, count in before.items())
+    return total
+
+
+def least_aggregation(frame: pd.DataFrame, labels: np.ndarray, dimension: int) -> float:
+    """Least chi-square over all choices of one record per cluster as its representative."""
+    clusters = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    best = np.inf
+    for choice in product(*clusters):
+        chosen = np.empty(len(frame), dtype=int)
+        for cluster, record in zip(clusters, choice, strict=True):
+            chosen[cluster] = record
+        best = min(best, chi2(frame, frame.iloc[chosen], dimension))
+    return best
+
+
+def least_chi2(frame: pd.DataFrame, k: int, dimension: int) -> float:
+    """Least chi-square over all frequency vectors with counts 0 or at least k and the same total."""
+    distinct = frame.drop_duplicates().reset_index(drop=True)
+    best = np.inf
+    for counts in product([0, *range(k, len(frame) + 1)], repeat=len(distinct)):
+        if sum(counts) == len(frame):
+            best = min(
+                best, chi2(frame, distinct.iloc[np.repeat(np.arange(len(distinct)), counts)], dimension)
+            )
+    return best
