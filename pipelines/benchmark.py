@@ -1,0 +1,70 @@
+"""Run the benchmarks of the repository; each asserts its answers and reports the known figures beside ours."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from difflib import get_close_matches
+from types import ModuleType
+
+from pipelines.outcome import Outcome
+from schemas.errors import SpecificationError
+
+PACKAGE = "tests.benchmarks"
+
+
+def benchmark(name: str | None = None, *, quick: bool = False) -> Outcome:
+    """Run one benchmark, or all of them.
+
+    Parameters
+    ----------
+    name : str, optional
+        A module of `tests.benchmarks`; all where none is given.
+    quick : bool
+        Smaller instances, the same assertions.
+
+    Raises
+    ------
+    SpecificationError
+        Where the repository's tests are not here, or have no benchmark of this name.
+    """
+    known = _known()
+    if name is not None and name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise SpecificationError(f"There is no benchmark {name!r}. Known: {', '.join(known)}.{hint}")
+    texts, content = [], {}
+    for each in known if name is None else [name]:
+        tables = importlib.import_module(f"{PACKAGE}.{each}").run(quick=quick)
+        texts += [table.markdown() for table in tables]
+        content[each] = [
+            {"title": table.title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
+            for table in tables
+        ]
+    return Outcome("\n\n".join(texts), {"benchmarks": content})
+
+
+def _known() -> list[str]:
+    """Modules of the package that have a `run`, sorted, without importing them."""
+    package = _package()
+    if package is None:
+        raise SpecificationError(
+            "The benchmarks are not here: they lie in tests/benchmarks of the repository. Call this from a "
+            "checkout that is installed in place."
+        )
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
+    return [name for name in names if _has_run(package, name)]
+
+
+def _package() -> ModuleType | None:
+    try:
+        return importlib.import_module(PACKAGE)
+    except ModuleNotFoundError:
+        return None
+
+
+def _has_run(package: ModuleType, name: str) -> bool:
+    found = importlib.util.find_spec(f"{package.__name__}.{name}")
+    source = found.loader.get_source(found.name) if found and found.loader else ""  # type: ignore[attr-defined]
+    return "\ndef run(" in (source or "")

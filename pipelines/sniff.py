@@ -1,0 +1,183 @@
+"""Find out how a file is written: format, delimiter, encoding, decimal mark; and read it as text and types.
+
+For drafts only: a run reads by its specification. Messages name the file, never what stands in it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import glob
+import gzip
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from schemas.errors import InputRejected
+
+DELIMITERS = (",", ";", "\t", "|")
+SAMPLE_CHARACTERS = 1 << 18
+SAMPLE_LINES = 200
+BLOCK_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of one input and how they are written.
+
+    Attributes
+    ----------
+    path : Path
+        As it was named, made absolute.
+    files : tuple of Path
+        Data files, sorted.
+    format : str
+        "parquet" or "csv".
+    schema : pyarrow.Schema
+        Names and types; all text for CSV.
+    delimiter, encoding : str
+        Of a CSV.
+    """
+
+    path: Path
+    files: tuple[Path, ...]
+    format: str
+    schema: pa.Schema
+    delimiter: str = ","
+    encoding: str = "utf-8"
+
+    def batches(self, positions: list[int]) -> Iterator[pa.RecordBatch]:
+        """Records of the columns at these positions, named by position ("c0", "c1", ...)."""
+        names = [self.schema.names[position] for position in positions]
+        labels = [f"c{position}" for position in positions]
+        for file in self.files:
+            if self.format == "parquet":
+                found = pq.ParquetFile(file).iter_batches(columns=names)
+            else:
+                found = _csv_batches(file, self)
+            for batch in found:
+                yield pa.RecordBatch.from_arrays([batch.column(name) for name in names], names=labels)
+
+
+def sniff(named: str) -> Source:
+    """Look at a file, folder or glob.
+
+    Raises
+    ------
+    InputRejected
+        Where there is nothing, or it is neither Parquet nor a CSV with a header.
+    """
+    path = Path(named).absolute()
+    files = _files(named)
+    try:
+        if _is_parquet(files[0]):
+            return Source(path, files, "parquet", pq.read_schema(files[0]))
+        return _sniff_csv(path, files)
+    except (pa.ArrowException, OSError, UnicodeError, csv.Error):
+        raise InputRejected(
+            f"{named} cannot be read, neither as Parquet nor as CSV with a header. Check that it is complete."
+        ) from None
+
+
+def _files(named: str) -> tuple[Path, ...]:
+    path = Path(named)
+    if path.is_file():
+        return (path,)
+    inside = path.rglob("*") if path.is_dir() else map(Path, glob.glob(named, recursive=True))
+    files = tuple(sorted(each for each in inside if each.is_file() and each.name[0] not in "._"))
+    if not files:
+        raise InputRejected(f"{named} does not exist or has no files. Name a file, a folder or a glob.")
+    return files
+
+
+def _is_parquet(file: Path) -> bool:
+    with open(file, "rb") as stream:
+        return stream.read(4) == b"PAR1"
+
+
+def _sniff_csv(path: Path, files: tuple[Path, ...]) -> Source:
+    encodings = [_encoding(file) for file in files]
+    encoding = next((each for each in encodings if each != "utf-8"), "utf-8")
+    with _opened(files[0]) as stream:
+        sample = io.TextIOWrapper(stream, encoding).read(SAMPLE_CHARACTERS).removeprefix("\ufeff")
+    delimiter = _delimiter(sample)
+    header = next(csv.reader(io.StringIO(sample), delimiter=delimiter), [])
+    _check_header(header, path)
+    schema = pa.schema([(name, pa.string()) for name in header])
+    return Source(path, files, "csv", schema, delimiter, encoding)
+
+
+def _opened(file: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else open(file, "rb")
+
+
+def _encoding(file: Path) -> str:
+    """UTF-16 by its mark, UTF-8 where all of it is, else the one-byte code of western Europe."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    plain = controls = True
+    with _opened(file) as stream:
+        block = stream.read(BLOCK_BYTES)
+        if block[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+        while block:
+            if plain:
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError:
+                    plain = False
+            controls = controls and not any(0x80 <= byte < 0xA0 for byte in set(block))
+            block = stream.read(BLOCK_BYTES)
+    if plain:
+        return "utf-8"
+    return "iso-8859-1" if controls else "windows-1252"
+
+
+def _delimiter(sample: str) -> str:
+    """The delimiter under which most lines have one and the same number of fields, more than one."""
+
+    def agreement(delimiter: str) -> tuple[float, int]:
+        rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter))[:SAMPLE_LINES]
+        widths = Counter(len(row) for row in rows if row)
+        if not widths:
+            return 0.0, 0
+        width, lines = widths.most_common(1)[0]
+        return (lines / sum(widths.values()) if width > 1 else 0.0), width
+
+    return max(DELIMITERS, key=agreement)
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    unnamed = sum(not name.strip() for name in header)
+    if not header or len(set(header)) < len(header) or unnamed > 1 or any(map(_is_number, header)):
+        raise InputRejected(
+            f"The first line of {path.name} does not look like a header: a CSV needs one line of column "
+            "names, each once and none of them a number."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _csv_batches(file: Path, source: Source) -> Iterator[pa.RecordBatch]:
+    text = {name: pa.string() for name in source.schema.names}
+    with _opened(file) as stream:
+        yield from pa_csv.open_csv(
+            stream,
+            read_options=pa_csv.ReadOptions(encoding=source.encoding, block_size=BLOCK_BYTES),
+            parse_options=pa_csv.ParseOptions(delimiter=source.delimiter),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=text, strings_can_be_null=True, null_values=[""]
+            ),
+        )
