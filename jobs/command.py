@@ -105,7 +105,12 @@ class _Run:
     def _json_line(self, exit_code: int, content: dict[str, Any]) -> None:
         if self.json:
             head = {"verb": self.verb, "exit_code": exit_code, "status": STATUS.get(exit_code, "interrupted")}
-            print(json.dumps(head | content, ensure_ascii=False), flush=True)
+            print(json.dumps(head | content, ensure_ascii=False, default=_plain), flush=True)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of numpy as numbers of JSON."""
+    return value.item()
 
 
 def _paragraph(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Run the benchmarks of the repository; each asserts its answers and reports the known figures beside ours."""
+"""Run the benchmarks of the repository: each asserts its answers and reports known figures beside ours."""
 
 from __future__ import annotations
 
