@@ -1,0 +1,362 @@
+"""Block: decide which records are solved together, and bring them together in one shuffle.
+
+A stratum is a region with a missing pattern; no block crosses it. A stratum larger than a block may be is
+cut by a tree of median cuts on local first principal components, grown on the driver from a sample that
+the records' content alone decides about. Means and scales come from sums of integers. So nothing here
+depends on the order of records, files or partitions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pipelines.check import PATTERN, REGION
+from pipelines.columns import column
+from pipelines.risk import content_of
+from schemas.specification import Group, Specification
+from sdc.microaggregation.principal_cuts import CutTree
+
+BLOCK = "__block"
+_PARTITION = "__partition"
+_HASH = "__hash"
+
+#: Records of the sample that trees are grown on, over all strata that need one.
+SAMPLE = 100_000
+#: Leaves are asked for somewhat smaller than a block may be: a sample only estimates their size.
+MARGIN = 1.05
+#: Records wanted per partition of the shuffle; more blocks share one where they are small.
+PARTITION_RECORDS = 200_000
+#: Bits of the fixed-point numbers that means and scales are summed from, relative to the largest magnitude.
+FIXED_POINT_BITS = 30
+#: Categories of a nominal variable that get a coordinate in the trees, the most frequent ones.
+TREE_CATEGORIES = 64
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Mean and standard deviation (ddof=1) of a numeric variable over all accepted records.
+
+    Attributes
+    ----------
+    mean, deviation : float
+        `deviation` is 0 where the variable is constant.
+    present : int
+        Records that have a value.
+    """
+
+    mean: float
+    deviation: float
+    present: int
+
+    @property
+    def divisor(self) -> float:
+        """What standardising divides by: 1 for a constant variable, which has nothing to lose."""
+        return self.deviation if self.deviation > 0.0 else 1.0
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """How the variables of a clustering become coordinates of points.
+
+    Attributes
+    ----------
+    scales : mapping of numeric variable to Scale
+    categories : mapping of nominal variable to pyarrow.Array
+        Categories that get an indicator (in trees only; inside a block every category has one).
+    """
+
+    scales: Mapping[str, Scale]
+    categories: Mapping[str, pa.Array]
+
+    def numeric(self, table: pa.Table) -> np.ndarray:
+        """Standardised numeric variables, (n, p); NaN where missing."""
+        points = np.empty((len(table), len(self.scales)))
+        for j, (name, scale) in enumerate(self.scales.items()):
+            points[:, j] = (numbers(table[name]) - scale.mean) / scale.divisor
+        return points
+
+    def points(self, table: pa.Table) -> np.ndarray:
+        """All coordinates, missing numbers at the mean, a mismatch of categories one apart in square."""
+        numeric = np.nan_to_num(self.numeric(table), nan=0.0)
+        indicators = []
+        for name, values in self.categories.items():
+            codes = pc.index_in(table[name], value_set=values).to_numpy(zero_copy_only=False)
+            indicators.append((codes[:, None] == np.arange(len(values))) / math.sqrt(2.0))
+        return np.column_stack([numeric, *indicators]) if indicators else numeric
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which block a record of a stratum belongs to.
+
+    Attributes
+    ----------
+    strata : pyarrow.Table
+        ``region`` (where there is one), `PATTERN`, ``records``, ``first`` (block of the first leaf) and
+        ``tree`` (position in `trees`, -1 for none), sorted by region and pattern.
+    trees : tuple of CutTree
+    coordinates : Coordinates
+    blocks : int
+    """
+
+    strata: pa.Table
+    trees: tuple[CutTree, ...]
+    coordinates: Coordinates
+    blocks: int
+
+    def without_trees(self, blocks: set[int]) -> Plan:
+        """The plan with the strata of these blocks left whole; block numbers stay."""
+        first = self.strata["first"].to_numpy()
+        spoilt = {int(np.searchsorted(first, block, side="right")) - 1 for block in blocks}
+        tree = self.strata["tree"].to_numpy().copy()
+        tree[sorted(spoilt)] = -1
+        place = self.strata.column_names.index("tree")
+        return replace(self, strata=self.strata.set_column(place, "tree", pa.array(tree)))
+
+    def sizes(self) -> np.ndarray:
+        """Expected records of each block, (blocks,); 0 for the leaves of a tree that is not used."""
+        sizes = np.zeros(self.blocks)
+        for records, first, tree in zip(
+            *(self.strata[name].to_pylist() for name in ("records", "first", "tree")), strict=True
+        ):
+            leaves = 1 if tree < 0 else self.trees[tree].leaves
+            sizes[first : first + leaves] = records / leaves
+        return sizes
+
+
+def scales(frame: DataFrame, names: tuple[str, ...], magnitude: Mapping[str, float]) -> dict[str, Scale]:
+    """Mean and scale of numeric variables, the same for any partitioning.
+
+    Each value is rounded to a fixed-point integer of `FIXED_POINT_BITS` bits below the largest magnitude;
+    integers and their squares are summed exactly, squares in two halves so that no sum overflows.
+    """
+    metrics, exponents = [], {}
+    for i, name in enumerate(names):
+        exponents[name] = FIXED_POINT_BITS - (math.frexp(magnitude[name])[1] if magnitude[name] > 0 else 0)
+        half = exponents[name] // 2
+        scaled = column(name).cast("double") * f.lit(2.0**half) * f.lit(2.0 ** (exponents[name] - half))
+        whole = f.rint(scaled).cast("bigint")
+        metrics += [
+            f.count(whole).alias(f"n{i}"),
+            f.sum(whole).alias(f"s{i}"),
+            f.sum(f.shiftright(whole * whole, 30)).alias(f"h{i}"),
+            f.sum((whole * whole).bitwiseAND(f.lit((1 << 30) - 1))).alias(f"l{i}"),
+        ]
+    if not names:
+        return {}
+    row = frame.agg(*metrics).first()
+    assert row is not None
+    found = {}
+    for i, name in enumerate(names):
+        n, total = int(row[f"n{i}"]), int(row[f"s{i}"] or 0)
+        squares = (int(row[f"h{i}"] or 0) << 30) + int(row[f"l{i}"] or 0)
+        variance = (n * squares - total * total) / (n * (n - 1)) if n > 1 else 0.0  # of exact integers
+        unit = math.ldexp(1.0, -exponents[name])
+        found[name] = Scale(total / max(n, 1) * unit, math.sqrt(variance) * unit, n)
+    return found
+
+
+def plan(
+    frame: DataFrame,
+    strata: pa.Table,
+    group: Group,
+    specification: Specification,
+    all_scales: Mapping[str, Scale],
+) -> Plan:
+    """Cut the strata of a clustering into blocks of at most about `max_block_records`."""
+    numeric = {name: all_scales[name] for name in group.variables if name in specification.numeric}
+    nominal = [name for name in group.variables if name in specification.nominal]
+    keys = [name for name in (REGION, PATTERN) if name in strata.column_names]
+    strata = strata.sort_by([(name, "ascending") for name in keys])
+    sizes = strata["records"].to_numpy()
+    leaves = np.where(
+        sizes > specification.max_block_records,
+        np.ceil(MARGIN * sizes / specification.max_block_records).astype(np.int64),
+        1,
+    )
+    large = np.flatnonzero(leaves > 1)
+    coordinates = Coordinates(numeric, {})
+    trees: list[CutTree] = []
+    position = np.full(len(strata), -1)
+    if len(large):
+        sample, owner = _sample(frame, strata, large, [*numeric, *nominal], specification)
+        coordinates = Coordinates(numeric, {name: _frequent(sample[name]) for name in nominal})
+        points, hashes = coordinates.points(sample), sample[_HASH].to_numpy()
+        for place in large:
+            own = owner == place
+            tree = CutTree.grow(points[own], hashes[own], int(leaves[place]))
+            leaves[place] = tree.leaves
+            position[place] = len(trees)
+            trees.append(tree)
+    first = np.concatenate([[0], np.cumsum(leaves)[:-1]]).astype(np.int64)
+    strata = strata.append_column("first", pa.array(first)).append_column("tree", pa.array(position))
+    return Plan(strata, tuple(trees), coordinates, int(leaves.sum()))
+
+
+def blocked(
+    frame: DataFrame, chosen: Plan, names: list[str], mask: int, specification: Specification
+) -> DataFrame:
+    """Records with their block, all of a block in one partition and in an order their content decides.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Accepted records with `PATTERN`.
+    chosen : Plan
+    names : list of str
+        Columns whose content orders the records (all that are published).
+    mask : int
+        Bits of the pattern that belong to this clustering.
+    specification : Specification
+    """
+    spark = frame.sparkSession
+    hashed = frame.withColumn(_HASH, f.xxhash64(*content_of(names)))
+    placed = _with_stratum(spark, hashed, chosen.strata, mask, specification)
+    partition, partitions = _packed(chosen.sizes())
+    if chosen.trees:
+        placed = placed.withColumn(
+            BLOCK,
+            f.col("first")
+            + _leaf(chosen)(f.col("tree"), f.col(_HASH), *[column(name) for name in _variables(chosen)]),
+        )
+    else:
+        placed = placed.withColumn(BLOCK, f.col("first"))
+    if partitions > 1:
+        where = pa.table(
+            {"b": pa.array(np.arange(chosen.blocks)), _PARTITION: pa.array(partition, pa.int32())}
+        )
+        placed = placed.join(
+            f.broadcast(spark.createDataFrame(where)), f.col(BLOCK) == f.col("b"), how="inner"
+        )
+        placed = placed.repartitionById(partitions, f.col(_PARTITION))
+    else:
+        placed = placed.coalesce(1)
+    order = [column(name) for name in names] + _zero_signs(frame, names)
+    return placed.sortWithinPartitions(BLOCK, _HASH, *order).select(
+        *[column(n) for n in frame.columns], BLOCK
+    )
+
+
+def _variables(chosen: Plan) -> list[str]:
+    return [*chosen.coordinates.scales, *chosen.coordinates.categories]
+
+
+def _with_stratum(
+    spark: SparkSession, frame: DataFrame, strata: pa.Table, mask: int, specification: Specification
+) -> DataFrame:
+    """Add `first` and `tree` of the record's stratum."""
+    kept = strata.drop_columns(["records"])
+    if len(kept) == 1:
+        return frame.withColumns(
+            {name: f.lit(kept[name][0].as_py()).cast("bigint") for name in ("first", "tree")}
+        )
+    table = f.broadcast(
+        spark.createDataFrame(
+            kept.rename_columns([f"__s_{n}" if n not in ("first", "tree") else n for n in kept.column_names])
+        )
+    )
+    same = f.col(f"__s_{PATTERN}") == f.col(PATTERN).bitwiseAND(f.lit(mask))
+    if specification.region is not None:
+        same = same & f.col("__s_region").eqNullSafe(column(specification.region))
+    return frame.join(table, same, how="inner")
+
+
+def _packed(sizes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Partition of each block: consecutive blocks together up to `PARTITION_RECORDS`."""
+    partition = np.zeros(len(sizes), np.int32)
+    current, filled = 0, 0.0
+    for block, size in enumerate(sizes):
+        if filled > 0 and filled + size > PARTITION_RECORDS:
+            current, filled = current + 1, 0.0
+        partition[block] = current
+        filled += size
+    return partition, current + 1
+
+
+def _leaf(chosen: Plan):  # type: ignore[no-untyped-def]
+    """Arrow function: leaf of each record in the tree of its stratum, 0 without one."""
+    trees, coordinates, names = chosen.trees, chosen.coordinates, _variables(chosen)
+
+    def leaf(tree: pa.Array, key: pa.Array, *values: pa.Array) -> pa.Array:
+        points = coordinates.points(pa.table(list(values), names=names))
+        keys, which = key.to_numpy(zero_copy_only=False), tree.to_numpy(zero_copy_only=False)
+        leaves = np.zeros(len(keys), np.int64)
+        for position in np.unique(which[which >= 0]):
+            own = which == position
+            leaves[own] = trees[position].assign(points[own], keys[own])
+        return pa.array(leaves)
+
+    return f.arrow_udf(leaf, returnType=t.LongType())
+
+
+def _sample(
+    frame: DataFrame, strata: pa.Table, large: np.ndarray, names: list[str], specification: Specification
+) -> tuple[pa.Table, np.ndarray]:
+    """Sample of the large strata, decided by a hash of the content, and the stratum of each record."""
+    share = min(1.0, SAMPLE / float(strata["records"].to_numpy()[large].sum()))
+    published = [name for name in frame.columns if name in specification.published]
+    keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
+    wanted = strata.take(large)
+    chosen = frame.withColumn(_HASH, f.xxhash64(*content_of(published)))
+    if share < 1.0:
+        # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.
+        lot = f.xxhash64(f.col(_HASH), f.lit("sample"))
+        chosen = chosen.where(lot < f.lit(int(-(2**63) + share * 2**64)))
+    table = chosen.select(*keys, *[column(name) for name in names], _HASH).toArrow()
+    owner = _owner(table, wanted, large, specification)
+    kept = np.flatnonzero(owner >= 0)
+    return table.take(pa.array(kept)), owner[kept]
+
+
+def _key_names(specification: Specification) -> list[str]:
+    return [PATTERN] if specification.region is None else [PATTERN, specification.region]
+
+
+def _owner(table: pa.Table, wanted: pa.Table, large: np.ndarray, specification: Specification) -> np.ndarray:
+    owner = np.full(len(table), -1, np.int64)
+    for row, place in enumerate(large):
+        own = pc.equal(table["__s0"], wanted[PATTERN][row])
+        if specification.region is not None:
+            name = wanted[REGION][row]
+            same = pc.equal(table["__s1"], name) if name.is_valid else pc.is_null(table["__s1"])
+            own = pc.and_(own, pc.fill_null(same, False))
+        owner[own.to_numpy(zero_copy_only=False).astype(bool)] = place
+    return owner
+
+
+def _frequent(values: pa.ChunkedArray) -> pa.Array:
+    """The most frequent categories of a sample, ties by value, sorted."""
+    counted = pa.TableGroupBy(pa.table({"value": values}), "value").aggregate([("value", "count")])
+    ranked = counted.sort_by([("value_count", "descending"), ("value", "ascending")]).slice(
+        0, TREE_CATEGORIES
+    )
+    return ranked["value"].combine_chunks().drop_null().sort()
+
+
+def _zero_signs(frame: DataFrame, names: list[str]) -> list[Column]:
+    """-0.0 and 0.0 sort alike and are written differently: a last key tells them apart."""
+    floating = [
+        entry.name
+        for entry in frame.schema
+        if entry.name in names and isinstance(entry.dataType, t.FloatType | t.DoubleType)
+    ]
+    return [(column(name) == 0) & column(name).cast("string").startswith("-") for name in floating]
+
+
+def numbers(values: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    """A numeric column as floats, NaN where missing."""
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    floats = values.cast(pa.float64(), safe=False)  # integers beyond 2^53 lose their last digits
+    return np.asarray(
+        floats.to_numpy() if isinstance(floats, pa.ChunkedArray) else floats.to_numpy(zero_copy_only=False)
+    )

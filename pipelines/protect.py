@@ -1,0 +1,301 @@
+"""Protect: the one seam from Spark to the methods. Arrow in, Arrow out, one call per block.
+
+A block arrives whole, in an order that its content decides. Its records become points in units that all
+blocks share; the method clusters them; each cluster's representatives are rounded to the type of their
+column; the loss is measured on the values as they will be written. A block that fails says so in a status
+without values: nothing that a record holds may travel through Spark's exceptions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from pipelines.block import BLOCK, Coordinates, numbers
+from sdc.dominance import dominated
+from sdc.errors import InvalidParameter, SdcError
+from sdc.microaggregation import microaggregate
+from sdc.moments import Moments
+
+#: Report of a block, on its first record; the moments of a partition, on a line of their own.
+REPORT = "__report"
+
+#: What a block is protected by when the method asked for fails on it.
+FALLBACK = "mdav"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything a task must know to protect a block; travels with the task.
+
+    Attributes
+    ----------
+    k, seed, effort, algorithm, representative : as in the specification
+    coordinates : Coordinates
+        Scales of the numeric variables; their order is that of the moments.
+    nominal : tuple of str
+        Nominal variables of the clustering.
+    dominance : tuple of (int, float), optional
+        The (n, k) rule that clusters are counted by.
+    resume : str, optional
+        Private folder that finished blocks are kept in, where it is one that every task can write to.
+    """
+
+    k: int
+    seed: int
+    effort: str
+    algorithm: str
+    representative: str
+    coordinates: Coordinates
+    nominal: tuple[str, ...]
+    dominance: tuple[int, float] | None
+    resume: str | None
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """Numeric variables of the clustering."""
+        return tuple(self.coordinates.scales)
+
+
+def protect(frame: DataFrame, recipe: Recipe) -> DataFrame:
+    """Protected records with `BLOCK` and `REPORT`.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Blocked records: sorted by `BLOCK` within partitions.
+    recipe : Recipe
+
+    Returns
+    -------
+    DataFrame
+        The same columns and types, the clustering's variables replaced by representatives. A row whose
+        `BLOCK` is NULL holds a report only: moments of a partition, or why a block failed.
+    """
+    schema = t.StructType(
+        [t.StructField(entry.name, entry.dataType, True) for entry in frame.schema]
+        + [t.StructField(REPORT, t.StringType(), True)]
+    )
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        moments = Moments.none(len(recipe.numeric))
+        first = None
+        for block in blocks_of(batches):
+            first = block.slice(0, 1) if first is None else first
+            protected, report, own = protect_block(block, recipe)
+            moments = moments if own is None else moments + own
+            yield from _reported(protected, report).to_batches()
+        if first is not None and recipe.numeric:
+            row = {
+                "first_block": first[BLOCK][0].as_py(),
+                "moments": [getattr(moments, name).tolist() for name in moments.__dataclass_fields__],
+            }
+            yield from _reported(first.slice(0, 0), row).to_batches()
+
+    return frame.mapInArrow(task, schema)
+
+
+def blocks_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Tables of one block each, from batches sorted by block; a block may straddle batches."""
+    parts: list[pa.RecordBatch] = []
+    current = None
+    for batch in batches:
+        ids = batch.column(batch.schema.get_field_index(BLOCK)).to_numpy()
+        starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1, [len(ids)]])
+        for start, stop in pairwise(starts):
+            if start == stop:
+                continue
+            if current is not None and ids[start] != current:
+                yield pa.Table.from_batches(parts)
+                parts = []
+            current = ids[start]
+            parts.append(batch.slice(start, stop - start))
+    if parts:
+        yield pa.Table.from_batches(parts)
+
+
+def protect_block(block: pa.Table, recipe: Recipe) -> tuple[pa.Table, dict[str, Any], Moments | None]:
+    """One block: its protected records, its report, and its moments (None where it has no numbers).
+
+    A block that cannot be protected comes back without records and with a status.
+    """
+    start = time.monotonic()
+    report: dict[str, Any] = {"block": block[BLOCK][0].as_py(), "records": len(block), "status": "done"}
+    try:
+        points, nominal = _points(block, recipe)
+        labels, told = _labels(points, nominal, report["block"], recipe)
+        protected = _replaced(block, labels, recipe)
+        moments = _moments(block, protected, recipe)
+        report |= told | _dominance(block, labels, recipe)
+        if moments is not None:
+            report |= {"sse": float(moments.sse.sum())}
+    except SdcError as error:  # its messages never hold a value
+        asked = isinstance(error, InvalidParameter)
+        report |= {"status": "unsupported" if asked else "failed", "why": f"{type(error).__name__}: {error}"}
+    except Exception as error:  # the text may hold a value; its type does not
+        report |= {"status": "failed", "why": type(error).__name__}
+    report["seconds"] = time.monotonic() - start
+    if report["status"] != "done":
+        return block.schema.empty_table(), report, None
+    return protected, report, moments
+
+
+def _points(block: pa.Table, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates and codes, (n, p), and which columns are codes; variables missing in the block left out."""
+    numeric = recipe.coordinates.numeric(block)
+    numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
+    codes = [_codes(block[name]).astype(np.float64) for name in recipe.nominal]
+    points = np.column_stack([numeric, *codes]) if codes else numeric
+    return points, np.arange(points.shape[1]) >= numeric.shape[1]
+
+
+def _codes(values: pa.ChunkedArray) -> np.ndarray:
+    """Codes in the order of the values; NULL is one more category, the last."""
+    distinct = pc.unique(values).drop_null()
+    distinct = distinct.take(pc.array_sort_indices(distinct))
+    codes = pc.index_in(values, value_set=distinct).fill_null(len(distinct))
+    return np.asarray(codes.combine_chunks().to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def _labels(
+    points: np.ndarray, nominal: np.ndarray, block: int, recipe: Recipe
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Cluster of each record and what was proved, from the folder of finished blocks where it is there."""
+    if len(points) < recipe.k:
+        return np.empty(0, np.int64), {"status": "too few"}
+    if not points.shape[1] or bool((points == points[0]).all()):  # all alike already: nothing to lose
+        told = {
+            "algorithm": "none",
+            "stopped_by": "proof",
+            "objective": 0.0,
+            "lower_bound": 0.0,
+            "gap": 0.0,
+            "optimal": True,
+        }
+        return np.zeros(len(points), np.int64), told | {"clusters": 1}
+    seed = _seed(recipe.seed, block)
+    finished = _finished(points, nominal, seed, block, recipe)
+    if finished is not None and finished.is_file():
+        with np.load(finished, allow_pickle=False) as kept:
+            return kept["labels"], json.loads(str(kept["told"])) | {"resumed": True}
+    labels, told = _solve(points, nominal, seed, recipe)
+    if finished is not None:
+        fresh = finished.with_name(f".{finished.name}.{os.getpid()}")
+        with open(fresh, "wb") as file:
+            np.savez(file, labels=labels.astype(np.int32), told=json.dumps(told))
+        fresh.replace(finished)
+    return labels, told
+
+
+def _solve(
+    points: np.ndarray, nominal: np.ndarray, seed: int, recipe: Recipe
+) -> tuple[np.ndarray, dict[str, Any]]:
+    options: dict[str, Any] = {
+        "standardise": False,
+        "nominal": nominal if nominal.any() else None,
+        "seed": seed,
+    }
+    told: dict[str, Any] = {}
+    try:
+        found = microaggregate(points, recipe.k, effort=recipe.effort, algorithm=recipe.algorithm, **options)
+    except InvalidParameter:
+        raise  # what was asked for is impossible for every block
+    except Exception as error:
+        told = {"fallback": FALLBACK, "why": type(error).__name__}
+        found = microaggregate(points, recipe.k, effort="fast", algorithm=FALLBACK, **options)
+    return found.labels, told | {
+        "algorithm": found.algorithm,
+        "stopped_by": found.stopped_by,
+        "objective": found.sse,
+        "lower_bound": found.lower_bound,
+        "gap": found.gap,
+        "optimal": found.optimal,
+        "work": dict(found.work),
+        "clusters": int(found.clusters),
+    }
+
+
+def _seed(run: int, block: int) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{run}/{block}".encode(), digest_size=7).digest(), "big")
+
+
+def _finished(points: np.ndarray, nominal: np.ndarray, seed: int, block: int, recipe: Recipe) -> Path | None:
+    """File of a finished block: named by everything its labels depend on."""
+    if recipe.resume is None:
+        return None
+    content = hashlib.blake2b(np.ascontiguousarray(points).tobytes(), digest_size=16)
+    content.update(nominal.tobytes())
+    content.update(repr((recipe.k, seed, recipe.effort, recipe.algorithm, points.shape)).encode())
+    return Path(recipe.resume) / f"{block}-{content.hexdigest()}.npz"
+
+
+def _replaced(block: pa.Table, labels: np.ndarray, recipe: Recipe) -> pa.Table:
+    if len(labels) == 0:
+        return block.schema.empty_table()
+    for name in recipe.numeric:
+        values = numbers(block[name])
+        if np.isnan(values).all():
+            continue
+        counts = np.bincount(labels)
+        means = np.bincount(labels, weights=values) / counts
+        block = _with(block, name, rounded(means, block.schema.field(name).type).take(pa.array(labels)))
+    for name in recipe.nominal:
+        codes = _codes(block[name])
+        width = codes.max() + 1
+        votes = np.bincount(labels * width + codes, minlength=(labels.max() + 1) * width).reshape(-1, width)
+        carrier = np.empty(width, np.int64)
+        carrier[codes[::-1]] = np.arange(len(codes))[::-1]
+        block = _with(block, name, block[name].take(pa.array(carrier[votes.argmax(axis=1)][labels])))
+    return block
+
+
+def _with(table: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    position = table.schema.get_field_index(name)
+    return table.set_column(position, table.schema.field(position), values)
+
+
+def rounded(values: np.ndarray, wanted: pa.DataType) -> pa.Array:
+    """Values as a column of this type holds them: half to even, to the type's own scale."""
+    if pa.types.is_integer(wanted):
+        return pa.array(np.rint(values)).cast(wanted, safe=False)
+    if pa.types.is_decimal(wanted):
+        exact = pa.array(values).cast(pa.decimal128(38, min(wanted.scale + 12, 37)), safe=False)
+        return pc.round(exact, ndigits=wanted.scale, round_mode="half_to_even").cast(wanted)
+    return pa.array(values).cast(wanted, safe=False)
+
+
+def _moments(before: pa.Table, after: pa.Table, recipe: Recipe) -> Moments | None:
+    if not recipe.numeric or len(after) == 0:
+        return None
+    return Moments.of(recipe.coordinates.numeric(before), recipe.coordinates.numeric(after))
+
+
+def _dominance(block: pa.Table, labels: np.ndarray, recipe: Recipe) -> dict[str, Any]:
+    if recipe.dominance is None or len(labels) == 0:
+        return {}
+    n, k = recipe.dominance
+    return {"dominated": {name: dominated(numbers(block[name]), labels, n, k) for name in recipe.numeric}}
+
+
+def _reported(table: pa.Table, report: Mapping[str, Any]) -> pa.Table:
+    """Add the report to the first record, or as a line of its own where there is none."""
+    rows = max(len(table), 1)
+    schema = pa.schema([pa.field(each.name, each.type) for each in table.schema] + [(REPORT, pa.string())])
+    texts = pa.concat_arrays(
+        [pa.array([json.dumps(report, sort_keys=True)]), pa.nulls(rows - 1, pa.string())]
+    )
+    columns = table.columns if len(table) else [pa.nulls(1, each.type) for each in table.schema]
+    return pa.table([*columns, texts], schema=schema)

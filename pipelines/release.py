@@ -1,0 +1,396 @@
+"""The main job, in the order of the data: read, check, block, protect, reconcile, measure, check, publish."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from pipelines import measure
+from pipelines.block import BLOCK, Plan, Scale, blocked, plan, scales
+from pipelines.check import Checked, Exposure, check, exposure, pattern_of, strata_of
+from pipelines.columns import column
+from pipelines.evidence import write_evidence
+from pipelines.ledger import Entry, Ledger
+from pipelines.linkage import uniques_published
+from pipelines.manifest import manifest
+from pipelines.measure import Protection
+from pipelines.outcome import Outcome
+from pipelines.places import Places, private_folder, write_atomically
+from pipelines.progress import Progress
+from pipelines.protect import REPORT, Recipe
+from pipelines.protect import protect as protect_blocks
+from pipelines.publish import Staged, release, stage, standing
+from pipelines.quality import Verdicts, judge
+from pipelines.read import read
+from pipelines.risk import Risk, risk
+from pipelines.session import open_session
+from pipelines.tables import frequency_tables
+from pipelines.written import Written, verify_written
+from schemas.errors import GateRefused, InputRejected, ProtectionFailed
+from schemas.requirements import MetricKey, gate_requirements, input_requirements
+from schemas.specification import Group, Specification
+
+
+def protect(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
+    """Protect and publish, or publish nothing.
+
+    Raises
+    ------
+    InputRejected, GateRefused, ProtectionFailed, SpecificationError
+    """
+    places = Places(Path(specification.public_area), Path(specification.evidence_area))
+    with places.lock():
+        name = f"session-{os.getpid()}"
+        spark = open_session(master, places.work(name, "spark"))
+        try:
+            return Run(spark, specification, places, progress).outcome()
+        finally:
+            spark.stop()
+            places.forget_work(name)
+
+
+class Run:
+    """One run of the main job; each step reads what the steps before it have left."""
+
+    def __init__(
+        self, spark: SparkSession, specification: Specification, places: Places, progress: Progress
+    ) -> None:
+        self.spark, self.specification, self.places, self.progress = spark, specification, places, progress
+
+    def outcome(self) -> Outcome:
+        """Carry the run out."""
+        specification, places, progress = self.specification, self.places, self.progress
+        with progress.stage("read and check"):
+            microdata = read(self.spark, specification)
+            checked = check(microdata, specification)
+        release_id = places.release_id(identity(checked, specification))
+        if standing(places, release_id, specification.publish.format):
+            return _answer(places, release_id, "This job has published its release already", {})
+        judged = accept_input(checked, specification, places, release_id)
+        Ledger(places).refuse_successive(
+            specification.release.name, release_id, specification.publish.successive == "accept"
+        )
+        with progress.stage("risk before"):
+            exposed = exposure(checked, specification)
+        frame, protections, used = self._protected(checked, release_id)
+        frame = frame.select(*[column(name) for name in microdata.published])
+        with progress.stage("measure"):
+            quality = self._measured(checked, exposed, frame, protections, used)
+            tables = quality.pop("frequency_tables")
+        with progress.stage("write"):
+            staged = stage(frame, microdata.contract, tables, places, release_id)
+        with progress.stage("verify"):
+            written = verify_written(self.spark, staged, specification)
+            verdicts = gate(checked, exposed, written, quality, specification, places, release_id)
+        with progress.stage("evidence"):
+            quality |= {
+                "release": _description(checked, specification, places, release_id),
+                "verdicts": judged.rows + verdicts.rows,
+                "stages": progress.seconds,
+            }
+            quality["counts"]["published"] = written.records
+            write_evidence(places, release_id, quality, measure.block_table(protections))
+        refuse(verdicts, written)
+        with progress.stage("publish"):
+            self._publish(staged, written, quality, list(tables), checked, release_id)
+        places.forget_work(release_id)
+        return _answer(places, release_id, "Published", quality)
+
+    def _protected(
+        self, checked: Checked, release_id: str
+    ) -> tuple[DataFrame, dict[str, Protection], dict[str, Scale]]:
+        """The protected records, written down once; clusterings follow each other."""
+        specification = self.specification
+        used = scales(checked.frame, specification.numeric, checked.magnitude)
+        frame, protections = checked.frame, {}
+        for group in specification.clusterings:
+            with self.progress.stage("block"):
+                chosen = plan(
+                    frame,
+                    strata_of(checked.strata, pattern_of(group, specification)),
+                    group,
+                    specification,
+                    used,
+                )
+            frame, protections[group.name] = self._clustered(frame, chosen, group, release_id)
+        return frame, protections, used
+
+    def _clustered(
+        self, frame: DataFrame, chosen: Plan, group: Group, release_id: str
+    ) -> tuple[DataFrame, Protection]:
+        """Protect one clustering; strata whose trees leave too small a leaf are solved whole."""
+        resume = self.places.work(release_id, "resume")
+        finished = private_folder(resume / f"blocks-{group.name}")
+        target = resume / f"protected-{group.name}"
+        recipe = _recipe(chosen, group, self.specification, str(finished))
+        while True:
+            if not (target / "_SUCCESS").exists():
+                in_blocks = blocked(
+                    frame,
+                    chosen,
+                    [name for name in frame.columns if name in self.specification.published],
+                    pattern_of(group, self.specification),
+                    self.specification,
+                )
+                with self.progress.stage(
+                    f"protect {group.name}",
+                    chosen.blocks,
+                    lambda: sum(1 for _ in finished.glob("[0-9]*.npz")),
+                ):
+                    protect_blocks(in_blocks, recipe).write.mode("overwrite").option(
+                        "compression", "lz4"
+                    ).parquet(str(target))
+            stored = self.spark.read.parquet(str(target))
+            reports = [row[0] for row in stored.where(f.col(REPORT).isNotNull()).select(REPORT).collect()]
+            protection = measure.collected(reports, len(recipe.numeric))
+            if not protection.too_few:
+                kept = [column(name) for name in frame.columns]
+                return stored.where(f.col(BLOCK).isNotNull()).select(*kept), protection
+            chosen = chosen.without_trees(protection.too_few)
+            (target / "_SUCCESS").unlink()
+
+    def _measured(
+        self,
+        checked: Checked,
+        exposed: Exposure,
+        frame: DataFrame,
+        protections: Mapping[str, Protection],
+        used: Mapping[str, Scale],
+    ) -> dict[str, Any]:
+        specification = self.specification
+        keys = [specification.region] if specification.region else []
+        everything = [*keys, *specification.quasi_identifiers]
+        after = {
+            group.name: risk(frame, [*keys, *group.variables], specification.release.k)
+            for group in specification.clusterings
+        }
+        before = frequency_tables(checked.frame, specification.control_tables)
+        tables = frequency_tables(frame, specification.control_tables)
+        errors = measure.compared(before, tables)
+        blocks = sum(len(protection.blocks) for protection in protections.values())
+        quality: dict[str, Any] = {
+            "counts": {
+                "input": checked.records,
+                "rejected": dict(checked.rejected),
+                "suppressed": checked.suppressed,
+                "blocks": blocks,
+            },
+            "risk": {name: _risks(exposed.risks[name], after[name]) for name in after},
+            "loss": {},
+            "moments": {},
+            "dominance": {},
+            "tables": errors,
+            "by_dimension": measure.by_dimension(errors),
+            "uniques_published": uniques_published(
+                frame, everything, specification.published_as_it_is, checked.kept
+            ),
+            "frequency_tables": tables,
+        }
+        for group in specification.clusterings:
+            own = {name: used[name] for name in group.variables if name in used}
+            if own:
+                protection = protections[group.name]
+                quality["loss"][group.name] = measure.loss(protection, own)
+                quality["moments"] |= measure.moments_of(protection, own)
+                quality["dominance"] |= measure.dominance_of(protection, own)
+                quality.setdefault("correlations", {})[group.name] = measure.correlations_of(protection, own)
+        if specification.groups:
+            quality["risk"]["jointly"] = _risks(
+                risk(checked.frame, everything, specification.release.k),
+                risk(frame, everything, specification.release.k),
+            )
+        return quality
+
+    def _publish(
+        self,
+        staged: Staged,
+        written: Written,
+        quality: Mapping[str, Any],
+        tables: list[tuple[str, ...]],
+        checked: Checked,
+        release_id: str,
+    ) -> None:
+        specification, places = self.specification, self.places
+        name = specification.release.name
+        successor = bool(set(Ledger(places).ever(name)) - {release_id})
+        contents = manifest(
+            specification,
+            release_id,
+            staged.contract,
+            written,
+            tables,
+            disclosed(quality, specification),
+            successor,
+        )
+        entry = Entry("published", release_id, name, _now(), identity(checked, specification))
+        release(staged, contents, places, entry, specification.publish.format)
+
+
+def identity(checked: Checked, specification: Specification) -> dict[str, Any]:
+    """What a release is made from: its id is a keyed hash of this."""
+    return {
+        "fingerprint": checked.fingerprint,
+        "specification": _made_from(specification),
+        "seed": specification.release.seed,
+        "version": version("microguard"),
+    }
+
+
+def _made_from(specification: Specification) -> dict[str, Any]:
+    """The specification without where the files lie and what is only permitted."""
+    content = specification.model_dump(mode="json")
+    content["input"].pop("path")
+    content["publish"] = {"disclose": content["publish"]["disclose"], "format": content["publish"]["format"]}
+    return content
+
+
+def accept_input(checked: Checked, specification: Specification, places: Places, release_id: str) -> Verdicts:
+    """Count rejections in the evidence and judge the input.
+
+    Raises
+    ------
+    InputRejected
+        With everything that is not met.
+    """
+    folder = private_folder(places.record(release_id))
+    report = {"input": checked.records, "rejected": dict(checked.rejected), "suppressed": checked.suppressed}
+    write_atomically(folder / "quarantine.json", _json(report))
+    verdicts = judge("input", input_requirements(specification), checked.metrics, folder / "expectations")
+    if not verdicts.passed:
+        raise InputRejected(f"The input does not fit the specification: {' '.join(verdicts.failures)}")
+    return verdicts
+
+
+def gate(
+    checked: Checked,
+    exposed: Exposure,
+    written: Written,
+    quality: Mapping[str, Any],
+    specification: Specification,
+    places: Places,
+    release_id: str,
+) -> Verdicts:
+    """Judge what the written files and the measures say."""
+    metrics: dict[MetricKey, float] = {
+        MetricKey("smallest_class", name): size for name, size in written.smallest_class.items()
+    }
+    metrics[MetricKey("content_as_staged")] = float(written.as_staged)
+    metrics[MetricKey("columns_as_declared")] = float(written.as_declared)
+    metrics[MetricKey("records_unaccounted")] = abs(
+        checked.records - sum(checked.rejected.values()) - checked.suppressed - written.records
+    )
+    sums = list(quality["loss"].values())
+    sst = sum(part["sst"] for part in sums)
+    metrics[MetricKey("information_loss")] = sum(part["sse"] for part in sums) / sst if sst > 0 else 0.0
+    cells = sum(table["cells"] for table in quality["tables"])
+    chi2 = sum(table["chi2"] for table in quality["tables"])
+    metrics[MetricKey("chi2_per_cell")] = chi2 / cells if cells else 0.0
+    for dimension, part in quality["by_dimension"].items():
+        metrics[MetricKey("max_absolute_error", dimension=int(dimension))] = part["max_absolute_error"]
+    for name, uniques in quality["uniques_published"].items():
+        metrics[MetricKey("unique_published", name)] = uniques / max(written.records, 1)
+    for name, part in quality["dominance"].items():
+        metrics[MetricKey("dominated_clusters", name)] = part["failing"]
+    for name in specification.published_as_it_is:
+        metrics[MetricKey("determined", name)] = sum(each.column == name for each in exposed.dependencies)
+    folder = places.record(release_id) / "expectations"
+    return judge("release", gate_requirements(specification), metrics, folder)
+
+
+def refuse(verdicts: Verdicts, written: Written) -> None:
+    """Stop a release that breaks its promise, or that the gate does not let pass.
+
+    Raises
+    ------
+    ProtectionFailed
+        Where the written files are not the records that were protected.
+    GateRefused
+    """
+    if not (written.as_staged and written.as_declared):
+        raise ProtectionFailed(
+            "The files that were written do not hold the records that were protected, with the columns and "
+            "types of the input. Nothing was published. Look for a faulty disk or another writer in the "
+            "evidence area."
+        )
+    if not verdicts.passed:
+        raise GateRefused(
+            f"The gate refuses this release: {' '.join(verdicts.failures)} Nothing was published."
+        )
+
+
+def disclosed(quality: Mapping[str, Any], specification: Specification) -> dict[str, float]:
+    """The measures against the original that `publish.disclose` lists."""
+    loss, tables = list(quality["loss"].values()), quality["tables"]
+    cells = sum(table["cells"] for table in tables)
+    sst = sum(part["sst"] for part in loss)
+    measures = {
+        "information_loss": sum(part["sse"] for part in loss) / sst if sst > 0 else 0.0,
+        "chi2_per_cell": sum(table["chi2"] for table in tables) / cells if cells else 0.0,
+        "max_absolute_error": max((table["max_absolute_error"] for table in tables), default=0),
+        "max_relative_error": max((table["max_relative_error"] for table in tables), default=0.0),
+        "records_suppressed": quality["counts"]["suppressed"],
+        "records_rejected": sum(quality["counts"]["rejected"].values()),
+    }
+    return {name: float(measures[name]) for name in specification.publish.disclose}
+
+
+def _recipe(chosen: Plan, group: Group, specification: Specification, resume: str) -> Recipe:
+    dominance = specification.quality.dominance
+    return Recipe(
+        k=specification.release.k,
+        seed=specification.release.seed,
+        effort=specification.method.effort,
+        algorithm=specification.method.algorithm,
+        representative=specification.method.representative,
+        coordinates=chosen.coordinates,
+        nominal=tuple(name for name in group.variables if name in specification.nominal),
+        dominance=None if dominance is None else (dominance.n, dominance.k),
+        resume=resume,
+    )
+
+
+def _risks(before: Risk, after: Risk) -> dict[str, dict[str, int]]:
+    return {"before": asdict(before), "after": asdict(after)}
+
+
+def _description(
+    checked: Checked, specification: Specification, places: Places, release_id: str
+) -> dict[str, Any]:
+    return {
+        "release_id": release_id,
+        "name": specification.release.name,
+        "version": version("microguard"),
+        "at": _now(),
+        "public_area": str(places.public),
+        "k": specification.release.k,
+        "seed": specification.release.seed,
+        "fingerprint": checked.fingerprint,
+        "specification": specification.model_dump(mode="json"),
+    }
+
+
+def _answer(places: Places, release_id: str, text: str, quality: Mapping[str, Any]) -> Outcome:
+    public, report = places.release(release_id), places.record(release_id) / "report.html"
+    content: dict[str, Any] = {
+        "release_id": release_id,
+        "release": str(public),
+        "report": str(report),
+    }
+    return Outcome(f"{text}.\nRelease: {public}\nReport: {report}", content)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=2, sort_keys=True)
