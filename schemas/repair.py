@@ -35,7 +35,7 @@ def repaired(content: dict[str, Any], faulty: list[Path]) -> tuple[dict[str, Any
             in_doubt |= len(key) < 3 or key[2] in ("role", "kind")
             _repair_variable(content, key)
         else:
-            _take_out(content, key)
+            _take_out(content, key[:2])
     for section, stand_ins in STAND_INS.items():
         table = content.setdefault(section, {})
         if section != "variables" or not table:
@@ -57,9 +57,7 @@ def _repair_variable(content: dict[str, Any], key: Path) -> None:
 
 
 def _take_out(content: dict[str, Any], key: Path) -> None:
-    table: Any = content
-    for part in key[:-1]:
-        table = table.get(part) if isinstance(table, dict) else None
+    table: Any = content if len(key) == 1 else content.get(str(key[0]))
     if isinstance(table, dict):
         table.pop(key[-1], None)
 

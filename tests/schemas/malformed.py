@@ -1,0 +1,250 @@
+"""Malformed specifications: what is changed in a sound one, and what the report must name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SOUND = """\
+[release]
+name = "persons"
+k = 3
+seed = 2026
+
+[input]
+path = "persons.parquet"
+format = "parquet"
+
+[variables]
+person_id = { role = "unit" }
+region = { role = "region" }
+sex = { role = "quasi_identifier", kind = "nominal" }
+education = { role = "quasi_identifier", kind = "nominal" }
+income = { role = "quasi_identifier", kind = "numeric" }
+diagnosis = { role = "sensitive", kind = "nominal" }
+weight = { role = "weight" }
+hours = { role = "other" }
+
+[method]
+effort = "standard"
+
+[publish]
+path = "lake"
+evidence = "evidence"
+"""
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """One case: `old` becomes `new` in the sound specification; the report holds every one of `named`."""
+
+    name: str
+    old: str
+    new: str
+    named: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The malformed specification."""
+        assert self.old in SOUND, self.name
+        return SOUND.replace(self.old, self.new, 1)
+
+
+def _effort(more: str) -> str:
+    return f'effort = "standard"\n{more}'
+
+
+SEX = 'sex = { role = "quasi_identifier", kind = "nominal" }'
+METHOD = 'effort = "standard"'
+PUBLISH = 'evidence = "evidence"'
+
+MALFORMED = (
+    Malformed("not TOML", "[release]", "[release", ("not valid TOML", "line 1")),
+    Malformed("key twice", "k = 3", "k = 3\nk = 4", ("not valid TOML", "line 4")),
+    Malformed("no section release", "[release]", "[releases]", ("[release]", "[releases]", "did you mean")),
+    Malformed("unknown section", "[method]", "[methods]", ("[methods]", "unknown key", '"method"')),
+    Malformed(
+        "unknown key", METHOD, _effort('efort = "fast"'), ("[method] efort", "unknown key", '"effort"')
+    ),
+    Malformed("no k", "k = 3\n", "", ("[release] k", "found nothing")),
+    Malformed("k of one", "k = 3", "k = 1", ("[release] k", "found 1", "at least 2")),
+    Malformed("k is no whole number", "k = 3", "k = 3.5", ("[release] k", "found 3.5", "a whole number")),
+    Malformed("k is text", "k = 3", 'k = "3"', ("[release] k", 'found "3"', "a whole number")),
+    Malformed("k is true", "k = 3", "k = true", ("[release] k", "found true", "a whole number")),
+    Malformed("negative seed", "seed = 2026", "seed = -1", ("[release] seed", "found -1", "at least 0")),
+    Malformed(
+        "name leaves the folder", '"persons"', '"../persons"', ("[release] name", '"../persons"', "letters")
+    ),
+    Malformed("empty name", '"persons"', '""', ("[release] name", 'found ""')),
+    Malformed("no input path", 'path = "persons.parquet"\n', "", ("[input] path", "found nothing")),
+    Malformed("unknown format", 'format = "parquet"', 'format = "sas"', ("[input] format", "parquet, csv")),
+    Malformed(
+        "format against suffix", 'format = "parquet"', 'format = "csv"', ("[input] format", ".parquet")
+    ),
+    Malformed(
+        "long delimiter",
+        'format = "parquet"',
+        'delimiter = ";;"',
+        ("[input] delimiter", "at most 1 character"),
+    ),
+    Malformed(
+        "unknown decimal mark",
+        'format = "parquet"',
+        'decimal = "\'"',
+        ("[input] decimal", 'found "\'"', "., ,"),
+    ),
+    Malformed(
+        "unknown role", SEX, 'sex = { role = "key" }', ("[variables] sex.role", 'found "key"', "sensitive")
+    ),
+    Malformed("no role", SEX, 'sex = { kind = "nominal" }', ("[variables] sex.role", "found nothing")),
+    Malformed(
+        "no kind", SEX, 'sex = { role = "quasi_identifier" }', ("[variables] sex.kind", "nominal, numeric")
+    ),
+    Malformed(
+        "unknown kind",
+        SEX,
+        'sex = { role = "quasi_identifier", kind = "ordinal" }',
+        ("[variables] sex.kind", 'found "ordinal"', "nominal, numeric"),
+    ),
+    Malformed("variable is text", SEX, 'sex = "nominal"', ("[variables] sex", 'found "nominal"', "a table")),
+    Malformed(
+        "numeric region", '"region" }', '"region", kind = "numeric" }', ("[variables] region.kind", "a name")
+    ),
+    Malformed("nominal weight", '"weight" }', '"weight", kind = "nominal" }', ("[variables] weight.kind",)),
+    Malformed("two regions", '"other" }', '"region" }', ('["region", "hours"]', "at most one")),
+    Malformed(
+        "no quasi-identifier",
+        SOUND[SOUND.index("sex =") : SOUND.index("diagnosis =")],
+        "",
+        ("at least one variable of role quasi_identifier",),
+    ),
+    Malformed(
+        "unknown effort", '"standard"', '"fats"', ("[method] effort", 'found "fats"', 'did you mean "fast"')
+    ),
+    Malformed(
+        "unknown algorithm",
+        METHOD,
+        _effort('algorithm = "mdva"'),
+        ("[method] algorithm", 'did you mean "mdav"'),
+    ),
+    Malformed(
+        "algorithm of other kinds",
+        METHOD,
+        _effort('algorithm = "own-eee"'),
+        ("[method] algorithm", "mixed", "mdav"),
+    ),
+    Malformed(
+        "unknown representative",
+        METHOD,
+        _effort('representative = "average"'),
+        ("[method] representative", "median, medoid"),
+    ),
+    Malformed("SAFE with numbers", METHOD, _effort('name = "safe"'), ("[method] name", '"safe"', "nominal")),
+    Malformed("household without one", METHOD, _effort('unit = "household"'), ("[method] unit", "household")),
+    Malformed(
+        "diversity of nothing",
+        SOUND[SOUND.index("diagnosis =") : SOUND.index("[publish]")],
+        "[method]\nmin_diversity = 2\n",
+        ("[method] min_diversity", "found 2"),
+    ),
+    Malformed(
+        "table of an unknown variable",
+        METHOD,
+        _effort('control_tables.tables = [["sex", "eduction"]]'),
+        ("control_tables.tables", 'found "eduction"', '"education"'),
+    ),
+    Malformed(
+        "tables of too many dimensions",
+        METHOD,
+        _effort("control_tables.max_dimension = 4"),
+        ("control_tables.max_dimension", "found 4", "1 to 2"),
+    ),
+    Malformed(
+        "bound of no table",
+        METHOD,
+        _effort("control_tables.max_absolute_error = { 3 = 10 }"),
+        ("control_tables.max_absolute_error", "dimension 3", "1, 2"),
+    ),
+    Malformed(
+        "blocks below 2k",
+        "[method]",
+        "[blocking]\nmax_records = 4\n[method]",
+        ("[blocking] max_records", "2k = 6"),
+    ),
+    Malformed(
+        "blocks by mood",
+        "[method]",
+        '[blocking]\nmax_records = "some"\n[method]',
+        ("[blocking] max_records", '"auto" or a whole number'),
+    ),
+    Malformed(
+        "negative rejections",
+        "[method]",
+        "[missing]\nmax_rejected = -1\n[method]",
+        ("[missing] max_rejected", "at least 0"),
+    ),
+    Malformed(
+        "loss in percent",
+        "[method]",
+        "[quality]\nmax_information_loss = 15\n[method]",
+        ("[quality] max_information_loss", "found 15", "at most 1"),
+    ),
+    Malformed(
+        "loss is not a number",
+        "[method]",
+        "[quality]\nmax_information_loss = nan\n[method]",
+        ("[quality] max_information_loss", "a finite number"),
+    ),
+    Malformed(
+        "half a dominance rule",
+        "[method]",
+        "[quality]\ndominance = { n = 1 }\n[method]",
+        ("[quality] dominance.k", "found nothing"),
+    ),
+    Malformed(
+        "evidence in the lake", '"evidence"', '"lake/evidence"', ("[publish] evidence", "outside the public")
+    ),
+    Malformed(
+        "input in the lake", '"persons.parquet"', '"lake/persons.parquet"', ("[input] path", "outside")
+    ),
+    Malformed(
+        "dependency of a protected column",
+        PUBLISH,
+        PUBLISH + '\naccept_dependencies = ["income"]',
+        ("[publish] accept_dependencies", 'found "income"'),
+    ),
+    Malformed(
+        "disclose what is no measure",
+        PUBLISH,
+        PUBLISH + '\ndisclose = ["information_los"]',
+        ("[publish] disclose", 'did you mean "information_loss"'),
+    ),
+    Malformed(
+        "group of a stranger",
+        PUBLISH,
+        PUBLISH + '\n[[groups]]\nname = "a"\nvariables = ["sex", "education", "income", "hours"]',
+        ("[[groups]] 1 variables", 'found "hours"'),
+    ),
+    Malformed(
+        "groups overlap",
+        PUBLISH,
+        PUBLISH
+        + '\n[[groups]]\nname = "a"\nvariables = ["sex", "income"]'
+        + '\n[[groups]]\nname = "b"\nvariables = ["education", "income"]',
+        ("[[groups]] 2 variables", 'found "income"', "group a"),
+    ),
+    Malformed(
+        "group leaves one out",
+        PUBLISH,
+        PUBLISH + '\n[[groups]]\nname = "a"\nvariables = ["sex", "education"]',
+        ("[groups]", "no group with income"),
+    ),
+    Malformed(
+        "table across groups",
+        PUBLISH,
+        PUBLISH
+        + '\n[method.control_tables]\ntables = [["sex", "education"]]'
+        + '\n[[groups]]\nname = "a"\nvariables = ["sex", "income"]'
+        + '\n[[groups]]\nname = "b"\nvariables = ["education"]',
+        ("control_tables.tables", "never cross groups"),
+    ),
+)
