@@ -9,8 +9,9 @@ depends on the order of records, files or partitions.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -282,7 +283,7 @@ def _packed(sizes: np.ndarray) -> tuple[np.ndarray, int]:
     return partition, current + 1
 
 
-def _leaf(chosen: Plan):  # type: ignore[no-untyped-def]
+def _leaf(chosen: Plan) -> Callable[..., Column]:
     """Arrow function: leaf of each record in the tree of its stratum, 0 without one."""
     trees, coordinates, names = chosen.trees, chosen.coordinates, _variables(chosen)
 
@@ -295,7 +296,7 @@ def _leaf(chosen: Plan):  # type: ignore[no-untyped-def]
             leaves[own] = trees[position].assign(points[own], keys[own])
         return pa.array(leaves)
 
-    return f.arrow_udf(leaf, returnType=t.LongType())
+    return cast(Callable[..., Column], f.arrow_udf(leaf, t.LongType()))  # type: ignore[call-overload]
 
 
 def _sample(

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -90,7 +90,7 @@ def protect(frame: DataFrame, recipe: Recipe) -> DataFrame:
         + [t.StructField(REPORT, t.StringType(), True)]
     )
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         moments = Moments.none(len(recipe.numeric))
         first = None
         for block in blocks_of(batches):
@@ -108,7 +108,7 @@ def protect(frame: DataFrame, recipe: Recipe) -> DataFrame:
     return frame.mapInArrow(task, schema)
 
 
-def blocks_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Tables of one block each, from batches sorted by block; a block may straddle batches."""
     parts: list[pa.RecordBatch] = []
     current = None

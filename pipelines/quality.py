@@ -97,7 +97,7 @@ def _expected(
         from schemas.expectations import NO_VALUES, expectation_suite, metrics_frame
 
         context = gx.get_context(mode="ephemeral")
-        context.variables.progress_bars = {"globally": False}
+        context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
         batch = (
             context.data_sources.add_pandas(name="metrics")
             .add_dataframe_asset(name=name)
@@ -109,5 +109,9 @@ def _expected(
         evidence.mkdir(mode=0o700, parents=True, exist_ok=True)
         text = json.dumps(result.to_json_dict(), indent=2, sort_keys=True, default=str)
         (evidence / f"{name}.json").write_text(text, encoding="utf-8")
-    found = {each.expectation_config.kwargs["column"]: bool(each.success) for each in result.results}
-    return found if len(result.results) == len(requirements) else {}
+    found = {
+        str(each.expectation_config.kwargs["column"]): bool(each.success)
+        for each in result.results
+        if each.expectation_config is not None
+    }
+    return found if len(found) == len(requirements) else {}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
@@ -121,8 +122,8 @@ def _paragraph(error: PySparkException, specification: Specification) -> str:
     if specification.input.format == "csv":
         return (
             f"{where} cannot be read as CSV: a line has another number of fields than the header, the files "
-            "have different headers, or the encoding is another one. Check input.delimiter, input.encoding and "
-            "the file's lines (a line break inside of a field is not supported)."
+            "have different headers, or the encoding is another one. Check input.delimiter, input.encoding "
+            "and the file's lines (a line break inside of a field is not supported)."
         )
     return (
         f"{where} cannot be read as Parquet: it is no Parquet file, is cut off, or its files differ in their "
@@ -139,7 +140,7 @@ def _parquet(spark: SparkSession, specification: Specification) -> DataFrame:
 
 
 def _csv(spark: SparkSession, specification: Specification) -> DataFrame:
-    options = {
+    options: dict[str, Any] = {
         "sep": specification.input.delimiter,
         "encoding": specification.input.encoding,
         "escape": '"',

@@ -43,7 +43,7 @@ class Moments:
     @classmethod
     def none(cls, p: int) -> Moments:
         """Of no records."""
-        return cls(*(np.zeros((p, p)) for _ in range(7)), np.zeros(p))
+        return cls.of(np.empty((0, p)), np.empty((0, p)))
 
     @classmethod
     def of(cls, before: np.ndarray, after: np.ndarray) -> Moments:
