@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.microaggregation import k_ward, maximum_distance, mdav, projections, vmdav
+from sdc.microaggregation import k_ward, maximum_distance, mdav, projections, tiers, vmdav
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.records import Records
 
@@ -75,6 +75,8 @@ class Algorithm:
 ALGORITHMS: dict[str, Algorithm] = {
     "mdav": Algorithm(mdav.solve),
     "vmdav": Algorithm(vmdav.solve),
+    "mdav-in-blocks": Algorithm(tiers.blocks_of_mdav),
+    "local-search": Algorithm(tiers.search, frozenset({"effort"}), ("standard", "thorough")),
     "maximum-distance": Algorithm(maximum_distance.solve),
     "projection-pv": Algorithm(projections.solve_variable, nominal=False),
     "projection-sz": Algorithm(projections.solve_z_scores, nominal=False),
@@ -85,8 +87,13 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def automatic(records: Records, k: int, effort: str, given: dict[str, object]) -> str:
-    """Name of the algorithm that "auto" stands for."""
-    return "mdav"
+    """Name of the algorithm that "auto" stands for.
+
+    A parameter that only one algorithm takes is refused by the algorithm chosen here, not guessed at.
+    """
+    return {"fast": "mdav-in-blocks", "standard": "local-search", "thorough": "local-search"}.get(
+        effort, "column-generation"
+    )
 
 
 def algorithm_named(name: str) -> Algorithm:

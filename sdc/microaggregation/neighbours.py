@@ -1,0 +1,131 @@
+"""Near records of each record: exactly for small files, by principal-component trees for large ones.
+
+A tree cuts the records again and again across the first principal component of a random sample of the
+node, at a random rank near the median; records that share a leaf are compared. Several trees make it
+unlikely that near records are always parted (after Dasgupta and Freund 2008, "Random projection trees
+and low dimensional manifolds"; local components find nearer records than random directions at equal
+cost). Work is n log n for a fixed number of trees.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels import kernel
+from sdc.microaggregation.principal_cuts import first_component, select
+from sdc.microaggregation.randomness import sequence, uniform
+
+#: Up to this many records all pairs are compared: a tenth of a second's work.
+EXACT_RECORDS = 3000
+#: Records per leaf of a tree.
+LEAF = 48
+#: Records from which the direction of a cut is computed.
+DIRECTION_SAMPLE = 64
+#: A cut gives one side this share of the node at least; the rest is drawn.
+SMALLEST_SHARE = 0.35
+
+
+def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int) -> np.ndarray:
+    """Near records of each record.
+
+    Parameters
+    ----------
+    points : (n, p) float64 array
+    count : int
+        Neighbours wanted per record; at most n - 1 are given.
+    trees : int
+        Trees to look in, where the file is too large to compare all pairs.
+    seed : int
+
+    Returns
+    -------
+    (n, min(count, n - 1)) int32 array
+        Positions, nearest first; a record that met fewer is padded with itself.
+    """
+    n = len(points)
+    count = min(count, n - 1)
+    near = np.empty((n, count), dtype=np.int32)
+    near[:] = np.arange(n, dtype=np.int32)[:, np.newaxis]
+    squares = np.full((n, count), np.inf, dtype=np.float32)
+    if n <= EXACT_RECORDS:
+        _compare(points, np.arange(n), 0, n, near, squares)
+    else:
+        for tree in range(trees):
+            _look_in_tree(points, sequence(seed, tree), max(LEAF, count), near, squares)
+    return near
+
+
+@kernel
+def _look_in_tree(points, state, leaf, near, squares):
+    n, p = points.shape
+    order = np.arange(n)
+    projections = np.empty(n)
+    stack = np.empty((128, 2), dtype=np.int64)
+    stack[0, 0], stack[0, 1] = 0, n
+    height = 1
+    while height > 0:
+        height -= 1
+        start, stop = stack[height, 0], stack[height, 1]
+        size = stop - start
+        if size <= leaf:
+            _compare(points, order, start, stop, near, squares)
+            continue
+        first = start + int(uniform(state) * size / 2)
+        direction = first_component(points, order, first, stop, DIRECTION_SAMPLE)
+        for t in range(start, stop):
+            along = 0.0
+            for d in range(p):
+                along += points[order[t], d] * direction[d]
+            projections[t] = along
+        share = SMALLEST_SHARE + (1.0 - 2.0 * SMALLEST_SHARE) * uniform(state)
+        middle = start + int(size * share)
+        select(projections, order, start, stop, middle)
+        stack[height, 0], stack[height, 1] = middle, stop
+        stack[height + 1, 0], stack[height + 1, 1] = start, middle
+        height += 2
+
+
+@kernel
+def _compare(points, order, start, stop, near, squares):
+    """Compare all pairs of order[start:stop]."""
+    p = points.shape[1]
+    size = stop - start
+    across = np.empty((p, size))
+    for t in range(size):
+        for d in range(p):
+            across[d, t] = points[order[start + t], d]
+    row = np.empty(size)
+    for s in range(size):
+        row[:] = 0.0
+        for d in range(p):
+            at = across[d, s]
+            line = across[d]
+            for t in range(s + 1, size):
+                row[t] += (line[t] - at) * (line[t] - at)
+        i = order[start + s]
+        for t in range(s + 1, size):
+            square = np.float32(row[t])
+            j = order[start + t]
+            _insert(near[i], squares[i], j, square)
+            _insert(near[j], squares[j], i, square)
+
+
+@kernel
+def _insert(near, squares, j, square):
+    """Insert neighbour j into a sorted list unless it is there or farther than the last."""
+    last = len(near) - 1
+    if square >= squares[last]:
+        return
+    place = last
+    while place > 0 and squares[place - 1] > square:
+        place -= 1
+    before = place - 1
+    while before >= 0 and squares[before] == square:
+        if near[before] == j:
+            return
+        before -= 1
+    for t in range(last, place, -1):
+        near[t] = near[t - 1]
+        squares[t] = squares[t - 1]
+    near[place] = j
+    squares[place] = square

@@ -1,0 +1,146 @@
+"""The tiers of effort below exact: MDAV in blocks, local search over the whole file, several starts.
+
+fast: records are cut into blocks of about 250 and clustered by MDAV inside. standard: from there,
+annealing over approximate neighbours across the blocks' borders, then descent, which erases the penalty
+of the blocks. thorough: hot annealing from several starts, and a set-partitioning program over all
+clusters met. Work is fixed by n and effort, never by the clock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels import kernel
+from sdc.microaggregation.annealing import Schedule, anneal
+from sdc.microaggregation.clustering import Clustering, sum_of_squares
+from sdc.microaggregation.local_search import descend
+from sdc.microaggregation.mdav import cluster_by_mdav
+from sdc.microaggregation.neighbours import nearest_neighbours
+from sdc.microaggregation.partition import partition_of
+from sdc.microaggregation.pool import Pool
+from sdc.microaggregation.principal_cuts import cut_into_blocks
+from sdc.microaggregation.randomness import sequence
+from sdc.microaggregation.records import Records
+from sdc.stop import Deadline, StoppedBy
+
+#: Records per block of MDAV: larger ones cost more than the local search afterwards.
+BLOCK = 250
+#: Moves of the standard tier: this many in all, within the limits per record.
+STANDARD_MOVES = 10_000_000
+FEWEST_SWEEPS, MOST_SWEEPS = 30, 3_000
+#: Moves of the thorough tier: about half a minute for small files, and at least so many per record.
+THOROUGH_MOVES = 200_000_000
+THOROUGH_SWEEPS = 1_000
+THOROUGH_STARTS = 8
+#: Above this many records the set-partitioning program is too large to help; one long start is better.
+POOL_RECORDS = 6_000
+#: Temperatures in units of SSE/n.
+HOTTEST, COLDEST = 3.0, 0.003
+#: Near records looked at (at least, and per k), and trees they are looked up in.
+NEIGHBOURS, NEIGHBOURS_PER_K, TREES = 8, 2, 4
+THOROUGH_NEIGHBOURS, THOROUGH_TREES = 15, 8
+#: Passes of descent after annealing.
+PASSES = 2
+THOROUGH_PASSES = 100
+
+
+def blocks_of_mdav(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
+    """fast: MDAV inside blocks of about 250 near records; no randomness, no clock."""
+    _, order, labels = _arrange(records, k)
+    return Clustering.of(records, _restore(labels, order), "mdav-in-blocks")
+
+
+def search(
+    records: Records, k: int, *, deadline: Deadline, seed: int, effort: str = "standard"
+) -> Clustering:
+    """standard and thorough: local search over the whole file, from MDAV in blocks."""
+    arranged, order, labels = _arrange(records, k)
+    if len(records) < 2 * k:  # one cluster is all there can be
+        return Clustering.of(
+            records,
+            labels,
+            "local-search",
+            lower_bound=records.sst,
+            bound_kind="one cluster",
+            stopped_by="proof",
+        )
+    if effort == "thorough":
+        found, work = _thorough(arranged, labels, k, seed, deadline)
+    else:
+        found, work = _standard(arranged, labels, k, seed, deadline)
+    stopped_by: StoppedBy = "time" if deadline.passed else "work"
+    return Clustering.of(records, _restore(found, order), "local-search", stopped_by=stopped_by, work=work)
+
+
+def _standard(
+    records: Records, labels: np.ndarray, k: int, seed: int, deadline: Deadline
+) -> tuple[np.ndarray, dict[str, int]]:
+    n = len(records)
+    count = max(NEIGHBOURS, NEIGHBOURS_PER_K * k)
+    near = nearest_neighbours(records.values, count, trees=TREES, seed=seed)
+    partition = partition_of(records.values, records.weights, labels, k)
+    scale = sum_of_squares(records.values, records.weights, labels) / n
+    sweeps = min(MOST_SWEEPS, max(FEWEST_SWEEPS, STANDARD_MOVES // n))
+    # Few sweeps cannot repair what a hot start destroys.
+    hot = min(HOTTEST, 0.2 * (sweeps / FEWEST_SWEEPS) ** 0.5)
+    moves = anneal(partition, near, k, Schedule(hot, COLDEST, sweeps), scale, sequence(seed), deadline)
+    changes = descend(partition, near, k, PASSES, deadline)
+    return partition.labels, {"moves": moves, "changes": changes}
+
+
+def _thorough(
+    records: Records, labels: np.ndarray, k: int, seed: int, deadline: Deadline
+) -> tuple[np.ndarray, dict[str, int]]:
+    n = len(records)
+    starts = THOROUGH_STARTS if n <= POOL_RECORDS else 1
+    sweeps = max(THOROUGH_MOVES // n // starts, THOROUGH_SWEEPS)
+    count = max(THOROUGH_NEIGHBOURS, NEIGHBOURS_PER_K * k)
+    near = nearest_neighbours(records.values, count, trees=THOROUGH_TREES, seed=seed)
+    scale = sum_of_squares(records.values, records.weights, labels) / n
+    pool = Pool(records, k)
+    moves = changes = 0
+    for start in range(starts):
+        partition = partition_of(records.values, records.weights, labels, k)
+        schedule = Schedule(HOTTEST, COLDEST, sweeps)
+        moves += anneal(partition, near, k, schedule, scale, sequence(seed, start), deadline)
+        changes += descend(partition, near, k, THOROUGH_PASSES, deadline)
+        pool.add(partition.labels)
+        if deadline.passed:
+            break
+    if starts == 1 or deadline.passed:
+        return pool.incumbent, {"moves": moves, "changes": changes}
+    combined, nodes = pool.combine(deadline)
+    partition = partition_of(records.values, records.weights, combined, k)
+    changes += descend(partition, near, k, THOROUGH_PASSES, deadline)
+    return partition.labels, {
+        "moves": moves,
+        "changes": changes,
+        "starts": starts,
+        "columns": pool.columns,
+        "nodes": nodes,
+    }
+
+
+def _arrange(records: Records, k: int) -> tuple[Records, np.ndarray, np.ndarray]:
+    """Records block after block, their positions before, and their clusters by MDAV within blocks."""
+    order, offsets = cut_into_blocks(records.values, BLOCK, k)
+    arranged = records.take(order)
+    labels = _mdav_by_block(arranged.values, arranged.weights, offsets, k)
+    return arranged, order, labels
+
+
+def _restore(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
+    restored = np.empty(len(order), dtype=np.int64)
+    restored[order] = labels
+    return restored
+
+
+@kernel
+def _mdav_by_block(values, weights, offsets, k):
+    labels = np.empty(len(values), dtype=np.int64)
+    label = 0
+    for b in range(len(offsets) - 1):
+        start, stop = offsets[b], offsets[b + 1]
+        across = np.ascontiguousarray(values[start:stop].T)
+        label = cluster_by_mdav(across, weights[start:stop], k, labels[start:stop], label)
+    return labels
