@@ -1,0 +1,42 @@
+"""The command as a user runs it: a process of its own, from arguments to exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+COMMAND = str(Path(sys.executable).with_name("microguard"))
+TIMEOUT = 600
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def microguard(*arguments: str | Path) -> Ran:
+    """Run ``microguard ARGUMENTS`` to its end."""
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT, env=dict(os.environ)
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def specification(folder: Path, frame: pd.DataFrame, variables: str, more: str = "", k: int = 3) -> Path:
+    """Write records and their specification to a folder; the specification's path."""
+    frame.to_parquet(folder / "records.parquet", index=False)
+    path = folder / "release.toml"
+    path.write_text(
+        f'[release]\nname = "persons"\nk = {k}\nseed = 7\n[input]\npath = "records.parquet"\n'
+        f'[variables]\n{variables}\n{more}\n[publish]\npath = "lake"\nevidence = "evidence"\n'
+    )
+    return path

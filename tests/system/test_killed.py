@@ -1,0 +1,77 @@
+"""All or nothing: a run killed at any stage leaves the last release current, and the next one finishes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.verify import audit
+from tests.system.command import COMMAND, TIMEOUT, microguard, specification
+
+VARIABLES = """
+region = { role = "region" }
+age = { role = "quasi_identifier", kind = "numeric" }
+income = { role = "quasi_identifier", kind = "numeric" }
+"""
+DEADLINE = 300.0
+
+
+def persons(seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south"], 4000),
+            "age": rng.integers(0, 100, 4000),
+            "income": rng.lognormal(10, 1, 4000).round(),
+        }
+    )
+
+
+def killed_when(path: Path, sign) -> bool:
+    """Start a run and kill it, its JVM and its workers, once a sign of a stage is there."""
+    run = subprocess.Popen(
+        [COMMAND, "protect", str(path), "--quiet"],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + DEADLINE
+    while run.poll() is None and time.monotonic() < until:
+        if sign():
+            os.killpg(run.pid, signal.SIGKILL)
+            break
+        time.sleep(0.01)
+    run.wait(TIMEOUT)
+    return run.returncode == -signal.SIGKILL
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("stage", ["blocks solved", "staging begun", "records staged"])
+def test_a_killed_run_publishes_nothing_and_the_next_one_finishes(tmp_path, stage):
+    path = specification(tmp_path, persons(1), VARIABLES)
+    work = tmp_path / "evidence" / ".work"
+    signs = {
+        "blocks solved": lambda: any(work.glob("*/resume/*/*.npz")),
+        "staging begun": lambda: any(work.glob("*/staging/*")),
+        "records staged": lambda: any(work.glob("*/staging/microdata/*.parquet")),
+    }
+    assert killed_when(path, signs[stage])
+    lake = tmp_path / "lake"
+    assert not (lake / "current.json").exists()
+    assert not lake.exists() or not list(lake.glob("*/manifest.json"))
+    ran = microguard("protect", path, "--json")
+    assert ran.code == 0, ran.err
+    release = Path(json.loads(ran.out.strip().splitlines()[-1])["release"])
+    assert audit(release).passed
+    assert not work.exists() or not list(work.glob("*/staging"))
+    again = microguard("protect", path, "--json")
+    assert again.code == 0
+    assert json.loads(again.out.strip().splitlines()[-1])["release"] == str(release)
