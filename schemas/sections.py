@@ -23,6 +23,12 @@ def _dimension_keys(value: Any) -> Any:
     return {int(key): bound for key, bound in value.items()}
 
 
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("a path without the character NUL")
+    return value
+
+
 def _auto_or_count(value: Any) -> Any:
     if value == "auto" or (type(value) is int and value >= 2):
         return value
@@ -32,6 +38,7 @@ def _auto_or_count(value: Any) -> Any:
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
+PathText = Annotated[Text, BeforeValidator(_without_nul)]
 SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
 ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
 AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
@@ -58,7 +65,7 @@ class Release(Section):
 class Input(Section):
     """`[input]`: where the microdata are and how they are written."""
 
-    path: Text
+    path: PathText
     """File, directory or glob; anything Spark reads. Relative to the specification."""
     format: Literal["parquet", "csv"] = "parquet"
     """File format."""
@@ -160,9 +167,9 @@ class Quality(Section):
 class Publish(Section):
     """`[publish]`: where the release and the evidence go."""
 
-    path: Text
+    path: PathText
     """Public area. Relative to the specification."""
-    evidence: Text
+    evidence: PathText
     """Agency only; not inside the public area. Relative to the specification."""
     format: Literal["parquet", "delta", "iceberg"] = "parquet"
     """Table format of the release."""
