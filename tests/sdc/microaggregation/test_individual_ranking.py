@@ -1,0 +1,105 @@
+"""Individual ranking: one clustering per variable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.errors import InvalidParameter, NotFinite, NoVariation, TooFewRecords
+from sdc.microaggregation import individual_ranking
+from tests.reference import reference_file
+
+ALGORITHMS = ("optimal", "fixed-size", "k-ward", "genetic-average", "genetic-maximum")
+
+
+def test_each_variable_is_clustered_by_its_own_order():
+    records = np.array([[1.0, 9.0], [2.0, 1.0], [8.0, 8.0], [9.0, 2.0]])
+    found = individual_ranking(records, 2)
+    assert found.labels.tolist() == [[0, 1], [0, 0], [1, 1], [1, 0]]
+    assert found.optimal
+
+
+def test_the_result_is_its_labels_where_an_array_is_expected():
+    found = individual_ranking(np.arange(12.0).reshape(6, 2), 3)
+    assert found.shape == (6, 2)
+    assert np.array_equal(np.asarray(found), found.labels)
+    assert np.array_equal(found[:, 1], found.labels[:, 1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    records=st.lists(
+        st.tuples(st.integers(0, 3), st.floats(-1e12, 1e12), st.integers(2**53, 2**60)),
+        min_size=3,
+        max_size=30,
+    ),
+    k=st.integers(2, 5),
+    algorithm=st.sampled_from(ALGORITHMS),
+)
+def test_clusters_are_runs_of_at_least_k_whatever_the_values(records, k, algorithm):
+    frame = pd.DataFrame(records, columns=["few", "any", "large"])
+    k = min(k, len(frame))
+    if frame.nunique().max() == 1:
+        return
+    found = individual_ranking(frame, k, algorithm=algorithm)
+    for j, name in enumerate(frame.columns):
+        assert np.bincount(found.labels[:, j]).min() >= k
+        values = frame[name].astype(np.float64)
+        lowest, highest = values.groupby(found.labels[:, j]).agg(["min", "max"]).to_numpy().T
+        assert np.all(lowest[1:] >= highest[:-1] - 1e-12 * np.ptp(values))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_loss_is_measured_on_the_published_means_and_the_optimum_is_the_least(algorithm):
+    records = np.random.default_rng(0).lognormal(sigma=1.5, size=(200, 3))
+    found = individual_ranking(records, 4, algorithm=algorithm, seed=1)
+    for j in range(3):
+        means = pd.Series(records[:, j]).groupby(found.labels[:, j]).transform("mean").to_numpy()
+        loss = np.sum((records[:, j] - means) ** 2) / np.sum((records[:, j] - records[:, j].mean()) ** 2)
+        assert found.information_loss[j] == pytest.approx(loss)
+    least = individual_ranking(records, 4).information_loss
+    assert np.all(found.information_loss >= least * (1 - 1e-12))
+
+
+def test_a_constant_variable_beside_others_is_clustered_without_loss():
+    records = np.column_stack([np.arange(10.0), np.full(10, 7.0)])
+    found = individual_ranking(records, 3)
+    assert found.information_loss[1] == 0.0
+    assert np.bincount(found.labels[:, 1]).min() >= 3
+
+
+def test_the_same_seed_gives_the_same_labels_and_the_order_of_records_does_not_matter():
+    random = np.random.default_rng(2)
+    records = random.normal(size=(120, 2))
+    order = random.permutation(120)
+    first = individual_ranking(records, 3, algorithm="genetic-average", seed=5)
+    second = individual_ranking(records[order], 3, algorithm="genetic-average", seed=5)
+    assert np.array_equal(first.labels[order], second.labels)
+
+
+def test_bad_input_is_named():
+    records = np.arange(12.0).reshape(6, 2)
+    with pytest.raises(InvalidParameter, match="unknown algorithm"):
+        individual_ranking(records, 3, algorithm="mdav")
+    with pytest.raises(InvalidParameter, match="seed"):
+        individual_ranking(records, 3, seed=-1)
+    with pytest.raises(TooFewRecords):
+        individual_ranking(records, 7)
+    with pytest.raises(NotFinite):
+        individual_ranking(np.array([[1.0], [np.nan], [2.0]]), 2)
+    with pytest.raises(NoVariation):
+        individual_ranking(np.ones((6, 2)), 3)
+
+
+@pytest.mark.reference
+def test_all_figures_of_fixed_size_and_k_ward_in_table_1_are_reproduced():
+    from tests.benchmarks.numeric_papers_2002 import PRINTED, TABLE_1, UNIVARIATE
+
+    data = pd.read_csv(reference_file("tarragona.csv"))
+    for k in (3, 4):
+        for method in ("F", "k-W"):
+            found = individual_ranking(data, k, algorithm=UNIVARIATE[method])
+            assert np.abs(100 * found.information_loss - TABLE_1[k, method]).max() <= PRINTED
