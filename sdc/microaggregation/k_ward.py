@@ -48,8 +48,9 @@ def solve(
 
     Notes
     -----
-    Needs no randomness. When the deadline passes, clusters of 2k or more that wait for step 3 are cut
-    along their first principal component instead.
+    Needs no randomness. Work grows with n^2: seconds for 10,000 records. The clock is looked at between
+    levels of the recursion; once the deadline has passed, clusters of 2k or more that wait for step 3
+    are cut along their first principal component instead.
     """
     _check(ranking, RANKINGS)
     if ranking in ("maximum-distance", "md"):
