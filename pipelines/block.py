@@ -28,7 +28,7 @@ from sdc.microaggregation.principal_cuts import CutTree
 
 BLOCK = "__block"
 _PARTITION = "__partition"
-_HASH = "__hash"
+HASH = "__hash"
 
 #: Records of the sample that trees are grown on, over all strata that need one.
 SAMPLE = 100_000
@@ -191,7 +191,7 @@ def plan(
     if len(large):
         sample, owner = _sample(frame, strata, large, [*numeric, *nominal], specification)
         coordinates = Coordinates(numeric, {name: _frequent(sample[name]) for name in nominal})
-        points, hashes = coordinates.points(sample), sample[_HASH].to_numpy()
+        points, hashes = coordinates.points(sample), sample[HASH].to_numpy()
         for place in large:
             own = owner == place
             tree = CutTree.grow(points[own], hashes[own], int(leaves[place]))
@@ -220,14 +220,13 @@ def blocked(
     specification : Specification
     """
     spark = frame.sparkSession
-    hashed = frame.withColumn(_HASH, f.xxhash64(*content_of(names)))
-    placed = _with_stratum(spark, hashed, chosen.strata, mask, specification)
+    placed = _with_stratum(spark, with_hash(frame, names), chosen.strata, mask, specification)
     partition, partitions = _packed(chosen.sizes())
     if chosen.trees:
         placed = placed.withColumn(
             BLOCK,
             f.col("first")
-            + _leaf(chosen)(f.col("tree"), f.col(_HASH), *[column(name) for name in _variables(chosen)]),
+            + _leaf(chosen)(f.col("tree"), f.col(HASH), *[column(name) for name in _variables(chosen)]),
         )
     else:
         placed = placed.withColumn(BLOCK, f.col("first"))
@@ -241,10 +240,24 @@ def blocked(
         placed = placed.repartitionById(partitions, f.col(_PARTITION))
     else:
         placed = placed.coalesce(1)
-    order = [column(name) for name in names] + _zero_signs(frame, names)
-    return placed.sortWithinPartitions(BLOCK, _HASH, *order).select(
-        *[column(n) for n in frame.columns], BLOCK
-    )
+    ordered = placed.sortWithinPartitions(BLOCK, *content_order(frame, names))
+    return ordered.select(*[column(name) for name in frame.columns], BLOCK)
+
+
+def with_hash(frame: DataFrame, names: list[str]) -> DataFrame:
+    """Records with a hash of their content, which `content_order` sorts by first."""
+    return frame.withColumn(HASH, f.xxhash64(*content_of(names)))
+
+
+def content_order(frame: DataFrame, names: list[str]) -> list[Column]:
+    """A total order by content: hash, then all columns; -0.0 and 0.0, which sort alike, last."""
+    floating = [
+        entry.name
+        for entry in frame.schema
+        if entry.name in names and isinstance(entry.dataType, t.FloatType | t.DoubleType)
+    ]
+    signs = [(column(name) == 0) & column(name).cast("string").startswith("-") for name in floating]
+    return [f.col(HASH), *[column(name) for name in names], *signs]
 
 
 def _variables(chosen: Plan) -> list[str]:
@@ -307,12 +320,12 @@ def _sample(
     published = [name for name in frame.columns if name in specification.published]
     keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
     wanted = strata.take(large)
-    chosen = frame.withColumn(_HASH, f.xxhash64(*content_of(published)))
+    chosen = with_hash(frame, published)
     if share < 1.0:
         # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.
-        lot = f.xxhash64(f.col(_HASH), f.lit("sample"))
+        lot = f.xxhash64(f.col(HASH), f.lit("sample"))
         chosen = chosen.where(lot < f.lit(int(-(2**63) + share * 2**64)))
-    table = chosen.select(*keys, *[column(name) for name in names], _HASH).toArrow()
+    table = chosen.select(*keys, *[column(name) for name in names], HASH).toArrow()
     owner = _owner(table, wanted, large, specification)
     kept = np.flatnonzero(owner >= 0)
     return table.take(pa.array(kept)), owner[kept]
@@ -341,16 +354,6 @@ def _frequent(values: pa.ChunkedArray) -> pa.Array:
         0, TREE_CATEGORIES
     )
     return ranked["value"].combine_chunks().drop_null().sort()
-
-
-def _zero_signs(frame: DataFrame, names: list[str]) -> list[Column]:
-    """-0.0 and 0.0 sort alike and are written differently: a last key tells them apart."""
-    floating = [
-        entry.name
-        for entry in frame.schema
-        if entry.name in names and isinstance(entry.dataType, t.FloatType | t.DoubleType)
-    ]
-    return [(column(name) == 0) & column(name).cast("string").startswith("-") for name in floating]
 
 
 def numbers(values: pa.ChunkedArray | pa.Array) -> np.ndarray:

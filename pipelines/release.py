@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -16,9 +15,12 @@ from pyspark.sql import functions as f
 
 from pipelines import measure
 from pipelines.block import BLOCK, Plan, Scale, blocked, plan, scales
-from pipelines.check import Checked, Exposure, check, exposure, pattern_of, strata_of
+from pipelines.check import Checked, Exposure, exposure, pattern_of, strata_of
+from pipelines.check import check as count
 from pipelines.columns import column
 from pipelines.evidence import write_evidence
+from pipelines.examine import examine, session
+from pipelines.gate import accept_input, disclosed, gate, refuse
 from pipelines.ledger import Entry, Ledger
 from pipelines.linkage import uniques_published
 from pipelines.manifest import manifest
@@ -29,14 +31,11 @@ from pipelines.progress import Progress
 from pipelines.protect import REPORT, Recipe
 from pipelines.protect import protect as protect_blocks
 from pipelines.publish import Staged, release, stage, standing
-from pipelines.quality import Verdicts, judge
 from pipelines.read import read
+from pipelines.reconcile import carried_back, combinations, protected_counts
 from pipelines.risk import Risk, risk
-from pipelines.session import open_session
 from pipelines.tables import frequency_tables
 from pipelines.written import Written, verify_written
-from schemas.errors import GateRefused, InputRejected, ProtectionFailed
-from schemas.requirements import MetricKey, gate_requirements, input_requirements
 from schemas.specification import Group, Specification
 
 
@@ -48,14 +47,13 @@ def protect(specification: Specification, *, master: str | None = None, progress
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
     places = Places(Path(specification.public_area), Path(specification.evidence_area))
-    with places.lock():
-        name = f"session-{os.getpid()}"
-        spark = open_session(master, places.work(name, "spark"))
-        try:
-            return Run(spark, specification, places, progress).outcome()
-        finally:
-            spark.stop()
-            places.forget_work(name)
+    with places.lock(), session(places, master) as spark:
+        return Run(spark, specification, places, progress).outcome()
+
+
+def check(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
+    """Read and judge the input, and show its risk: the verb ``check``."""
+    return examine(specification, master=master, progress=progress)
 
 
 class Run:
@@ -71,11 +69,11 @@ class Run:
         specification, places, progress = self.specification, self.places, self.progress
         with progress.stage("read and check"):
             microdata = read(self.spark, specification)
-            checked = check(microdata, specification)
+            checked = count(microdata, specification)
         release_id = places.release_id(identity(checked, specification))
         if standing(places, release_id, specification.publish.format):
             return _answer(places, release_id, "This job has published its release already", {})
-        judged = accept_input(checked, specification, places, release_id)
+        judged = accept_input(checked, specification, places.record(release_id))
         Ledger(places).refuse_successive(
             specification.release.name, release_id, specification.publish.successive == "accept"
         )
@@ -90,7 +88,7 @@ class Run:
             staged = stage(frame, microdata.contract, tables, places, release_id)
         with progress.stage("verify"):
             written = verify_written(self.spark, staged, specification)
-            verdicts = gate(checked, exposed, written, quality, specification, places, release_id)
+            verdicts = gate(checked, exposed, written, quality, specification, places.record(release_id))
         with progress.stage("evidence"):
             quality |= {
                 "release": _description(checked, specification, places, release_id),
@@ -113,6 +111,9 @@ class Run:
         used = scales(checked.frame, specification.numeric, checked.magnitude)
         frame, protections = checked.frame, {}
         for group in specification.clusterings:
+            if specification.kinds(group.variables) == "nominal":
+                frame, protections[group.name] = self._recombined(frame, group, release_id)
+                continue
             with self.progress.stage("block"):
                 chosen = plan(
                     frame,
@@ -157,6 +158,24 @@ class Run:
                 return stored.where(f.col(BLOCK).isNotNull()).select(*kept), protection
             chosen = chosen.without_trees(protection.too_few)
             (target / "_SUCCESS").unlink()
+
+    def _recombined(self, frame: DataFrame, group: Group, release_id: str) -> tuple[DataFrame, Protection]:
+        """Protect one clustering of nominal variables as counts of combinations."""
+        resume = self.places.work(release_id, "resume")
+        target = resume / f"protected-{group.name}"
+        kept = resume / f"report-{group.name}.json"
+        if not (target / "_SUCCESS").exists():
+            with self.progress.stage("block"):
+                found = combinations(frame, group, self.specification)
+            with self.progress.stage(f"protect {group.name}"):
+                counts, report = protected_counts(found, group, self.specification)
+                write_atomically(kept, json.dumps(report))
+            with self.progress.stage("reconcile"):
+                back = carried_back(frame, found, counts, group, self.specification)
+                back.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
+        protection = measure.collected([kept.read_text()], 0)
+        stored = self.spark.read.parquet(str(target))
+        return stored.select(*[column(name) for name in frame.columns]), protection
 
     def _measured(
         self,
@@ -253,96 +272,6 @@ def _made_from(specification: Specification) -> dict[str, Any]:
     return content
 
 
-def accept_input(checked: Checked, specification: Specification, places: Places, release_id: str) -> Verdicts:
-    """Count rejections in the evidence and judge the input.
-
-    Raises
-    ------
-    InputRejected
-        With everything that is not met.
-    """
-    folder = private_folder(places.record(release_id))
-    report = {"input": checked.records, "rejected": dict(checked.rejected), "suppressed": checked.suppressed}
-    write_atomically(folder / "quarantine.json", _json(report))
-    verdicts = judge("input", input_requirements(specification), checked.metrics, folder / "expectations")
-    if not verdicts.passed:
-        raise InputRejected(f"The input does not fit the specification: {' '.join(verdicts.failures)}")
-    return verdicts
-
-
-def gate(
-    checked: Checked,
-    exposed: Exposure,
-    written: Written,
-    quality: Mapping[str, Any],
-    specification: Specification,
-    places: Places,
-    release_id: str,
-) -> Verdicts:
-    """Judge what the written files and the measures say."""
-    metrics: dict[MetricKey, float] = {
-        MetricKey("smallest_class", name): size for name, size in written.smallest_class.items()
-    }
-    metrics[MetricKey("content_as_staged")] = float(written.as_staged)
-    metrics[MetricKey("columns_as_declared")] = float(written.as_declared)
-    metrics[MetricKey("records_unaccounted")] = abs(
-        checked.records - sum(checked.rejected.values()) - checked.suppressed - written.records
-    )
-    sums = list(quality["loss"].values())
-    sst = sum(part["sst"] for part in sums)
-    metrics[MetricKey("information_loss")] = sum(part["sse"] for part in sums) / sst if sst > 0 else 0.0
-    cells = sum(table["cells"] for table in quality["tables"])
-    chi2 = sum(table["chi2"] for table in quality["tables"])
-    metrics[MetricKey("chi2_per_cell")] = chi2 / cells if cells else 0.0
-    for dimension, part in quality["by_dimension"].items():
-        metrics[MetricKey("max_absolute_error", dimension=int(dimension))] = part["max_absolute_error"]
-    for name, uniques in quality["uniques_published"].items():
-        metrics[MetricKey("unique_published", name)] = uniques / max(written.records, 1)
-    for name, part in quality["dominance"].items():
-        metrics[MetricKey("dominated_clusters", name)] = part["failing"]
-    for name in specification.published_as_it_is:
-        metrics[MetricKey("determined", name)] = sum(each.column == name for each in exposed.dependencies)
-    folder = places.record(release_id) / "expectations"
-    return judge("release", gate_requirements(specification), metrics, folder)
-
-
-def refuse(verdicts: Verdicts, written: Written) -> None:
-    """Stop a release that breaks its promise, or that the gate does not let pass.
-
-    Raises
-    ------
-    ProtectionFailed
-        Where the written files are not the records that were protected.
-    GateRefused
-    """
-    if not (written.as_staged and written.as_declared):
-        raise ProtectionFailed(
-            "The files that were written do not hold the records that were protected, with the columns and "
-            "types of the input. Nothing was published. Look for a faulty disk or another writer in the "
-            "evidence area."
-        )
-    if not verdicts.passed:
-        raise GateRefused(
-            f"The gate refuses this release: {' '.join(verdicts.failures)} Nothing was published."
-        )
-
-
-def disclosed(quality: Mapping[str, Any], specification: Specification) -> dict[str, float]:
-    """The measures against the original that `publish.disclose` lists."""
-    loss, tables = list(quality["loss"].values()), quality["tables"]
-    cells = sum(table["cells"] for table in tables)
-    sst = sum(part["sst"] for part in loss)
-    measures = {
-        "information_loss": sum(part["sse"] for part in loss) / sst if sst > 0 else 0.0,
-        "chi2_per_cell": sum(table["chi2"] for table in tables) / cells if cells else 0.0,
-        "max_absolute_error": max((table["max_absolute_error"] for table in tables), default=0),
-        "max_relative_error": max((table["max_relative_error"] for table in tables), default=0.0),
-        "records_suppressed": quality["counts"]["suppressed"],
-        "records_rejected": sum(quality["counts"]["rejected"].values()),
-    }
-    return {name: float(measures[name]) for name in specification.publish.disclose}
-
-
 def _recipe(chosen: Plan, group: Group, specification: Specification, resume: str) -> Recipe:
     dominance = specification.quality.dominance
     return Recipe(
@@ -390,7 +319,3 @@ def _answer(places: Places, release_id: str, text: str, quality: Mapping[str, An
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _json(content: Mapping[str, Any]) -> str:
-    return json.dumps(content, indent=2, sort_keys=True)

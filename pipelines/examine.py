@@ -1,0 +1,86 @@
+"""The verb ``check``: read, judge, show the risk. Nothing but the quarantine report is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipelines.check import Checked, Exposure, check, exposure
+from pipelines.gate import accept_input
+from pipelines.outcome import Outcome
+from pipelines.places import Places
+from pipelines.progress import Progress
+from pipelines.read import read
+from pipelines.session import open_session
+from schemas.specification import Specification
+
+
+def examine(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
+    """Read and judge the input of a specification, and answer with its risk.
+
+    Raises
+    ------
+    InputRejected
+        With everything that does not fit.
+    """
+    places = Places(Path(specification.public_area), Path(specification.evidence_area))
+    with places.lock(), session(places, master) as spark:
+        with progress.stage("read and check"):
+            checked = check(read(spark, specification), specification)
+            accept_input(checked, specification, places.record(QUARANTINE_OF_CHECK))
+        with progress.stage("risk before"):
+            exposed = exposure(checked, specification)
+    return _answer(checked, exposed, specification)
+
+
+#: Evidence folder of a check: there is no release to name it by.
+QUARANTINE_OF_CHECK = "check"
+
+
+@contextmanager
+def session(places: Places, master: str | None) -> Iterator[SparkSession]:
+    """A Spark session whose scratch files lie in the evidence area, and go with it."""
+    name = f"session-{os.getpid()}"
+    spark = open_session(master, places.work(name, "spark"))
+    try:
+        yield spark
+    finally:
+        spark.stop()
+        places.forget_work(name)
+
+
+def _answer(checked: Checked, exposed: Exposure, specification: Specification) -> Outcome:
+    by_role: dict[str, list[str]] = {}
+    for name, variable in specification.variables.items():
+        by_role.setdefault(variable.role, []).append(name)
+    lines = [f"{checked.records} records, {checked.kept} to protect"]
+    lines += [f"  rejected, {reason}: {count}" for reason, count in checked.rejected.items()]
+    if checked.suppressed:
+        lines.append(f"  suppressed with regions of fewer than k records: {checked.suppressed}")
+    lines += [f"{role}: {', '.join(names)}" for role, names in by_role.items()]
+    k = specification.release.k
+    for name, found in exposed.risks.items():
+        lines.append(
+            f"clustering {name}: {found.classes} equivalence classes; below k = {k}: "
+            f"{found.classes_below_k} combinations with {found.records_below_k} records, of them "
+            f"{found.uniques} unique"
+        )
+    lines += [
+        f"{each.column} is published as it is and determines the protected {each.determines}"
+        for each in exposed.dependencies
+    ]
+    content = {
+        "records": checked.records,
+        "kept": checked.kept,
+        "rejected": dict(checked.rejected),
+        "suppressed": checked.suppressed,
+        "roles": by_role,
+        "risk": {name: asdict(found) for name, found in exposed.risks.items()},
+        "dependencies": [asdict(each) for each in exposed.dependencies],
+    }
+    return Outcome("\n".join(lines), content)

@@ -1,0 +1,107 @@
+"""The two gates: what the input must satisfy to be protected, and a release to be published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipelines.check import Checked, Exposure
+from pipelines.places import private_folder, write_atomically
+from pipelines.quality import Verdicts, judge
+from pipelines.written import Written
+from schemas.errors import GateRefused, InputRejected, ProtectionFailed
+from schemas.requirements import MetricKey, gate_requirements, input_requirements
+from schemas.specification import Specification
+
+QUARANTINE = "quarantine.json"
+EXPECTATIONS = "expectations"
+
+
+def accept_input(checked: Checked, specification: Specification, folder: Path) -> Verdicts:
+    """Count rejections in the evidence and judge the input.
+
+    Raises
+    ------
+    InputRejected
+        With everything that is not met.
+    """
+    private_folder(folder)
+    report = {"input": checked.records, "rejected": dict(checked.rejected), "suppressed": checked.suppressed}
+    write_atomically(folder / QUARANTINE, json.dumps(report, indent=2, sort_keys=True))
+    verdicts = judge("input", input_requirements(specification), checked.metrics, folder / EXPECTATIONS)
+    if not verdicts.passed:
+        raise InputRejected(f"The input does not fit the specification: {' '.join(verdicts.failures)}")
+    return verdicts
+
+
+def gate(
+    checked: Checked,
+    exposed: Exposure,
+    written: Written,
+    quality: Mapping[str, Any],
+    specification: Specification,
+    folder: Path,
+) -> Verdicts:
+    """Judge what the written files and the measures say."""
+    metrics: dict[MetricKey, float] = {
+        MetricKey("smallest_class", name): size for name, size in written.smallest_class.items()
+    }
+    metrics[MetricKey("content_as_staged")] = float(written.as_staged)
+    metrics[MetricKey("columns_as_declared")] = float(written.as_declared)
+    metrics[MetricKey("records_unaccounted")] = abs(
+        checked.records - sum(checked.rejected.values()) - checked.suppressed - written.records
+    )
+    sums = list(quality["loss"].values())
+    sst = sum(part["sst"] for part in sums)
+    metrics[MetricKey("information_loss")] = sum(part["sse"] for part in sums) / sst if sst > 0 else 0.0
+    cells = sum(table["cells"] for table in quality["tables"])
+    chi2 = sum(table["chi2"] for table in quality["tables"])
+    metrics[MetricKey("chi2_per_cell")] = chi2 / cells if cells else 0.0
+    for dimension, part in quality["by_dimension"].items():
+        metrics[MetricKey("max_absolute_error", dimension=int(dimension))] = part["max_absolute_error"]
+    for name, uniques in quality["uniques_published"].items():
+        metrics[MetricKey("unique_published", name)] = uniques / max(written.records, 1)
+    for name, part in quality["dominance"].items():
+        metrics[MetricKey("dominated_clusters", name)] = part["failing"]
+    for name in specification.published_as_it_is:
+        metrics[MetricKey("determined", name)] = sum(each.column == name for each in exposed.dependencies)
+    return judge("release", gate_requirements(specification), metrics, folder / EXPECTATIONS)
+
+
+def refuse(verdicts: Verdicts, written: Written) -> None:
+    """Stop a release that breaks its promise, or that the gate does not let pass.
+
+    Raises
+    ------
+    ProtectionFailed
+        Where the written files are not the records that were protected.
+    GateRefused
+    """
+    if not (written.as_staged and written.as_declared):
+        raise ProtectionFailed(
+            "The files that were written do not hold the records that were protected, with the columns and "
+            "types of the input. Nothing was published. Look for a faulty disk or another writer in the "
+            "evidence area."
+        )
+    if not verdicts.passed:
+        raise GateRefused(
+            f"The gate refuses this release: {' '.join(verdicts.failures)} Nothing was published."
+        )
+
+
+def disclosed(quality: Mapping[str, Any], specification: Specification) -> dict[str, float]:
+    """The measures against the original that `publish.disclose` lists."""
+    loss, tables = list(quality["loss"].values()), quality["tables"]
+    cells = sum(table["cells"] for table in tables)
+    sst = sum(part["sst"] for part in loss)
+    measures = {
+        "information_loss": sum(part["sse"] for part in loss) / sst if sst > 0 else 0.0,
+        "chi2_per_cell": sum(table["chi2"] for table in tables) / cells if cells else 0.0,
+        "max_absolute_error": max((table["max_absolute_error"] for table in tables), default=0),
+        "max_relative_error": max((table["max_relative_error"] for table in tables), default=0.0),
+        "records_suppressed": quality["counts"]["suppressed"],
+        "records_rejected": sum(quality["counts"]["rejected"].values()),
+    }
+    return {name: float(measures[name]) for name in specification.publish.disclose}
