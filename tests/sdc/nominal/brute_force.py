@@ -44,11 +44,13 @@ def least_weight(frame: pd.DataFrame, k: int) -> int:
 
 def chi2(original: pd.DataFrame, protected: pd.DataFrame, dimension: int) -> float:
     """Sum of squared errors over original counts, over all occurring cells up to a dimension."""
+    original = original.astype(object).where(original.notna(), "missing")
+    protected = protected.astype(object).where(protected.notna(), "missing")
     total = 0.0
     for d in range(1, dimension + 1):
         for names in combinations(original.columns, d):
-            before = original.value_counts(list(names), dropna=False)
-            after = protected.value_counts(list(names), dropna=False)
+            before = original.value_counts(list(names))
+            after = protected.value_counts(list(names))
             total += sum((after.get(cell, 0) - count) ** 2 / count for cell, count in before.items())
     return total
 
