@@ -94,7 +94,7 @@ class Limits:
     seconds: float = float("inf")
     relative_gap: float = 0.0
     absolute_gap: float = 1e-9
-    options: dict[str, object] = field(default_factory=dict)
+    options: dict[str, bool | int | float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class Master:
 
 def _highs(limits: Limits) -> highspy.Highs:
     highs = highspy.Highs()
-    options: dict[str, object] = {
+    options: dict[str, bool | int | float | str] = {
         "output_flag": False,
         "threads": 1,
         "random_seed": 0,
@@ -315,7 +315,7 @@ def _read_out(highs: highspy.Highs, integer: bool) -> Solution:
         bound = float(info.objective_function_value) if optimal_lp else -INFINITY
     ray = None
     if status is Status.INFEASIBLE and not integer:
-        answer = highs.getDualRay()
+        answer = highs.getDualRay()  # type: ignore[attr-defined]  # missing in the stubs of highspy
         if len(answer) == 3 and answer[1]:
             ray = np.asarray(answer[2], dtype=float)
     return Solution(

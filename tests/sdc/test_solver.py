@@ -71,3 +71,14 @@ def test_a_master_keeps_its_answer_right_while_it_grows():
 def test_arrays_that_do_not_fit_are_named():
     with pytest.raises(ShapeMismatch, match="costs"):
         program([1, 2, 3], [[1, 1]], [0], [1])
+
+
+def test_an_infeasible_linear_program_comes_with_a_ray_that_proves_it():
+    rows = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    impossible = program([0, 0], rows, [3, -INFINITY, -INFINITY], [INFINITY, 1, 1])
+    found = solve(impossible, Limits(options={"presolve": "off"}))
+    assert found.status is Status.INFEASIBLE
+    assert found.ray is not None
+    combined = found.ray @ rows
+    assert (np.abs(found.ray) > 0).all()
+    assert np.abs(combined).max() == pytest.approx(0) or (np.sign(combined) == np.sign(combined[0])).all()
