@@ -1,0 +1,105 @@
+"""The demo town: the same for everyone, plausible, and described by its specification."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.demo import Kind, demo, specification_text, write_town
+from pipelines.progress import Progress
+from pipelines.town import CHUNK, town
+from schemas.errors import SpecificationError
+from schemas.specification import read_specification
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@pytest.fixture(scope="module")
+def persons() -> pd.DataFrame:
+    return next(town(20_000, seed=1)).to_pandas()
+
+
+def test_a_seed_gives_one_town_and_another_seed_another() -> None:
+    first, again, other = (next(town(500, seed)) for seed in (1, 1, 2))
+    assert first.equals(again)
+    assert not first.equals(other)
+
+
+def test_a_larger_town_begins_with_the_persons_of_a_smaller_one() -> None:
+    small = next(town(5_000, seed=1))
+    parts = list(town(CHUNK + 1, seed=1))
+    assert [len(part) for part in parts] == [CHUNK, 1]
+    assert parts[0].slice(0, 5_000).equals(small)
+
+
+def test_no_person_occurs_twice() -> None:
+    ids = [value for part in town(CHUNK + 50, seed=1) for value in part["person_id"].to_pylist()]
+    assert len(set(ids)) == CHUNK + 50
+
+
+def test_a_household_lives_in_one_region_under_one_roof(persons: pd.DataFrame) -> None:
+    assert (persons.groupby("household")[["region", "rent", "floor_space"]].nunique() == 1).all(axis=None)
+
+
+def test_children_neither_work_nor_marry(persons: pd.DataFrame) -> None:
+    children = persons[persons.age < 16]
+    assert set(children.working_status) == {"child"}
+    assert set(children.marital_status) == {"never married"}
+    assert set(children.education) == {"in school"}
+    assert (children[["income", "hours"]] == 0).all(axis=None)
+
+
+def test_variables_depend_on_each_other_as_in_a_census(persons: pd.DataFrame) -> None:
+    adults = persons[persons.age >= 30]
+    income = adults.groupby("education").income.median()
+    assert income["primary"] < income["upper secondary"] < income["master"]
+    assert persons[persons.working_status == "retired"].age.min() >= 50
+    widowed = persons.marital_status == "widowed"
+    assert persons[widowed].age.median() > persons[~widowed].age.median() + 20
+    working = persons.working_status.isin(["employed", "self-employed"])
+    assert ((persons.hours > 0) == working).all()
+    assert ((persons.occupation != "none") == working).all()
+    circulatory = persons.diagnosis == "circulatory"
+    assert persons[circulatory].age.mean() > persons.age.mean() + 5
+
+
+def test_every_region_of_a_small_town_has_records_enough() -> None:
+    for records in (60, 300, 1_000):
+        assert next(town(records, seed=2026)).to_pandas().region.value_counts().min() >= 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_specification_names_every_column_of_its_town(kind: Kind, tmp_path: Path) -> None:
+    write_town(tmp_path / "data", 300, kind)
+    path = tmp_path / "release.toml"
+    path.write_text(specification_text(300, kind))
+    specification = read_specification(path)
+    columns = pq.read_schema(tmp_path / "data" / "persons-00000.parquet").names
+    assert sorted(specification.variables) == sorted(columns)
+    assert specification.kinds() == kind
+    assert specification.sensitive == ("diagnosis",)
+    expected = {"mixed": (5, 2), "nominal": (8, 0), "numeric": (0, 10)}[kind]
+    assert (len(specification.nominal), len(specification.numeric)) == expected
+
+
+def test_only_data_leaves_data_and_specification(tmp_path: Path) -> None:
+    outcome = demo(tmp_path / "d", records=50, only_data=True, progress=Progress(quiet=True))
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["data", "release.toml"]
+    assert outcome.as_json()["records"] == 50
+
+
+def test_parts_of_an_earlier_larger_town_go(tmp_path: Path) -> None:
+    write_town(tmp_path, 100, "mixed")
+    (tmp_path / "persons-00007.parquet").write_bytes((tmp_path / "persons-00000.parquet").read_bytes())
+    write_town(tmp_path, 100, "mixed")
+    assert [path.name for path in tmp_path.iterdir()] == ["persons-00000.parquet"]
+
+
+def test_a_faulty_override_stops_the_demo_before_it_protects(tmp_path: Path) -> None:
+    with pytest.raises(SpecificationError, match="effort"):
+        demo(tmp_path, records=20, overrides=["method.effort=fats"], progress=Progress(quiet=True))
+    assert not (tmp_path / "evidence").exists()

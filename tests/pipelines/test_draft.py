@@ -1,0 +1,276 @@
+"""Drafts: valid for their file, careful in their guesses, and without any value of it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipelines.draft import draft
+from pipelines.town import town
+from schemas.errors import InputRejected
+from schemas.specification import build_specification
+from tests.reference import reference_file
+
+CANARY = "Zebedee"
+
+
+def drafted(path: Path) -> dict[str, Any]:
+    """The draft of a file, as parsed TOML, after it was found valid."""
+    content = tomllib.loads(draft(str(path)).summary())
+    build_specification(content, path.parent)
+    return content
+
+
+def roles(content: dict[str, Any]) -> dict[str, str]:
+    """Role, or kind where a quasi-identifier has one, by variable."""
+    found = {}
+    for name, each in content["variables"].items():
+        protected = each["role"] == "quasi_identifier"
+        found[name] = each["kind"] if protected else each["role"]
+    return found
+
+
+@pytest.fixture
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    n = 400
+    return pd.DataFrame(
+        {
+            "person_id": np.arange(n) + 7,
+            "region": rng.choice(["north", "south"], n),
+            "sex": rng.choice(["f", "m"], n),
+            "income": rng.gamma(2, 1000, n).round(2),
+            "remark": [f"{CANARY} said number {i} of them" for i in range(n)],
+            "code": rng.choice(["007", "012"], n),
+        }
+    )
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def write(frame: pd.DataFrame, name: str = "people.csv", **options: Any) -> Path:
+        path = tmp_path / name
+        if path.suffix == ".parquet":
+            frame.to_parquet(path)
+        else:
+            frame.to_csv(path, index=False, **options)
+        return path
+
+    return write
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("adult.csv", {"age": "numeric", "workclass": "nominal", "education_num": "nominal"}),
+        (
+            "business_survey.csv",
+            {"nuts1": "region", "a88": "nominal", "turnover": "numeric", "weight": "weight"},
+        ),
+        ("tarragona.csv", {"sales": "numeric", "net_profit": "numeric"}),
+        ("casc_census.csv", {"afnlwgt": "weight", "agi": "numeric"}),
+    ],
+)
+def test_a_reference_file_gets_a_valid_draft_with_sensible_roles(name: str, expected: dict[str, str]) -> None:
+    path = reference_file(name)
+    content = drafted(path)
+    assert list(content["variables"]) == pd.read_csv(path, nrows=1).columns.to_list()
+    assert expected.items() <= roles(content).items()
+
+
+def test_the_demo_town_is_recognised(tmp_path: Path) -> None:
+    table = next(town(5_000, seed=1)).select(
+        ["person_id", "name", "household", "region", "sex", "age", "income", "diagnosis", "weight"]
+    )
+    pq.write_table(table, tmp_path / "town.parquet")
+    assert roles(drafted(tmp_path / "town.parquet")) == {
+        "person_id": "unit",
+        "name": "identifier",
+        "household": "household",
+        "region": "region",
+        "sex": "nominal",
+        "age": "numeric",
+        "income": "numeric",
+        "diagnosis": "sensitive",
+        "weight": "weight",
+    }
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "iso-8859-1", "windows-1252", "utf-16"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_a_csv_is_read_in_its_own_writing(
+    encoding: str, delimiter: str, people: pd.DataFrame, write: Callable[..., Path]
+) -> None:
+    people = people.rename(columns={"sex": "Größe" if encoding != "windows-1252" else "Größe \u20ac"})
+    decimal = "," if delimiter == ";" else "."
+    content = drafted(write(people, sep=delimiter, encoding=encoding, decimal=decimal))
+    assert content["input"]["delimiter"] == delimiter
+    assert content["input"]["decimal"] == decimal
+    assert content["input"]["encoding"] == encoding.removesuffix("-sig")
+    assert list(content["variables"]) == people.columns.to_list()
+    assert roles(content)["income"] == "numeric"
+
+
+def test_numbers_with_leading_zeros_are_codes(people: pd.DataFrame, write: Callable[..., Path]) -> None:
+    assert roles(drafted(write(people)))["code"] == "nominal"
+
+
+def test_a_missing_mark_is_found_and_costs_no_number_its_kind(
+    people: pd.DataFrame, write: Callable[..., Path]
+) -> None:
+    people["income"] = people["income"].astype(str)
+    people.loc[:9, "income"] = "?"
+    content = drafted(write(people))
+    assert content["input"]["missing"] == "?"
+    assert roles(content)["income"] == "numeric"
+    assert content["missing"]["max_rejected"] == 10
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"2001-02-{1 + i % 28:02d}" for i in range(400)],
+        [f"{1 + i % 28:02d}.02.1999" for i in range(400)],
+        [f"1985{1 + i % 12:02d}15" for i in range(400)],
+        ["12:30", "7:15"] * 200,
+        [f"{CANARY} {i}" for i in range(400)],
+        ["a text of very many words that tells a story"] * 200 + ["and one more of them, longer yet"] * 200,
+        [f"{100000 + 7 * i}" for i in range(400)],
+    ],
+    ids=["iso", "dotted", "digits", "times", "names", "stories", "serial"],
+)
+def test_dates_texts_and_names_are_identifiers_until_a_person_changes_it(
+    values: list[str], people: pd.DataFrame, write: Callable[..., Path]
+) -> None:
+    people["extra"] = values
+    assert roles(drafted(write(people)))["extra"] == "identifier"
+
+
+def test_nothing_of_the_file_is_printed_but_names_of_columns(
+    people: pd.DataFrame, write: Callable[..., Path]
+) -> None:
+    people["sex"] = np.where(people.index % 2, CANARY, "other")
+    outcome = draft(str(write(people)))
+    assert CANARY not in outcome.summary() + repr(outcome.as_json())
+
+
+def test_a_region_below_k_is_protected_instead(people: pd.DataFrame, write: Callable[..., Path]) -> None:
+    people.loc[:1, "region"] = "east"
+    assert roles(drafted(write(people)))["region"] == "nominal"
+
+
+def test_a_region_that_tells_a_category_is_protected_with_it(
+    people: pd.DataFrame, write: Callable[..., Path]
+) -> None:
+    people["climate"] = people["region"].map({"north": "cold", "south": "mild"})
+    assert roles(drafted(write(people)))["region"] == "nominal"
+
+
+def test_parquet_types_decide_and_nested_columns_stay_inside(tmp_path: Path) -> None:
+    n = 200
+    table = pa.table(
+        {
+            "flag": [True, False] * 100,
+            "small": pa.array([1, None] * 100, pa.int8()),
+            "price": pa.array([Decimal("1.50") * i for i in range(n)], pa.decimal128(10, 2)),
+            "day": pa.array(range(n), pa.date32()),
+            "kind": pa.array(["p", "q"] * 100).dictionary_encode(),
+            "list": [[1]] * n,
+            "bytes": [b"x"] * n,
+            "digits": [str(i % 3) for i in range(n)],
+            "": ["x"] * n,
+            "__own": ["x"] * n,
+        }
+    )
+    pq.write_table(table, tmp_path / "odd.parquet")
+    content = drafted(tmp_path / "odd.parquet")
+    assert roles(content) == {
+        "flag": "nominal",
+        "small": "nominal",
+        "price": "numeric",
+        "day": "identifier",
+        "kind": "nominal",
+        "list": "identifier",
+        "bytes": "identifier",
+        "digits": "nominal",
+    }
+    assert content["input"]["unmentioned"] == "drop"
+
+
+def test_names_that_toml_must_quote_are_quoted(people: pd.DataFrame, write: Callable[..., Path]) -> None:
+    names = ['a "b"', "c.d", "e\\f", "größe", "g'h", "k=1"]
+    people.columns = pd.Index(names)
+    assert list(drafted(write(people))["variables"]) == names
+
+
+def test_a_folder_and_a_glob_are_read_as_one(people: pd.DataFrame, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    people[:200].to_parquet(tmp_path / "parts" / "a.parquet")
+    people[200:].to_parquet(tmp_path / "parts" / "b.parquet")
+    for named in ("parts", "parts/*.parquet"):
+        assert draft(str(tmp_path / named)).as_json()["records"] == 400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"sex,age\n",
+        b"sex,age\nf,31\n",
+        b"31,47\n12,13\n14,15\n16,17\n",
+        b"sex,sex\nf,m\nf,m\nf,m\n",
+        f"sex,age\nf,31\nm,{CANARY},3\nm,47\n".encode(),
+        b"PAR1 and then nothing",
+    ],
+    ids=["empty", "no record", "one record", "no header", "name twice", "ragged", "cut off"],
+)
+def test_a_file_that_cannot_be_drafted_is_rejected_without_its_values(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputRejected) as caught:
+        draft(str(path))
+    assert CANARY not in str(caught.value)
+    with pytest.raises(InputRejected, match="does not exist"):
+        draft(str(tmp_path / "absent.csv"))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    names=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=4, unique=True),
+    data=st.data(),
+)
+def test_any_parquet_file_gets_a_valid_draft_or_a_reason(
+    names: list[str], data: st.DataObject, tmp_path: Path
+) -> None:
+    columns = {}
+    for name in names:
+        element = data.draw(
+            st.sampled_from([st.integers(-5, 5), st.floats(), st.text(max_size=5), st.booleans()])
+        )
+        columns[name] = data.draw(st.lists(st.none() | element, min_size=4, max_size=4))
+    path = tmp_path / "any.parquet"
+    try:
+        pq.write_table(pa.table(columns), path)
+    except (pa.ArrowException, UnicodeError):
+        return
+    try:
+        content = drafted(path)
+    except InputRejected:
+        return
+    assert "other" not in {
+        each["role"]
+        for name, each in content["variables"].items()
+        if len({repr(value) for value in columns[name]}) > 1
+    }
