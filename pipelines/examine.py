@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -45,13 +44,12 @@ QUARANTINE_OF_CHECK = "check"
 @contextmanager
 def session(places: Places, master: str | None) -> Iterator[SparkSession]:
     """A Spark session whose scratch files lie in the evidence area, and go with it."""
-    name = f"session-{os.getpid()}"
-    spark = open_session(master, places.work(name, "spark"))
-    try:
-        yield spark
-    finally:
-        spark.stop()
-        places.forget_work(name)
+    with places.session() as private:
+        spark = open_session(master, private)
+        try:
+            yield spark
+        finally:
+            spark.stop()
 
 
 def _answer(checked: Checked, exposed: Exposure, specification: Specification) -> Outcome:

@@ -25,6 +25,7 @@ PRIVATE = 0o700
 KEY_BYTES = 32
 KEY_VARIABLE = "MICROGUARD_KEY_FILE"
 WORK = ".work"
+_SESSION = "session-"
 
 
 class PlaceBusy(MicroguardError):
@@ -87,6 +88,22 @@ class Places:
     def forget_work(self, release_id: str) -> None:
         """Remove the work folders of a run."""
         shutil.rmtree(self.evidence / WORK / release_id, ignore_errors=True)
+
+    @contextmanager
+    def session(self) -> Iterator[Path]:
+        """Private scratch folder of one run, gone when it ends; to be entered with the lock held.
+
+        What earlier runs left when they were killed (spilled records, the JVM's standard error) is
+        removed first: with the lock held, none of them is alive.
+        """
+        for name in self.unfinished():
+            if name.startswith(_SESSION):
+                self.forget_work(name)
+        name = f"{_SESSION}{os.getpid()}"
+        try:
+            yield self.work(name, "spark")
+        finally:
+            self.forget_work(name)
 
     def unfinished(self) -> list[str]:
         """Release ids (or session names) that still have work folders, sorted."""

@@ -113,3 +113,14 @@ def test_clean_removes_work_folders_but_not_of_a_run_at_work(places):
     assert places.unfinished() == ["a" * 32]
     assert clean([str(places.evidence.parent)]).as_json() == {"removed": 1}
     assert places.unfinished() == []
+
+
+def test_a_session_sweeps_what_killed_runs_left_and_leaves_nothing_itself(places):
+    left = places.work("session-1", "spark") / "spill"
+    left.write_text("values")
+    places.work("a" * 32, "resume")
+    with places.lock(), places.session() as private:
+        assert not left.exists()
+        assert stat.S_IMODE(private.stat().st_mode) == 0o700
+        (private / "jvm.log").write_text("values")
+    assert places.unfinished() == ["a" * 32]
