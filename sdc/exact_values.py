@@ -1,0 +1,154 @@
+"""Numbers of a column in arithmetic that does not corrupt them, and back into the column's type.
+
+Integers, decimals, dates and times are whole multiples of a unit: their means are taken on integers and
+rounded half to even, in 64 bits where those suffice, else in Python's integers. Floats are floats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+#: Sums of differences below this stay exact in 64 bits.
+_ROOM = 2**62
+
+
+@dataclass(frozen=True)
+class ExactValues:
+    """Values as multiples of the column's unit.
+
+    Attributes
+    ----------
+    values : (n,) array
+        float64; or int64; or Python integers, for those that need more.
+    """
+
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray | pa.Array) -> ExactValues | None:
+        """Values of a column without missing ones; None where its type is no number, date or time."""
+        kind = column.type
+        if pa.types.is_floating(kind):
+            return cls(_numpy(column).astype(np.float64))
+        if pa.types.is_integer(kind):
+            values = _numpy(column)
+            return cls(values.astype(object) if kind == pa.uint64() else values.astype(np.int64))
+        if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+            return cls(_numpy(column.cast(pa.int32())).astype(np.int64))
+        if pa.types.is_timestamp(kind) or pa.types.is_time64(kind) or pa.types.is_duration(kind):
+            return cls(_numpy(column.cast(pa.int64())))
+        if pa.types.is_decimal(kind):
+            return cls(_unscaled(column))
+        return None
+
+    def take(self, positions: np.ndarray) -> ExactValues:
+        """The values at these positions."""
+        return ExactValues(self.values[positions])
+
+    def order_within(self, labels: np.ndarray) -> np.ndarray:
+        """Positions sorted by label, then value, then position."""
+        if self.values.dtype == object:
+            return np.array(sorted(range(len(labels)), key=lambda i: (labels[i], self.values[i], i)))
+        return np.lexsort((self.values, labels))
+
+    def means(self, labels: np.ndarray, weights: np.ndarray) -> ExactValues:
+        """Mean of each cluster 0 to m - 1, whole multiples rounded half to even.
+
+        Differences from one value of the cluster are averaged, so that large values lose nothing.
+        """
+        clusters = int(labels.max()) + 1
+        anchor = np.empty(clusters, dtype=self.values.dtype)
+        anchor[labels[::-1]] = self.values[::-1]
+        if self.values.dtype == object or not self._fits(anchor, labels):
+            return self._means_of_any_size(anchor, labels, weights)
+        differences = self.values - anchor[labels]
+        if self.values.dtype.kind == "f":
+            return ExactValues(
+                anchor + np.bincount(labels, weights * differences) / np.bincount(labels, weights)
+            )
+        if np.any(weights != weights[0]):
+            totals = np.bincount(labels, weights * differences)
+            return ExactValues(anchor + _rounded_quotient(anchor, totals, np.bincount(labels, weights)))
+        totals = np.zeros(clusters, dtype=np.int64)
+        np.add.at(totals, labels, differences)
+        return ExactValues(anchor + _rounded_quotient(anchor, totals, np.bincount(labels)))
+
+    def arrow(self, kind: pa.DataType) -> pa.Array:
+        """The values as a column of this type."""
+        if pa.types.is_decimal(kind):
+            return _scaled(self.values, kind)
+        if pa.types.is_floating(kind):
+            return pa.array(self.values).cast(kind, safe=False)
+        if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+            return pa.array(self.values.astype(np.int32)).cast(kind)
+        if self.values.dtype == object:
+            return pa.array(self.values.tolist(), type=kind)
+        return pa.array(self.values).cast(kind)
+
+    def _fits(self, anchor: np.ndarray, labels: np.ndarray) -> bool:
+        """Whether sums of differences within clusters surely stay within 64 bits."""
+        if self.values.dtype.kind == "f":
+            return True
+        span = int(self.values.max()) - int(self.values.min())
+        return span * int(np.bincount(labels).max()) < _ROOM
+
+    def _means_of_any_size(self, anchor: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> ExactValues:
+        totals = [Fraction(0)] * len(anchor)
+        masses = [Fraction(0)] * len(anchor)
+        for value, label, weight in zip(self.values.tolist(), labels.tolist(), weights.tolist(), strict=True):
+            totals[label] += Fraction(weight) * int(value)
+            masses[label] += Fraction(weight)
+        means = np.empty(len(anchor), dtype=object)
+        means[:] = [round(total / mass) for total, mass in zip(totals, masses, strict=True)]
+        return ExactValues(means if self.values.dtype == object else means.astype(np.int64))
+
+
+def _rounded_quotient(anchor: np.ndarray, totals: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """Integer nearest to totals / masses, ties so that anchor + it is even."""
+    quotient, rest = np.divmod(totals, masses)
+    quotient = quotient.astype(np.int64)
+    odd = (anchor + quotient) % 2 == 1
+    return quotient + ((2 * rest > masses) | ((2 * rest == masses) & odd))
+
+
+def _numpy(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    return column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+
+
+def _unscaled(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    """Decimals as multiples of their last digit: int64 where all fit, else Python integers.
+
+    Arrow keeps them as little-endian words of 64 bits, two's complement.
+    """
+    array = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    if array.type.bit_width < 128:
+        array = array.cast(pa.decimal128(18, array.type.scale))
+    width = array.type.bit_width // 64
+    words = np.frombuffer(array.buffers()[1], dtype=np.int64).reshape(-1, width)
+    words = words[array.offset : array.offset + len(array)]
+    low = words[:, 0]
+    if np.all(words[:, 1:] == (low >> 63)[:, np.newaxis]):
+        return low.copy()
+    unscaled = words[:, -1].astype(object)
+    for word in range(width - 2, -1, -1):
+        unscaled = unscaled * 2**64 + words[:, word].view(np.uint64).astype(object)
+    return unscaled
+
+
+def _scaled(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    if kind.bit_width < 128:
+        return _scaled(values, pa.decimal128(18, kind.scale)).cast(kind)
+    words = np.empty((len(values), kind.bit_width // 64), dtype=np.int64)
+    if values.dtype == object:
+        for word in range(words.shape[1]):
+            low = np.array([int(value) & (2**64 - 1) for value in values], dtype=np.uint64)
+            words[:, word] = low.view(np.int64)
+            values = np.array([int(value) >> 64 for value in values], dtype=object)
+    else:
+        words[:] = (values >> 63)[:, np.newaxis]
+        words[:, 0] = values
+    return pa.Array.from_buffers(kind, len(words), [None, pa.py_buffer(words.tobytes())])
