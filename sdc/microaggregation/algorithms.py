@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.microaggregation import k_ward, maximum_distance, mdav, projections, tiers, vmdav
+from sdc.microaggregation import k_ward, maximum_distance, mdav, optimal_univariate, projections, tiers, vmdav
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.records import Records
 
@@ -75,6 +75,7 @@ class Algorithm:
 ALGORITHMS: dict[str, Algorithm] = {
     "mdav": Algorithm(mdav.solve),
     "vmdav": Algorithm(vmdav.solve),
+    "univariate-optimal": Algorithm(optimal_univariate.solve, efforts=EFFORTS, nominal=False),
     "mdav-in-blocks": Algorithm(tiers.blocks_of_mdav),
     "local-search": Algorithm(tiers.search, frozenset({"effort"}), ("standard", "thorough")),
     "maximum-distance": Algorithm(maximum_distance.solve),
@@ -86,14 +87,12 @@ ALGORITHMS: dict[str, Algorithm] = {
 }
 
 
-def automatic(records: Records, k: int, effort: str, given: dict[str, object]) -> str:
-    """Name of the algorithm that "auto" stands for.
-
-    A parameter that only one algorithm takes is refused by the algorithm chosen here, not guessed at.
-    """
-    return {"fast": "mdav-in-blocks", "standard": "local-search", "thorough": "local-search"}.get(
-        effort, "column-generation"
-    )
+def automatic(records: Records, effort: str) -> str:
+    """Name of the algorithm that "auto" stands for."""
+    if optimal_univariate.carries(records):
+        return "univariate-optimal"
+    tiers = {"fast": "mdav-in-blocks", "standard": "local-search", "thorough": "local-search"}
+    return tiers.get(effort, "column-generation")
 
 
 def algorithm_named(name: str) -> Algorithm:

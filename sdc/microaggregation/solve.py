@@ -41,7 +41,7 @@ def microaggregate(
         thorough: annealing from several starts and a set-partitioning program over the clusters met.
         exact: column generation with a proved bound.
     algorithm : str
-        "auto" picks by effort, n, p and k; else a name of `ALGORITHMS`.
+        "auto" picks by effort and number of variables; else a name of `ALGORITHMS`.
     standardise : bool
         Divide each numeric variable by its standard deviation (ddof=1) first.
     seed : int
@@ -83,7 +83,7 @@ def microaggregate(
     given: dict[str, object] = {
         name: value for name, value in (("ranking", ranking), ("rounding", rounding)) if value is not None
     }
-    name = automatic(encoded, k, effort, given) if algorithm == "auto" else algorithm
+    name = automatic(encoded, effort) if algorithm == "auto" else algorithm
     chosen = algorithm_named(name)
     chosen.check(name, encoded, effort, given)
     if "effort" in chosen.parameters:

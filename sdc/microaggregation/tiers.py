@@ -28,9 +28,9 @@ BLOCK = 250
 #: Moves of the standard tier: this many in all, within the limits per record.
 STANDARD_MOVES = 10_000_000
 FEWEST_SWEEPS, MOST_SWEEPS = 30, 3_000
-#: Moves of the thorough tier: about half a minute for small files, and at least so many per record.
+#: Moves of the thorough tier: about half a minute for a thousand records, within limits per start.
 THOROUGH_MOVES = 200_000_000
-THOROUGH_SWEEPS = 1_000
+FEWEST_THOROUGH_SWEEPS, MOST_THOROUGH_SWEEPS = 1_000, 30_000
 THOROUGH_STARTS = 8
 #: Above this many records the set-partitioning program is too large to help; one long start is better.
 POOL_RECORDS = 6_000
@@ -93,7 +93,8 @@ def _thorough(
 ) -> tuple[np.ndarray, dict[str, int]]:
     n = len(records)
     starts = THOROUGH_STARTS if n <= POOL_RECORDS else 1
-    sweeps = max(THOROUGH_MOVES // n // starts, THOROUGH_SWEEPS)
+    sweeps = THOROUGH_MOVES // n // starts
+    sweeps = min(MOST_THOROUGH_SWEEPS, max(FEWEST_THOROUGH_SWEEPS, sweeps))
     count = max(THOROUGH_NEIGHBOURS, NEIGHBOURS_PER_K * k)
     near = nearest_neighbours(records.values, count, trees=THOROUGH_TREES, seed=seed)
     scale = sum_of_squares(records.values, records.weights, labels) / n
