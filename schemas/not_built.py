@@ -20,7 +20,9 @@ VERBS: frozenset[str] = frozenset({"adjust"})
 ALGORITHMS: frozenset[str] = frozenset({"column-generation", "local-search", *NOMINAL_ALGORITHMS})
 
 KEYS: dict[Path, Callable[[Any], bool]] = {
-    ("publish", "format"): lambda value: value in ("delta", "iceberg"),
+    ("publish", "format"): lambda value: value == "iceberg",
+    ("publish", "path"): lambda value: "://" in value,
+    ("publish", "evidence"): lambda value: "://" in value,
     ("method", "name"): lambda value: value == "safe",
     ("method", "effort"): lambda value: value in ("thorough", "exact"),
     ("method", "algorithm"): lambda value: value in ALGORITHMS,
