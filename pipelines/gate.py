@@ -65,6 +65,8 @@ def gate(
         metrics[MetricKey("unique_published", name)] = uniques / max(written.records, 1)
     for name, part in quality["dominance"].items():
         metrics[MetricKey("dominated_clusters", name)] = part["failing"]
+    for name, least in quality["diversity"].items():
+        metrics[MetricKey("smallest_diversity", name)] = least
     for name in specification.published_as_it_is:
         metrics[MetricKey("determined", name)] = sum(each.column == name for each in exposed.dependencies)
     return judge("release", gate_requirements(specification), metrics, folder / EXPECTATIONS)

@@ -129,6 +129,17 @@ def dominance_of(protection: Protection, names: Iterable[str]) -> dict[str, dict
     }
 
 
+def diversity_of(protections: Mapping[str, Protection], sensitive: Iterable[str]) -> dict[str, int]:
+    """Least number of distinct values of each sensitive variable in a cluster, where it was asked for."""
+    reports = [
+        report["diversity"]
+        for protection in protections.values()
+        for report in protection.blocks
+        if "diversity" in report
+    ]
+    return {name: min(report[name] for report in reports) for name in sensitive if reports}
+
+
 def compared(before: Mapping[Table, pa.Table], after: Mapping[Table, pa.Table]) -> list[dict[str, Any]]:
     """Section ``tables``: chi-square and errors of each control table.
 

@@ -20,15 +20,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
 from pipelines.block import BLOCK, Coordinates, numbers
+from sdc.diversity import diversify, least_distinct
 from sdc.dominance import dominated
 from sdc.errors import InvalidParameter, SdcError
 from sdc.microaggregation import microaggregate
 from sdc.moments import Moments
+from sdc.representatives import category_codes, represent
 
 #: Report of a block, on its first record; the moments of a partition, on a line of their own.
 REPORT = "__report"
@@ -43,7 +44,7 @@ class Recipe:
 
     Attributes
     ----------
-    k, seed, effort, algorithm, representative : as in the specification
+    k, seed, effort, algorithm, representative, min_diversity, sensitive : as in the specification
     coordinates : Coordinates
         Scales of the numeric variables; their order is that of the moments.
     nominal : tuple of str
@@ -59,6 +60,8 @@ class Recipe:
     effort: str
     algorithm: str
     representative: str
+    min_diversity: int
+    sensitive: tuple[str, ...]
     coordinates: Coordinates
     nominal: tuple[str, ...]
     dominance: tuple[int, float] | None
@@ -137,9 +140,10 @@ def protect_block(block: pa.Table, recipe: Recipe) -> tuple[pa.Table, dict[str, 
     try:
         points, nominal = _points(block, recipe)
         labels, told = _labels(points, nominal, report["block"], recipe)
-        protected = _replaced(block, labels, recipe)
+        labels = _diverse(block, points, nominal, labels, recipe)
+        protected = _replaced(block, points, nominal, labels, recipe)
         moments = _moments(block, protected, recipe)
-        report |= told | _dominance(block, labels, recipe)
+        report |= told | _clusters(block, labels, recipe)
         if moments is not None:
             report |= {"sse": float(moments.sse.sum())}
     except SdcError as error:  # its messages never hold a value
@@ -157,17 +161,9 @@ def _points(block: pa.Table, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates and codes, (n, p), and which columns are codes; variables missing in the block left out."""
     numeric = recipe.coordinates.numeric(block)
     numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
-    codes = [_codes(block[name]).astype(np.float64) for name in recipe.nominal]
+    codes = [category_codes(block[name]).astype(np.float64) for name in recipe.nominal]
     points = np.column_stack([numeric, *codes]) if codes else numeric
     return points, np.arange(points.shape[1]) >= numeric.shape[1]
-
-
-def _codes(values: pa.ChunkedArray) -> np.ndarray:
-    """Codes in the order of the values; NULL is one more category, the last."""
-    distinct = pc.unique(values).drop_null()
-    distinct = distinct.take(pc.array_sort_indices(distinct))
-    codes = pc.index_in(values, value_set=distinct).fill_null(len(distinct))
-    return np.asarray(codes.combine_chunks().to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
 def _labels(
@@ -185,7 +181,7 @@ def _labels(
             "gap": 0.0,
             "optimal": True,
         }
-        return np.zeros(len(points), np.int64), told | {"clusters": 1}
+        return np.zeros(len(points), np.int64), told
     seed = _seed(recipe.seed, block)
     finished = _finished(points, nominal, seed, block, recipe)
     if finished is not None and finished.is_file():
@@ -224,7 +220,6 @@ def _solve(
         "gap": found.gap,
         "optimal": found.optimal,
         "work": dict(found.work),
-        "clusters": int(found.clusters),
     }
 
 
@@ -242,39 +237,37 @@ def _finished(points: np.ndarray, nominal: np.ndarray, seed: int, block: int, re
     return Path(recipe.resume) / f"{block}-{content.hexdigest()}.npz"
 
 
-def _replaced(block: pa.Table, labels: np.ndarray, recipe: Recipe) -> pa.Table:
+def _diverse(
+    block: pa.Table, points: np.ndarray, nominal: np.ndarray, labels: np.ndarray, recipe: Recipe
+) -> np.ndarray:
+    """Clusters merged until each has enough values of every sensitive variable."""
+    if recipe.min_diversity < 2 or len(labels) == 0:
+        return labels
+    codes = np.column_stack([category_codes(block[name]) for name in recipe.sensitive])
+    return diversify(_spread(points, nominal), labels, codes, recipe.min_diversity)
+
+
+def _spread(points: np.ndarray, nominal: np.ndarray) -> np.ndarray:
+    """Points with an indicator for every category, a mismatch one apart in square."""
+    indicators = [
+        (codes[:, None] == np.arange(codes.max() + 1)) / np.sqrt(2.0) for codes in points[:, nominal].T
+    ]
+    return np.column_stack([points[:, ~nominal], *indicators])
+
+
+def _replaced(
+    block: pa.Table, points: np.ndarray, nominal: np.ndarray, labels: np.ndarray, recipe: Recipe
+) -> pa.Table:
     if len(labels) == 0:
         return block.schema.empty_table()
-    for name in recipe.numeric:
-        values = numbers(block[name])
-        if np.isnan(values).all():
-            continue
-        counts = np.bincount(labels)
-        means = np.bincount(labels, weights=values) / counts
-        block = _with(block, name, rounded(means, block.schema.field(name).type).take(pa.array(labels)))
-    for name in recipe.nominal:
-        codes = _codes(block[name])
-        width = codes.max() + 1
-        votes = np.bincount(labels * width + codes, minlength=(labels.max() + 1) * width).reshape(-1, width)
-        carrier = np.empty(width, np.int64)
-        carrier[codes[::-1]] = np.arange(len(codes))[::-1]
-        block = _with(block, name, block[name].take(pa.array(carrier[votes.argmax(axis=1)][labels])))
-    return block
-
-
-def _with(table: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
-    position = table.schema.get_field_index(name)
-    return table.set_column(position, table.schema.field(position), values)
-
-
-def rounded(values: np.ndarray, wanted: pa.DataType) -> pa.Array:
-    """Values as a column of this type holds them: half to even, to the type's own scale."""
-    if pa.types.is_integer(wanted):
-        return pa.array(np.rint(values)).cast(wanted, safe=False)
-    if pa.types.is_decimal(wanted):
-        exact = pa.array(values).cast(pa.decimal128(38, min(wanted.scale + 12, 37)), safe=False)
-        return pc.round(exact, ndigits=wanted.scale, round_mode="half_to_even").cast(wanted)
-    return pa.array(values).cast(wanted, safe=False)
+    return represent(
+        block,
+        labels,
+        numeric=recipe.numeric,
+        nominal=recipe.nominal,
+        representative=recipe.representative,
+        points=_spread(points, nominal) if recipe.representative == "medoid" else None,
+    )
 
 
 def _moments(before: pa.Table, after: pa.Table, recipe: Recipe) -> Moments | None:
@@ -283,11 +276,19 @@ def _moments(before: pa.Table, after: pa.Table, recipe: Recipe) -> Moments | Non
     return Moments.of(recipe.coordinates.numeric(before), recipe.coordinates.numeric(after))
 
 
-def _dominance(block: pa.Table, labels: np.ndarray, recipe: Recipe) -> dict[str, Any]:
-    if recipe.dominance is None or len(labels) == 0:
+def _clusters(block: pa.Table, labels: np.ndarray, recipe: Recipe) -> dict[str, Any]:
+    """What is told of the clusters as they are published: number, dominance, diversity."""
+    if len(labels) == 0:
         return {}
-    n, k = recipe.dominance
-    return {"dominated": {name: dominated(numbers(block[name]), labels, n, k) for name in recipe.numeric}}
+    told: dict[str, Any] = {"clusters": len(np.unique(labels))}
+    if recipe.dominance is not None:
+        n, k = recipe.dominance
+        told["dominated"] = {name: dominated(numbers(block[name]), labels, n, k) for name in recipe.numeric}
+    if recipe.min_diversity > 1:
+        told["diversity"] = {
+            name: least_distinct(category_codes(block[name]), labels) for name in recipe.sensitive
+        }
+    return told
 
 
 def _reported(table: pa.Table, report: Mapping[str, Any]) -> pa.Table:

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -101,16 +102,12 @@ def reading(specification: Specification) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise InputRejected(_paragraph(error, specification)) from error
-    except (pa.ArrowException, OSError) as error:
-        raise InputRejected(
-            f"{_where(specification)} cannot be read as {specification.input.format}. Check input.path and "
-            "input.format."
-        ) from error
+        raise InputRejected(_paragraph(error.getCondition() or "", specification)) from None
+    except (Py4JJavaError, pa.ArrowException, OSError):  # of a task, whose text holds the faulty line
+        raise InputRejected(_paragraph("", specification)) from None
 
 
-def _paragraph(error: PySparkException, specification: Specification) -> str:
-    condition = error.getCondition() or ""
+def _paragraph(condition: str, specification: Specification) -> str:
     where = _where(specification)
     if "PATH_NOT_FOUND" in condition:
         return (

@@ -52,6 +52,16 @@ class Combinations:
     digests: np.ndarray
 
 
+def on_combinations(group: Group, specification: Specification) -> bool:
+    """Whether a clustering is protected as counts of combinations: nominal, with no clusters asked for."""
+    method = specification.method
+    return (
+        specification.kinds(group.variables) == "nominal"
+        and method.representative in ("auto", "control_tables")
+        and method.min_diversity < 2
+    )
+
+
 def combinations(frame: DataFrame, group: Group, specification: Specification) -> Combinations:
     """Collapse records to distinct combinations; missing values are one more category, the last."""
     names = list(group.variables)

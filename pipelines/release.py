@@ -32,7 +32,7 @@ from pipelines.protect import REPORT, Recipe
 from pipelines.protect import protect as protect_blocks
 from pipelines.publish import Staged, release, stage, standing
 from pipelines.read import read
-from pipelines.reconcile import carried_back, combinations, protected_counts
+from pipelines.reconcile import carried_back, combinations, on_combinations, protected_counts
 from pipelines.risk import Risk, risk
 from pipelines.tables import frequency_tables
 from pipelines.written import Written, verify_written
@@ -111,7 +111,7 @@ class Run:
         used = scales(checked.frame, specification.numeric, checked.magnitude)
         frame, protections = checked.frame, {}
         for group in specification.clusterings:
-            if specification.kinds(group.variables) == "nominal":
+            if on_combinations(group, specification):
                 frame, protections[group.name] = self._recombined(frame, group, release_id)
                 continue
             with self.progress.stage("block"):
@@ -207,6 +207,7 @@ class Run:
             "loss": {},
             "moments": {},
             "dominance": {},
+            "diversity": measure.diversity_of(protections, specification.sensitive),
             "tables": errors,
             "by_dimension": measure.by_dimension(errors),
             "uniques_published": uniques_published(
@@ -279,12 +280,20 @@ def _recipe(chosen: Plan, group: Group, specification: Specification, resume: st
         seed=specification.release.seed,
         effort=specification.method.effort,
         algorithm=specification.method.algorithm,
-        representative=specification.method.representative,
+        representative=_per_cluster(specification),
+        min_diversity=specification.method.min_diversity,
+        sensitive=specification.sensitive,
         coordinates=chosen.coordinates,
         nominal=tuple(name for name in group.variables if name in specification.nominal),
         dominance=None if dominance is None else (dominance.n, dominance.k),
         resume=resume,
     )
+
+
+def _per_cluster(specification: Specification) -> str:
+    """The representative of a cluster; control tables speak of combinations, which have no clusters."""
+    chosen = specification.method.representative
+    return "auto" if chosen == "control_tables" else chosen
 
 
 def _risks(before: Risk, after: Risk) -> dict[str, dict[str, int]]:

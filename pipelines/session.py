@@ -31,6 +31,7 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",  # pandas writes nanoseconds: kept to the last digit
     "spark.sql.caseSensitive": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }

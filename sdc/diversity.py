@@ -60,6 +60,15 @@ def diversify(
     return np.unique(merged, return_inverse=True)[1].astype(np.int64).ravel()
 
 
+def least_distinct(values: np.ndarray, labels: np.ndarray) -> int:
+    """Least number of distinct values (codes from 0) that a cluster holds."""
+    if len(values) != len(labels):
+        raise ShapeMismatch(f"{len(values)} values and {len(labels)} labels do not fit together")
+    width = int(values.max(initial=0)) + 1
+    cells = np.unique(np.asarray(labels, np.int64) * width + values)
+    return int(np.unique(cells // width, return_counts=True)[1].min())
+
+
 @kernel
 def _merge(points, labels, codes, wanted):
     n, p = points.shape

@@ -1,0 +1,65 @@
+"""Small inputs and specifications for the tests of the pipelines."""
+
+import numpy as np
+import pandas as pd
+
+from pipelines.places import Places
+from pipelines.progress import Progress
+from pipelines.release import Run
+from schemas.specification import build_specification
+
+ROLES = {
+    "person": {"role": "unit"},
+    "name": {"role": "identifier"},
+    "region": {"role": "region"},
+    "sex": {"role": "quasi_identifier", "kind": "nominal"},
+    "age": {"role": "quasi_identifier", "kind": "numeric"},
+    "income": {"role": "quasi_identifier", "kind": "numeric"},
+    "diagnosis": {"role": "sensitive"},
+    "weight": {"role": "weight"},
+    "note": {"role": "other"},
+}
+
+
+def persons(n=60, seed=1):
+    """Persons in three regions, with ties and duplicates among them."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "person": np.arange(n),
+            "name": [f"CANARY{i}" for i in range(n)],
+            "region": np.array(["north", "south", "west"])[rng.integers(0, 3, n)],
+            "sex": np.array(["f", "m"])[rng.integers(0, 2, n)],
+            "age": rng.integers(18, 30, n).astype(np.int16),
+            "income": np.round(rng.lognormal(7, 1, n), 2),
+            "diagnosis": np.array(["a", "b", "c"])[rng.integers(0, 3, n)],
+            "weight": np.round(rng.uniform(1, 5, n), 1),
+            "note": [f"n{i % 7}" for i in range(n)],
+        }
+    )
+    half = frame.iloc[: n // 6].assign(person=np.arange(n, n + n // 6), name="CANARY")
+    return pd.concat([frame, half], ignore_index=True)
+
+
+def content(roles=None, **sections):
+    """Parsed TOML of a specification; sections given replace or add keys."""
+    base = {
+        "release": {"name": "persons", "k": 3, "seed": 1},
+        "input": {"path": "data"},
+        "variables": dict(roles or ROLES),
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    for name, section in sections.items():
+        base[name] = base.get(name, {}) | section if isinstance(section, dict) else section
+    return base
+
+
+def specification(folder, roles=None, **sections):
+    """A checked specification whose paths lie in `folder`."""
+    return build_specification(content(roles, **sections), folder)
+
+
+def run(spark, spec):
+    """The main job on a session that stays open; what it answers, and where it wrote."""
+    places = Places(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
+    return Run(spark, spec, places, Progress(quiet=True)).outcome(), places
