@@ -1,0 +1,81 @@
+"""Margins as sums: which cells determine all others, and re-summing them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Summation:
+    """Cells that are the total of no line, and the other cells as their sums.
+
+    Attributes
+    ----------
+    internal : (internal cells,) positions
+    matrix : sparse (cells, internal cells)
+        All cells from the internal ones, which stand for themselves.
+    """
+
+    internal: np.ndarray
+    matrix: sparse.csr_matrix
+
+    @classmethod
+    def of(cls, relations: sparse.csr_matrix) -> Summation | None:
+        """Find the internal cells; None where they do not determine the table freely.
+
+        A line's total is its only cell of one sign. Tables linked through a total that two different
+        breakdowns share have no free internal cells; their lines must be solved, not summed.
+        """
+        totals = _totals(relations)
+        if totals is None:
+            return None
+        cells = relations.shape[1]
+        is_total = np.zeros(cells, dtype=bool)
+        is_total[totals] = True
+        internal = np.flatnonzero(~is_total)
+        parts = abs(relations).tolil(copy=True)
+        parts[np.arange(len(totals)), totals] = 0
+        parts = parts.tocsr()
+        parts.eliminate_zeros()
+        matrix = sparse.csr_matrix(
+            (np.ones(len(internal)), (internal, np.arange(len(internal)))), shape=(cells, len(internal))
+        )
+        unknown = is_total.copy()
+        waiting = np.arange(len(totals))
+        while unknown.any():
+            ready = waiting[(parts[waiting] @ unknown.astype(float) == 0) & unknown[totals[waiting]]]
+            if len(ready) == 0:
+                return None
+            known, first = np.unique(totals[ready], return_index=True)
+            place = sparse.csr_matrix(
+                (np.ones(len(known)), (known, np.arange(len(known)))), shape=(cells, len(known))
+            )
+            matrix = matrix + place @ (parts[ready[first]] @ matrix)
+            unknown[known] = False
+            waiting = waiting[unknown[totals[waiting]]]
+        implied = abs(relations @ matrix)
+        if implied.nnz and implied.max() != 0:
+            return None
+        return cls(internal, sparse.csr_matrix(matrix))
+
+    def resum(self, deviations: np.ndarray) -> np.ndarray:
+        """(cells,) the deviations with every margin summed again from its internal cells."""
+        return np.asarray(self.matrix @ deviations[self.internal])
+
+
+def _totals(relations: sparse.csr_matrix) -> np.ndarray | None:
+    """(lines,) the total of each line, or None where some line has none."""
+    lines = relations.shape[0]
+    rows = np.repeat(np.arange(lines), np.diff(relations.indptr))
+    negative = np.bincount(rows, weights=relations.data < 0, minlength=lines)
+    positive = np.bincount(rows, weights=relations.data > 0, minlength=lines)
+    sign = np.where(negative == 1, -1.0, np.where(positive == 1, 1.0, 0.0))
+    if np.any(sign == 0):
+        return None
+    is_total = relations.data == sign[rows]
+    totals = np.empty(lines, dtype=np.int64)
+    totals[rows[is_total]] = relations.indices[is_total]
+    return totals
