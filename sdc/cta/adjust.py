@@ -1,0 +1,278 @@
+"""Controlled tabular adjustment: assembles the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdc.cta.bounds import LowerBound, disjoint_lines_bound, relaxation_bound, unavoidable_bound
+from sdc.cta.cell_table import CellTable
+from sdc.cta.check import check
+from sdc.cta.effort import LARGE_CELLS, Budget, budget
+from sdc.cta.exact import branch_and_bound
+from sdc.cta.groups import groups_by_size, swapped
+from sdc.cta.hybrid import HybridParams, hybrid
+from sdc.cta.infeasible import NoSolutionFound, check_lines, prove_or_give_up
+from sdc.cta.large import Resummed, anneal_and_resum
+from sdc.cta.learning import LearningParams, learn
+from sdc.cta.local_search import local_search
+from sdc.cta.ordering import alternate
+from sdc.cta.problem import Problem
+from sdc.cta.random_directions import best_of_random
+from sdc.cta.result import OPTIMALITY_TOLERANCE, Adjustment, Work
+from sdc.cta.rounding import settled
+from sdc.cta.scatter_search import ScatterParams, scatter_search
+from sdc.cta.search import Search, TimeUp
+from sdc.cta.summation import Summation
+from sdc.errors import InvalidParameter, SolverFailed
+from sdc.stop import Deadline, StoppedBy
+
+#: Nodes to look for any feasible solution where the chosen method met none.
+_FEASIBILITY_NODES = 5000
+#: Share of a time limit for the search where branch and bound follows.
+_SEARCH_SHARE = 0.4
+_RANDOM_REPETITIONS = {"fast": 100, "standard": 1000, "thorough": 1000, "exact": 1000}
+_HYBRID_GROUPS = {"fast": (8,), "standard": (12, 11, 10, 9), "thorough": tuple(range(16, 8, -1))}
+_SCATTER_GROUPS = range(16, 8, -1)
+
+
+@dataclass(frozen=True)
+class _Method:
+    """One run of a named method."""
+
+    search: Search
+    effort: str
+    budget: Budget
+    seed: int
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
+
+    def alternate(self) -> int:
+        self.search.ask(alternate(self.search.problem))
+        return 0
+
+    def random(self) -> int:
+        best_of_random(self.search, _RANDOM_REPETITIONS[self.effort], self.rng)
+        return 0
+
+    def hybrid(self, swaps: bool = False) -> int:
+        counts = _HYBRID_GROUPS.get(self.effort, _HYBRID_GROUPS["thorough"])
+        return hybrid(self.search, HybridParams(group_counts=counts, swaps=swaps))
+
+    def hybrid_swaps(self) -> int:
+        return self.hybrid(swaps=True)
+
+    def scatter_search(self) -> int:
+        problem, rng = self.search.problem, self.rng
+        programs = _RANDOM_REPETITIONS[self.effort] // 2
+        for count in _SCATTER_GROUPS:
+            groups = swapped(problem, groups_by_size(problem, min(count, max(1, problem.size))))
+            scatter_search(self.search, ScatterParams(programs // (2 * len(_SCATTER_GROUPS))), rng, groups)
+        scatter_search(self.search, ScatterParams(programs // 2), rng)
+        return 0
+
+    def learning(self) -> int:
+        passes = {"fast": 2, "standard": 6}.get(self.effort, 12)
+        return learn(self.search, LearningParams(passes=passes), self.rng)
+
+    def local_search(self) -> int:
+        local_search(self.search, self.budget.search, self.seed)
+        return 0
+
+
+_METHODS: dict[str, Callable[[_Method], int]] = {
+    "alternate": _Method.alternate,
+    "random": _Method.random,
+    "hybrid": _Method.hybrid,
+    "hybrid-swaps": _Method.hybrid_swaps,
+    "scatter-search": _Method.scatter_search,
+    "learning": _Method.learning,
+    "local-search": _Method.local_search,
+    "exact": _Method.local_search,
+}
+ALGORITHMS = ("auto", *_METHODS)
+
+
+def adjust(
+    table: CellTable,
+    *,
+    mode: str = "at-least",
+    algorithm: str = "auto",
+    effort: str = "standard",
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> Adjustment:
+    """Adjust a table so that every sensitive cell is protected and every line still adds up.
+
+    Parameters
+    ----------
+    table : CellTable
+    mode : "at-least" or "exact"
+        Sensitive cells move by at least their level, or by exactly one of their two levels.
+    algorithm : str
+        "auto" (local search, branch and bound where it is small enough, re-summed margins where the table
+        is too large for a linear program), or "exact", "alternate", "random", "hybrid", "hybrid-swaps",
+        "scatter-search", "learning", "local-search".
+    effort : "fast", "standard", "thorough" or "exact"
+        Work allowed; "exact" runs branch and bound to proof.
+    seed : int
+    time_limit : float, optional
+        Seconds; a safety net, reported as ``stopped_by = "time"``.
+
+    Raises
+    ------
+    InvalidParameter
+        For an unknown mode, algorithm or effort.
+    ImpossibleProtection
+        Where lines prove that there is no solution.
+    NoSolutionFound
+        Where there is neither solution nor proof.
+
+    References
+    ----------
+    Cox 2005, Confidentiality protection by controlled tabular adjustment using metaheuristic methods.
+    """
+    if algorithm not in ALGORITHMS:
+        raise InvalidParameter(f"unknown algorithm {algorithm!r}; expected one of {', '.join(ALGORITHMS)}")
+    deadline = Deadline.after(time_limit)
+    problem = Problem.of(table, mode)  # type: ignore[arg-type]
+    allowed = budget(problem, effort)
+    if problem.size == 0:
+        return _nothing_to_do(table, algorithm)
+    check_lines(problem)
+    summation = Summation.of(table.relations)
+    if algorithm == "auto" and table.cells > LARGE_CELLS and summation is not None:
+        resummed = anneal_and_resum(problem, summation, allowed.large, seed)
+        if resummed is not None:
+            large = _resummed_result(problem, summation, resummed, mode)
+            if large is not None:
+                return large
+    return _searched_result(problem, summation, mode, algorithm, effort, allowed, seed, deadline)
+
+
+def _searched_result(
+    problem: Problem,
+    summation: Summation | None,
+    mode: str,
+    algorithm: str,
+    effort: str,
+    allowed: Budget,
+    seed: int,
+    deadline: Deadline,
+) -> Adjustment:
+    prove = algorithm == "exact" or (algorithm == "auto" and allowed.prove)
+    bound = unavoidable_bound(problem)
+    if allowed.relax:
+        bound = relaxation_bound(problem, deadline.remaining / 4)
+    share = deadline
+    if prove and np.isfinite(deadline.remaining):
+        share = Deadline.after(max(_SEARCH_SHARE * deadline.remaining, 1e-3))
+    search = Search(problem, share)
+    run = _METHODS["local-search" if algorithm == "auto" else algorithm]
+    timed_out, nodes = False, 0
+    try:
+        nodes = run(_Method(search, effort, allowed, seed))
+    except TimeUp:
+        timed_out = not prove
+    search.deadline = deadline
+    if search.best is None or not search.best.feasible:
+        _find_any(search, nodes=_FEASIBILITY_NODES)
+    assert search.best is not None
+    if prove and not _proved(search, bound):
+        limit = None if algorithm == "exact" or effort == "exact" else allowed.nodes
+        proof = branch_and_bound(search, limit)
+        nodes += proof.nodes
+        timed_out = proof.timed_out
+        if proof.bound is not None and proof.bound.value > bound.value:
+            bound = proof.bound
+    stopped_by: StoppedBy = "proof" if _proved(search, bound) else "time" if timed_out else "work"
+    name = "local-search" if algorithm == "auto" and not prove else "exact" if prove else algorithm
+    history = tuple((step, cost * problem.objective_unit) for step, cost in search.history)
+    work = Work(programs=search.programs, nodes=nodes, moves=search.moves)
+    deviations = search.best.deviations * problem.unit
+    return _result(problem, summation, mode, deviations, bound, name, stopped_by, work, history)
+
+
+def _proved(search: Search, bound: LowerBound) -> bool:
+    best = search.best
+    return best is not None and best.feasible and best.cost <= bound.value * (1 + OPTIMALITY_TOLERANCE)
+
+
+def _find_any(search: Search, nodes: int) -> None:
+    """Ask for the directions of any feasible solution, or raise with a certificate or without one."""
+    directions = prove_or_give_up(search.problem, nodes, max(search.deadline.remaining, 1.0))
+    if not search.ask(directions, overtime=True).feasible:
+        raise NoSolutionFound(
+            "the only solutions found leave lines open by more than the solver's tolerance; widen the "
+            "capacities slightly"
+        )
+
+
+def _resummed_result(
+    problem: Problem, summation: Summation, resummed: Resummed, mode: str
+) -> Adjustment | None:
+    deviations = resummed.deviations * problem.unit
+    if not check(problem.table, problem.table.values + deviations, mode).sound:
+        return None
+    bound = disjoint_lines_bound(problem)
+    work = Work(moves=resummed.moves)
+    history = ((0, problem.cost(resummed.deviations)),)
+    name = "resummed-margins"
+    return _result(problem, summation, mode, deviations, bound, name, "work", work, history)
+
+
+def _result(
+    problem: Problem,
+    summation: Summation | None,
+    mode: str,
+    deviations: np.ndarray,
+    bound: LowerBound,
+    algorithm: str,
+    stopped_by: StoppedBy,
+    work: Work,
+    history: tuple[tuple[int, float], ...],
+) -> Adjustment:
+    table = problem.table
+    settled_deviations, whole = settled(table, summation, deviations, mode)
+    values = table.values + settled_deviations
+    if not check(table, values, mode).sound:
+        raise SolverFailed("the adjusted table failed its independent check; nothing is returned")
+    directions = np.zeros(table.cells, dtype=np.int8)
+    directions[problem.sensitive] = np.sign(settled_deviations[problem.sensitive])
+    objective = float(table.costs @ np.abs(settled_deviations))
+    return Adjustment(
+        values=values,
+        deviations=settled_deviations,
+        directions=directions,
+        objective=objective,
+        lower_bound=min(bound.value * problem.objective_unit, objective),
+        bound_kind=bound.kind,
+        unavoidable=problem.unavoidable * problem.objective_unit,
+        algorithm=algorithm,
+        stopped_by=stopped_by,
+        work=work,
+        history=history,
+        whole=whole,
+    )
+
+
+def _nothing_to_do(table: CellTable, algorithm: str) -> Adjustment:
+    zeros = np.zeros(table.cells)
+    return Adjustment(
+        values=table.values.copy(),
+        deviations=zeros,
+        directions=zeros.astype(np.int8),
+        objective=0.0,
+        lower_bound=0.0,
+        bound_kind="nothing to protect",
+        unavoidable=0.0,
+        algorithm=algorithm,
+        stopped_by="proof",
+        work=Work(),
+        history=(),
+        whole=table.whole,
+    )

@@ -1,0 +1,76 @@
+"""How much work an effort stands for, by the size of the problem: the only place that says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sdc.cta.large import LargeParams
+from sdc.cta.local_search import LocalSearchParams
+from sdc.cta.problem import Problem
+from sdc.errors import InvalidParameter
+
+Effort = Literal["fast", "standard", "thorough", "exact"]
+EFFORTS: tuple[Effort, ...] = ("fast", "standard", "thorough", "exact")
+#: Cells beyond which no linear program over the whole table is solved.
+LARGE_CELLS = 120_000
+#: Moves of annealing, and columns of linear programs in total, that an effort pays for. A million moves
+#: take about 0.2 seconds, a million columns about 45 seconds, on one core.
+_MOVES = {"fast": 3e6, "standard": 2e7, "thorough": 8e7, "exact": 8e7}
+_COLUMNS = {"fast": 2e4, "standard": 1.2e5, "thorough": 4e5, "exact": 4e5}
+#: Sensitive cells up to which branch and bound is run, and its nodes (None: to proof).
+_PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 300, "exact": 10**9}
+_NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
+#: Above this many sensitive cells the root of branch and bound already takes most of a minute.
+_ROOT_ONLY_SIZE = 100
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Work allowed.
+
+    Attributes
+    ----------
+    search : parameters of the local search
+    large : parameters for tables without a linear program
+    prove : whether branch and bound is run
+    nodes : its nodes, None for as many as it takes
+    relax : whether the relaxation with line cuts is solved for a bound
+    """
+
+    search: LocalSearchParams
+    large: LargeParams
+    prove: bool
+    nodes: int | None
+    relax: bool
+
+
+def budget(problem: Problem, effort: str) -> Budget:
+    """Work for a problem.
+
+    Raises
+    ------
+    InvalidParameter
+        Where the effort is unknown.
+    """
+    if effort not in EFFORTS:
+        raise InvalidParameter(f"unknown effort {effort!r}; expected one of {', '.join(EFFORTS)}")
+    size, cells = max(1, problem.size), problem.table.cells
+    columns = 2 * len(problem.free) + 2 * problem.lines.shape[0]
+    programs = int(max(4, _COLUMNS[effort] / max(columns, 1)))
+    starts = max(2, min(60, programs // 3))
+    sweeps = int(min(20_000, max(30, _MOVES[effort] / 2 / size / starts)))
+    rounds = min(1500, programs // 3)
+    cut_sweeps = int(min(300, max(10, _MOVES[effort] / 2 / size / max(rounds, 1))))
+    nodes = _NODES[effort]
+    if nodes is not None and size > _ROOT_ONLY_SIZE:
+        nodes = 1
+    return Budget(
+        search=LocalSearchParams(starts, sweeps, rounds, cut_sweeps, min(300, programs // 3)),
+        large=LargeParams(
+            sweeps=int(min(2000, max(20, 8 * _MOVES[effort] / size))), passes=6 if effort != "fast" else 2
+        ),
+        prove=size <= _PROOF_SIZE[effort] and cells <= LARGE_CELLS,
+        nodes=nodes,
+        relax=cells <= LARGE_CELLS,
+    )
