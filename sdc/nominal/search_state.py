@@ -79,11 +79,13 @@ def deviation_cost(state: SearchState, i: int, change: int) -> float:
 @kernel
 def change_cost(state: SearchState, i: int, change: int, excess: float) -> float:
     """Cost of changing combination i by so many records."""
+    # fields are read once: each read inside the loop would count a reference
+    cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
     total = deviation_cost(state, i, change)
-    for t in range(state.cells.shape[1]):
-        cell = state.cells[i, t]
-        error, weight = state.errors[cell], state.cell_weight[cell]
-        absolute, tolerance, bound = state.table_cost[t, 0], state.table_cost[t, 1], state.table_cost[t, 2]
+    for t in range(cells.shape[1]):
+        cell = cells[i, t]
+        error, weight = errors[cell], cell_weight[cell]
+        absolute, tolerance, bound = table_cost[t, 0], table_cost[t, 1], table_cost[t, 2]
         total += cell_cost(error + change, weight, absolute, tolerance, bound, excess)
         total -= cell_cost(error, weight, absolute, tolerance, bound, excess)
     return total
@@ -92,16 +94,16 @@ def change_cost(state: SearchState, i: int, change: int, excess: float) -> float
 @kernel
 def transfer_cost(state: SearchState, origin: int, target: int, records: int, excess: float) -> float:
     """Cost of moving records between two combinations; cells they share do not change."""
+    cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
     total = deviation_cost(state, origin, -records) + deviation_cost(state, target, records)
-    for t in range(state.cells.shape[1]):
-        loser, winner = state.cells[origin, t], state.cells[target, t]
+    for t in range(cells.shape[1]):
+        loser, winner = cells[origin, t], cells[target, t]
         if loser != winner:
-            absolute, tolerance = state.table_cost[t, 0], state.table_cost[t, 1]
-            bound = state.table_cost[t, 2]
-            error, weight = state.errors[loser], state.cell_weight[loser]
+            absolute, tolerance, bound = table_cost[t, 0], table_cost[t, 1], table_cost[t, 2]
+            error, weight = errors[loser], cell_weight[loser]
             total += cell_cost(error - records, weight, absolute, tolerance, bound, excess)
             total -= cell_cost(error, weight, absolute, tolerance, bound, excess)
-            error, weight = state.errors[winner], state.cell_weight[winner]
+            error, weight = errors[winner], cell_weight[winner]
             total += cell_cost(error + records, weight, absolute, tolerance, bound, excess)
             total -= cell_cost(error, weight, absolute, tolerance, bound, excess)
     return total
@@ -110,9 +112,10 @@ def transfer_cost(state: SearchState, origin: int, target: int, records: int, ex
 @kernel
 def apply_change(state: SearchState, i: int, change: int) -> None:
     """Change a combination's frequency and the errors of its cells."""
+    cells, errors = state.cells, state.errors
     state.counts[i] += change
-    for t in range(state.cells.shape[1]):
-        state.errors[state.cells[i, t]] += change
+    for t in range(cells.shape[1]):
+        errors[cells[i, t]] += change
 
 
 @kernel
