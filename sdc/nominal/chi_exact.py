@@ -1,0 +1,217 @@
+"""Chi-ex: the frequency vector of least chi-square, exactly (Cost 2023, section 5.6).
+
+Partitioning and aggregation in one: counts y_i are 0 or at least k, their total is kept, and the errors of
+the control tables are least. A cell, being a sum of such counts, holds 0 or at least k records too; the
+hulls of its error over these counts make (5.6.1)-(5.6.5) a mixed-integer linear program. A known solution
+bounds every cell, and with it every count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sdc.errors import InvalidParameter
+from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
+from sdc.nominal.frequency import FrequencyVector, check_k
+from sdc.nominal.protect import protect_frequencies
+from sdc.solver import INFINITY, Limits, Program, Status, solve
+from sdc.stop import Deadline, StoppedBy
+
+#: Branch-and-bound nodes where no other number is asked for.
+NODES = 50_000
+#: Objective within which two solutions are the same: the solver's own tolerance.
+OBJECTIVE_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class ChiExact:
+    """A protected frequency vector and what was proved about it.
+
+    Attributes
+    ----------
+    counts : (m,) int64 array, 0 or at least k, with the total of each region kept
+    chi2 : chi-square over the cells of the control tables
+    lower_bound : valid bound on the objective over all such vectors, or None
+    optimal : whether the objective is proved least
+    nodes : branch-and-bound nodes
+    stopped_by : "proof", "work" or "time"
+    """
+
+    counts: np.ndarray
+    chi2: float
+    lower_bound: float | None
+    optimal: bool
+    nodes: int
+    stopped_by: StoppedBy
+
+    @property
+    def gap(self) -> float | None:
+        """(chi2 - lower_bound) / chi2; None without a bound."""
+        if self.lower_bound is None:
+            return None
+        return 0.0 if self.chi2 == 0 else max(0.0, (self.chi2 - self.lower_bound) / self.chi2)
+
+
+def chi_exact(
+    frequencies: FrequencyVector,
+    k: int,
+    tables: ControlTables,
+    *,
+    start: np.ndarray | None = None,
+    nodes: int = NODES,
+    seed: int = 0,
+    deadline: Deadline | None = None,
+) -> ChiExact:
+    """Solve Chi-ex, from a solution found by local search unless one is given.
+
+    Parameters
+    ----------
+    frequencies : FrequencyVector; the total of each region is kept
+    k : smallest count of a combination that is published
+    tables : ControlTables of these frequencies
+    start : (m,) feasible counts, optional
+    nodes : branch-and-bound nodes, the work limit
+    seed : of the local search
+    deadline : a safety net
+
+    Notes
+    -----
+    The weight w of the deviations |y - y0| in (5.6.1) is 0 here: the objective is the chi-square alone.
+
+    Raises
+    ------
+    TooFewRecords, InvalidParameter
+    """
+    check_k(frequencies.records, k)
+    deadline = deadline or Deadline.after(None)
+    if start is None:
+        start = protect_frequencies(frequencies, k, tables, seed=seed, deadline=deadline).counts
+    _check_start(frequencies, k, start)
+    chi2 = tables.chi2(start)
+    rows = merge_cells(tables.incidence, np.zeros(len(tables.original)), tables.original)
+    program, point = _program(frequencies, k, rows, start, chi2)
+    answer = solve(
+        program,
+        Limits(nodes=nodes, seconds=deadline.remaining, absolute_gap=OBJECTIVE_TOLERANCE),
+        point,
+    )
+    counts = start
+    if answer.values is not None:
+        found = np.round(answer.values[: len(frequencies)]).astype(np.int64)
+        counts = found if tables.chi2(found) < chi2 else start
+    best = tables.chi2(counts)
+    optimal = answer.status is Status.OPTIMAL
+    bound = min(answer.bound, best)
+    return ChiExact(
+        counts=counts,
+        chi2=best,
+        lower_bound=bound if np.isfinite(bound) else None,
+        optimal=optimal,
+        nodes=answer.nodes,
+        stopped_by="proof" if optimal else ("time" if answer.timed_out else "work"),
+    )
+
+
+def _program(
+    frequencies: FrequencyVector, k: int, rows: ErrorRows, start: np.ndarray, chi2: float
+) -> tuple[Program, np.ndarray]:
+    """(5.6.1)-(5.6.5) over hulls, and the point of the start in it.
+
+    Columns are the counts y, whether each is above 0, and the pieces of the hulls.
+    """
+    m = len(frequencies)
+    regions = _region_matrix(frequencies)
+    totals = regions @ frequencies.counts.astype(float)
+    hull = hull_program(rows, _attainable(rows, k, regions, totals, chi2), chi2)
+    most = _largest_counts(
+        rows, hull.first + np.bincount(_rows_of(hull.pieces), hull.lengths, len(hull.first))
+    )
+    most = np.minimum(most, regions.T @ totals)
+    most[most < k] = 0
+    pieces = len(hull.costs)
+    one = sparse.identity(m, format="csr")
+    matrix = sparse.vstack(
+        [
+            sparse.hstack([rows.incidence, _nothing(len(hull.first), m), hull.pieces]),
+            sparse.hstack([regions, _nothing(len(totals), m + pieces)]),  # (5.6.3)
+            sparse.hstack([one, -k * one, _nothing(m, pieces)]),  # (5.6.4): y >= k or
+            sparse.hstack([one, -sparse.diags(most), _nothing(m, pieces)]),  # y = 0
+        ]
+    )
+    program = Program(
+        costs=np.concatenate([np.zeros(2 * m), hull.costs]),
+        matrix=matrix,
+        row_lower=np.concatenate([hull.first, totals, np.zeros(m), np.full(m, -INFINITY)]),
+        row_upper=np.concatenate([hull.first, totals, np.full(m, INFINITY), np.zeros(m)]),
+        lower=np.zeros(2 * m + pieces),
+        upper=np.concatenate([most, (most > 0).astype(float), hull.lengths]),
+        integer=np.arange(2 * m + pieces) < 2 * m,
+        offset=hull.offset,
+    )
+    return program, np.concatenate([start, start > 0, hull.fill(rows.incidence @ start)])
+
+
+def _attainable(
+    rows: ErrorRows, k: int, regions: sparse.csr_matrix, totals: np.ndarray, chi2: float
+) -> list[np.ndarray]:
+    """Per row: 0 and k or more, as far as its error alone does not exceed the objective known.
+
+    A row that counts whole regions has their total and nothing else.
+    """
+    touched = (regions @ rows.incidence.T).toarray()  # combinations of each region in each row
+    members = np.asarray(regions.sum(axis=1)).ravel()[:, None]
+    whole = ((touched == 0) | (touched == members)).all(axis=0)
+    largest = totals @ (touched > 0)
+    middle = -rows.linear / (2 * rows.square)
+    reach = np.sqrt(np.maximum(0.0, (chi2 - rows.constant) / rows.square + middle**2)) + 1
+    points = []
+    for row in range(len(whole)):
+        if whole[row]:
+            points.append(np.array([largest[row]]))
+            continue
+        low = max(k, int(middle[row] - reach[row]))
+        high = int(min(largest[row], middle[row] + reach[row]))
+        points.append(np.concatenate([[0], np.arange(low, max(high, low) + 1)]))
+    return points
+
+
+def _largest_counts(rows: ErrorRows, largest: np.ndarray) -> np.ndarray:
+    """Largest count of each combination: no more than any cell in which it counts may hold."""
+    by_combination = rows.incidence.tocsc()
+    counts = np.full(by_combination.shape[1], np.inf)
+    for i in range(len(counts)):
+        cells = by_combination.indices[by_combination.indptr[i] : by_combination.indptr[i + 1]]
+        counts[i] = largest[cells].min(initial=np.inf)
+    return counts
+
+
+def _region_matrix(frequencies: FrequencyVector) -> sparse.csr_matrix:
+    """Ones where a combination lies in a region, (regions, m)."""
+    region = np.unique(frequencies.region_of(), return_inverse=True)[1]
+    m = len(region)
+    return sparse.csr_matrix((np.ones(m), (region, np.arange(m))))
+
+
+def _rows_of(pieces: sparse.csr_matrix) -> np.ndarray:
+    return np.repeat(np.arange(pieces.shape[0]), np.diff(pieces.indptr))
+
+
+def _nothing(rows: int, columns: int) -> sparse.csr_matrix:
+    return sparse.csr_matrix((rows, columns))
+
+
+def _check_start(frequencies: FrequencyVector, k: int, start: np.ndarray) -> None:
+    regions = _region_matrix(frequencies)
+    if (
+        start.shape != frequencies.counts.shape
+        or ((start != 0) & (start < k)).any()
+        or (regions @ start != regions @ frequencies.counts).any()
+    ):
+        raise InvalidParameter(
+            "the start of Chi-ex must be one count per combination, 0 or at least k, and keep the total of "
+            "each region"
+        )
