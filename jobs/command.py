@@ -69,6 +69,10 @@ class _Run:
 
     def go(self) -> int:
         parsed = parse(self.arguments)
+        if _submitted():
+            from pipelines.submitter import silence
+
+            silence()
         if not self.debug:
             warnings.simplefilter("ignore")
         outcome = call(parsed, self._progress)
@@ -90,7 +94,7 @@ class _Run:
     def failed(self, exit_code: int, reason: str) -> int:
         if self.debug:
             traceback.print_exc()
-        print(_paragraph(reason), file=sys.stderr)
+        _say(_paragraph(reason))
         self._json_line(exit_code, {"reason": " ".join(reason.split())})
         return exit_code
 
@@ -106,6 +110,20 @@ class _Run:
         if self.json:
             head = {"verb": self.verb, "exit_code": exit_code, "status": STATUS.get(exit_code, "interrupted")}
             print(json.dumps(head | content, ensure_ascii=False, default=_plain), flush=True)
+
+
+def _submitted() -> bool:
+    """Whether spark-submit started this process; it merges our two outputs into one."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _say(text: str) -> None:
+    if _submitted():
+        from pipelines.submitter import say
+
+        say(text)
+    else:
+        print(text, file=sys.stderr)
 
 
 def _plain(value: Any) -> Any:
