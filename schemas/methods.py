@@ -1,7 +1,6 @@
 """The methods a specification may name, and what each may be combined with.
 
-The names are those of the papers; `tests/schemas` holds them against the registries of `sdc`, which this
-package does not import.
+The names are those of the papers; `tests/schemas` holds them against `sdc`, which this package leaves alone.
 """
 
 from __future__ import annotations

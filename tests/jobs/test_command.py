@@ -102,7 +102,7 @@ def test_every_verb_has_a_script_for_spark_submit_with_the_same_arguments(verb: 
         ["demo", "--kind", "odd"],
         ["verify", "absent", "--set", "release.k=3"],
         ["benchmark", "no-such-benchmark"],
-        ["adjust", "absent.toml"],
+        ["check", "absent.toml", "--set", "release.k"],
     ],
     ids=" ".join,
 )

@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from schemas import not_built
 from schemas.errors import SpecificationError
+from schemas.methods import NUMERIC_ALGORITHMS
 from schemas.not_built import KEYS, refuse_verb
 from schemas.specification import Specification, build_specification, read_specification
 from tests.schemas.malformed import SOUND
@@ -133,12 +135,20 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
         read_specification(tmp_path)
 
 
-def test_what_waits_to_be_built_is_refused_by_name(sound: Path) -> None:
+def test_what_waits_to_be_built_is_refused_by_name(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KEYS, ("publish", "format"), lambda value: value == "iceberg")
     with pytest.raises(SpecificationError, match=r'\[publish\] format: "iceberg" is not built yet'):
         read_specification(sound, ["publish.format=iceberg"])
+    monkeypatch.setattr(not_built, "VERBS", frozenset({"adjust"}))
     with pytest.raises(SpecificationError, match="adjust"):
         refuse_verb("adjust")
     refuse_verb("protect")
+
+
+def test_every_numeric_algorithm_is_known_to_the_method_or_waits_to_be_built() -> None:
+    from sdc.microaggregation.algorithms import ALGORITHMS
+
+    assert set(NUMERIC_ALGORITHMS) - not_built.ALGORITHMS <= set(ALGORITHMS)
 
 
 def test_every_key_that_waits_to_be_built_exists(sound: Path) -> None:
