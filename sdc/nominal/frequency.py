@@ -114,6 +114,11 @@ class CodedFrame:
         """Frame in which each record has the values of the combination named, (n,)."""
         return self.decode(self.frequencies.codes[combination])
 
+    def carriers(self) -> pd.DataFrame:
+        """One record of each combination, in canonical order: the values the combination stands for."""
+        _, first = np.unique(self.combination, return_index=True)
+        return self.frame.iloc[first]
+
 
 def from_frame(frame: pd.DataFrame) -> CodedFrame:
     """Code a frame of nominal variables; missing values are one more category, the last.

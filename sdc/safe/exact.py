@@ -1,0 +1,143 @@
+"""The optimisation problems behind SAFE, solved exactly: (2.1.1)-(2.1.5) and the change of section 3.2.
+
+Least max_t |b_t| - g_t over counts that are 0 or at least k and keep the number of records; the modified
+problem adds w times the sum of |y_i - y0_i| with w = 1 / n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sdc.errors import SolverFailed
+from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.frequency import FrequencyVector
+from sdc.safe.parameters import SafeParams
+from sdc.solver import INFINITY, Limits, Program, Status, solve
+from sdc.stop import Deadline, StoppedBy
+
+
+@dataclass(frozen=True)
+class ExactSafe:
+    """Counts and what was proved about the objective of the problem solved.
+
+    Attributes
+    ----------
+    counts : (m,) int64 array
+    objective, lower_bound : float, of the problem solved; no bound is None
+    optimal : bool
+    stopped_by : "proof", "work" or "time"
+    """
+
+    counts: np.ndarray
+    objective: float
+    lower_bound: float | None
+    optimal: bool
+    stopped_by: StoppedBy
+
+
+def safe_exact(
+    frequencies: FrequencyVector,
+    k: int,
+    tables: ControlTables,
+    parameters: SafeParams,
+    *,
+    modified: bool,
+    start: np.ndarray,
+    deadline: Deadline,
+) -> ExactSafe:
+    """Solve SAFE-basic or its modification by a mixed-integer program.
+
+    Parameters
+    ----------
+    start : (m,) counts that keep each region's records, 0 or at least k: where the solver starts, and
+        the answer where it finds nothing better within `parameters.max_nodes`.
+    """
+    objective = _Objective(frequencies, tables, parameters, modified)
+    program = _program(frequencies, k, tables, objective)
+    limits = Limits(nodes=parameters.max_nodes, seconds=deadline.remaining)
+    answer = solve(program, limits, _point(frequencies, objective, start))
+    if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED, Status.FAILED):
+        raise SolverFailed(f"the solver ended SAFE's problem as {answer.status.value}")
+    counts, value = start, objective.value(start)
+    if answer.values is not None:
+        found = np.rint(answer.values[: len(frequencies)]).astype(np.int64)
+        if objective.value(found) < value:
+            counts, value = found, objective.value(found)
+    optimal = answer.status is Status.OPTIMAL
+    return ExactSafe(
+        counts=counts,
+        objective=value,
+        lower_bound=min(answer.bound, value) if np.isfinite(answer.bound) else None,
+        optimal=optimal,
+        stopped_by="proof" if optimal else "time" if answer.timed_out else "work",
+    )
+
+
+class _Objective:
+    """max_t |b_t| - g_t, plus w times the sum of |y - y0| where modified."""
+
+    def __init__(
+        self, frequencies: FrequencyVector, tables: ControlTables, parameters: SafeParams, modified: bool
+    ) -> None:
+        self.original, self.tables = frequencies.counts, tables
+        self.extra = parameters.extra_error(tables.original)
+        self.weight = 1.0 / frequencies.records if modified else 0.0
+
+    def largest(self, counts: np.ndarray) -> float:
+        return float((np.abs(self.tables.errors(counts)) - self.extra).max())
+
+    def value(self, counts: np.ndarray) -> float:
+        return self.largest(counts) + self.weight * float(np.abs(counts - self.original).sum())
+
+
+def _program(frequencies: FrequencyVector, k: int, tables: ControlTables, objective: _Objective) -> Program:
+    """Variables: counts y, whether occupied x, deviations d >= |y - y0|, and the largest error z."""
+    m, original = len(frequencies), frequencies.counts.astype(float)
+    identity, nothing = sparse.identity(m, format="csr"), sparse.csr_matrix((m, m))
+    _, region = np.unique(frequencies.region_of(), return_inverse=True)
+    totals = sparse.csr_matrix((np.ones(m), (region, np.arange(m))))
+    records = totals @ original
+    most = records[region]
+    incidence, cells = tables.incidence, len(tables.original)
+    ones = sparse.csr_matrix(np.ones((cells, 1)))
+    matrix = sparse.bmat(
+        [
+            [identity, -k * identity, None, None],
+            [identity, -sparse.diags(most), None, None],
+            [totals, sparse.csr_matrix((len(records), m)), None, None],
+            [identity, nothing, -identity, None],
+            [identity, nothing, identity, None],
+            [incidence, None, None, -ones],
+            [incidence, None, None, ones],
+        ],
+        format="csr",
+    )
+    free, value = np.full(m, INFINITY), tables.original.astype(float)
+    unbounded = np.full(cells, INFINITY)
+    return Program(
+        costs=np.concatenate([np.zeros(2 * m), np.full(m, objective.weight), [1.0]]),
+        matrix=matrix,
+        row_lower=np.concatenate(
+            [np.zeros(m), -free, records, -free, original, -unbounded, value - objective.extra]
+        ),
+        row_upper=np.concatenate(
+            [free, np.zeros(m), records, original, free, value + objective.extra, unbounded]
+        ),
+        lower=np.concatenate([np.zeros(3 * m), [-INFINITY]]),
+        upper=np.concatenate([most, np.ones(m), most, [INFINITY]]),
+        integer=np.concatenate([np.ones(2 * m, bool), np.zeros(m + 1, bool)]),
+    )
+
+
+def _point(frequencies: FrequencyVector, objective: _Objective, counts: np.ndarray) -> np.ndarray:
+    return np.concatenate(
+        [
+            counts,
+            counts > 0,
+            np.abs(counts - frequencies.counts),
+            [objective.largest(counts)],
+        ]
+    )

@@ -1,0 +1,200 @@
+"""SAFE on a frame or on a frequency vector: the method, or the problem behind it solved exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from sdc.errors import InvalidParameter, TooFewRecords
+from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.frequency import FrequencyVector, check_k, from_frame
+from sdc.nominal.greedy import settle
+from sdc.nominal.neighbours import sorted_combinations
+from sdc.nominal.objective import Objective, SearchParameters
+from sdc.nominal.search_state import new_state
+from sdc.nominal.transport import carry_back, transport
+from sdc.safe.exact import safe_exact
+from sdc.safe.method import safe_counts
+from sdc.safe.parameters import SafeParams
+from sdc.stop import Deadline, StoppedBy
+
+ALGORITHMS = ("safe", "safe-exact", "modified-safe-exact")
+#: Cost of a squared error above SAFE's own maxima while the number of records is restored.
+_WALL = 1e6
+
+
+@dataclass(frozen=True)
+class SafeFrequencies:
+    """Protected counts of SAFE.
+
+    Attributes
+    ----------
+    counts : (m,) int64 array, 0 or at least k
+    errors : largest absolute error by table dimension
+    record_change : records after minus before (0 where they are kept)
+    objective, lower_bound, optimal : of the exact problems; None, None, False for the method
+    stopped_by : "proof", "work" or "time"
+    """
+
+    counts: np.ndarray
+    errors: dict[int, int]
+    record_change: int
+    objective: float | None
+    lower_bound: float | None
+    optimal: bool
+    stopped_by: StoppedBy
+
+
+@dataclass(frozen=True)
+class SafeResult:
+    """A frame protected by SAFE.
+
+    Attributes
+    ----------
+    protected : DataFrame
+        Same columns and dtypes; same index where the number of records is what it was. Otherwise the
+        records are those of the new frequency vector, numbered from 0, in the order of its values.
+    chi2 : float
+        Over the control tables.
+    errors, record_change, objective, lower_bound, optimal, stopped_by : of `SafeFrequencies`
+    algorithm : str
+    """
+
+    protected: pd.DataFrame
+    chi2: float
+    errors: dict[int, int]
+    record_change: int
+    objective: float | None
+    lower_bound: float | None
+    optimal: bool
+    algorithm: str
+    stopped_by: StoppedBy
+
+
+def safe(
+    frame: pd.DataFrame,
+    k: int = 3,
+    control_tables: int | Sequence[Sequence[Hashable]] = 2,
+    *,
+    algorithm: str = "safe",
+    parameters: SafeParams | None = None,
+    keep_records: bool = False,
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> SafeResult:
+    """Make a frame k-anonymous with small largest errors in its control tables.
+
+    Parameters
+    ----------
+    frame : DataFrame of nominal variables; missing values are one more category
+    k : least records of every combination published
+    control_tables : a dimension (all tables up to it) or a list of tuples of names
+    algorithm : "safe" (Cost 2023, Algorithms 1-4), "safe-exact" (section 2.1) or
+        "modified-safe-exact" (section 3.2)
+    parameters : SafeParams, optional; Appendix A's by default
+    keep_records : whether "safe" has to end with as many records as before
+    seed : taken for the sake of one interface; SAFE draws nothing
+    time_limit : seconds for the exact problems, a safety net
+
+    Raises
+    ------
+    TooFewRecords, InvalidParameter, UnknownVariable
+    """
+    coded = from_frame(frame)
+    check_k(len(frame), k)
+    tables = ControlTables.of(coded.frequencies, control_tables)
+    found = safe_frequencies(
+        coded.frequencies,
+        k,
+        tables,
+        algorithm=algorithm,
+        parameters=parameters,
+        keep_records=keep_records,
+        deadline=Deadline.after(time_limit),
+    )
+    if found.record_change == 0:
+        flows = transport(coded.frequencies, found.counts)
+        protected = coded.decode_combinations(carry_back(coded.combination, flows))
+    else:
+        protected = coded.carriers().take(np.repeat(np.arange(len(found.counts)), found.counts))
+        protected = protected.reset_index(drop=True)
+    return SafeResult(
+        protected=protected,
+        chi2=tables.chi2(found.counts),
+        errors=found.errors,
+        record_change=found.record_change,
+        objective=found.objective,
+        lower_bound=found.lower_bound,
+        optimal=found.optimal,
+        algorithm=algorithm,
+        stopped_by=found.stopped_by,
+    )
+
+
+def safe_frequencies(
+    frequencies: FrequencyVector,
+    k: int,
+    tables: ControlTables,
+    *,
+    algorithm: str = "safe",
+    parameters: SafeParams | None = None,
+    keep_records: bool = False,
+    deadline: Deadline | None = None,
+) -> SafeFrequencies:
+    """SAFE on a frequency vector; with `keep_records` every region keeps its number of records.
+
+    Raises
+    ------
+    InvalidParameter, TooFewRecords
+        An unknown algorithm or bad k; fewer than k records in the file, or in a region whose number
+        of records has to be kept.
+    """
+    if algorithm not in ALGORITHMS:
+        raise InvalidParameter(f"algorithm must be one of {', '.join(ALGORITHMS)}, found {algorithm!r}")
+    check_k(frequencies.records, k)
+    parameters = parameters or SafeParams()
+    exact = algorithm != "safe"
+    counts = safe_counts(frequencies, k, tables, parameters)[0]
+    if keep_records or exact:
+        counts = restore_records(frequencies, counts, k, tables)
+    objective, bound, optimal = None, None, False
+    stopped_by: StoppedBy = "work"
+    if exact:
+        found = safe_exact(
+            frequencies,
+            k,
+            tables,
+            parameters,
+            modified=algorithm == "modified-safe-exact",
+            start=counts,
+            deadline=deadline or Deadline.after(None),
+        )
+        counts, objective, bound = found.counts, found.objective, found.lower_bound
+        optimal, stopped_by = found.optimal, found.stopped_by
+    return SafeFrequencies(
+        counts=counts,
+        errors=tables.max_absolute_error(counts),
+        record_change=int(counts.sum()) - frequencies.records,
+        objective=objective,
+        lower_bound=bound,
+        optimal=optimal,
+        stopped_by=stopped_by,
+    )
+
+
+def restore_records(
+    frequencies: FrequencyVector, counts: np.ndarray, k: int, tables: ControlTables
+) -> np.ndarray:
+    """Counts that keep every region's records, changed where it costs least within SAFE's maxima."""
+    _, region = np.unique(frequencies.region_of(), return_inverse=True)
+    small = int((np.bincount(region, frequencies.counts) < k).sum())
+    if small:
+        raise TooFewRecords(f"{small} regions have fewer than k = {k} records; merge or suppress them")
+    maxima = tables.max_absolute_error(counts)
+    objective = Objective.of(frequencies, tables, k, SearchParameters(), maxima)
+    state = new_state(frequencies, counts, k, tables, objective, np.ones(len(counts), bool))
+    settle(state, sorted_combinations(frequencies), _WALL)
+    return state.counts
