@@ -42,7 +42,7 @@ class SearchParameters:
 
     absolute_weight: ByDimension = field(default_factory=lambda: {1: 0.05, 2: 0.02, 3: 0.01})
     absolute_tolerance: ByDimension = field(default_factory=lambda: {1: 10.0})
-    deviation_weight: float = 0.3
+    deviation_weight: float = 0.2
     max_deviation: int | None = None
 
     def __post_init__(self) -> None:
