@@ -17,6 +17,7 @@ from pipelines.progress import Progress
 from pipelines.read import read
 from pipelines.session import open_session
 from schemas.specification import Specification
+from schemas.table_input import require_records
 
 
 def examine(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
@@ -27,6 +28,7 @@ def examine(specification: Specification, *, master: str | None = None, progress
     InputRejected
         With everything that does not fit.
     """
+    require_records(specification)
     places = Places(Path(specification.public_area), Path(specification.evidence_area))
     with places.lock(), session(places, master) as spark:
         with progress.stage("read and check"):

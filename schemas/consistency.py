@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from schemas.faults import NOTHING, Fault, Path, fault
 from schemas.methods import REPRESENTATIVES, algorithms
 from schemas.roles import AT_MOST_ONE, NOMINAL_ONLY
+from schemas.table_consistency import table_faults
 
 if TYPE_CHECKING:
     from schemas.specification import Specification
@@ -20,9 +21,9 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
 
     `in_doubt` says that the role or kind of some variable is not known: checks that rest on them wait.
     """
-    checks = [_roles, _kinds, _paths, _blocking, _algorithm]
+    checks: list[Callable[[Specification], Iterable[Fault]]] = [_roles, _kinds, _paths, _blocking, _algorithm]
     if not in_doubt:
-        checks += [_methods, _groups, _control_tables, _gate, _diversity, _dependencies]
+        checks += [_methods, _groups, _control_tables, _gate, _diversity, _dependencies, table_faults]
     return [found for check in checks for found in check(specification)]
 
 
@@ -87,6 +88,8 @@ def _algorithm(spec: Specification) -> Iterator[Fault]:
 
 def _methods(spec: Specification) -> Iterator[Fault]:
     if not spec.quasi_identifiers:
+        if spec.table is not None:
+            return
         yield fault(("variables",), NOTHING, "at least one variable of role quasi_identifier")
         return
     if any(spec.variables[name].kind is None for name in spec.quasi_identifiers):

@@ -18,7 +18,11 @@ PUBLISHED = Path(__file__).with_name("specification.schema.json")
 def json_schema() -> dict[str, Any]:
     """Schema of the whole specification, with the description of each key."""
     schema = Specification.model_json_schema()
-    described = _descriptions(Path(__file__).with_name("sections.py").read_text(encoding="utf-8"))
+    described = {
+        key: doc
+        for source in ("sections.py", "table.py")
+        for key, doc in _descriptions(Path(__file__).with_name(source).read_text(encoding="utf-8")).items()
+    }
     for name, definition in schema["$defs"].items():
         for key, entry in definition.get("properties", {}).items():
             text = described.get((name, key))

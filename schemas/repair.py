@@ -31,6 +31,9 @@ def repaired(content: dict[str, Any], faulty: list[Path]) -> tuple[dict[str, Any
     for key in sorted(set(faulty), key=len):
         if key[0] == "groups":
             content.pop("groups", None)
+        elif key[0] == "table":
+            content.pop("table", None)
+            in_doubt = True
         elif key[0] == "variables":
             in_doubt |= len(key) < 3 or key[2] in ("role", "kind")
             _repair_variable(content, key)

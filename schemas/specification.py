@@ -35,6 +35,7 @@ from schemas.sections import (
     Text,
     Variable,
 )
+from schemas.table import Table
 from schemas.toml_text import merged, parsed, parsed_override
 
 WHOLE = "all"
@@ -53,6 +54,7 @@ class Specification(Section):
     quality: Quality = Quality()
     publish: Publish
     groups: Annotated[tuple[Group, ...], Field(strict=False)] = ()
+    table: Table | None = None
 
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
 
