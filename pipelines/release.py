@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from pipelines.columns import column
 from pipelines.evidence import write_evidence
 from pipelines.examine import examine, session
 from pipelines.gate import accept_input, disclosed, gate, refuse
+from pipelines.identity import answer, description, identity, now
 from pipelines.ledger import Entry, Ledger
 from pipelines.linkage import uniques_published
 from pipelines.manifest import manifest
@@ -37,6 +36,7 @@ from pipelines.risk import Risk, risk
 from pipelines.tables import frequency_tables
 from pipelines.written import Written, verify_written
 from schemas.specification import Group, Specification
+from schemas.table_input import require_records
 
 
 def protect(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
@@ -46,6 +46,7 @@ def protect(specification: Specification, *, master: str | None = None, progress
     ------
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
+    require_records(specification)
     places = Places(Path(specification.public_area), Path(specification.evidence_area))
     with places.lock(), session(places, master) as spark:
         return Run(spark, specification, places, progress).outcome()
@@ -72,7 +73,7 @@ class Run:
             checked = count(microdata, specification)
         release_id = places.release_id(identity(checked, specification))
         if standing(places, release_id, specification.publish.format):
-            return _answer(places, release_id, "This job has published its release already", {})
+            return answer(places, release_id, "This job has published its release already")
         judged = accept_input(checked, specification, places.record(release_id))
         Ledger(places).refuse_successive(
             specification.release.name, release_id, specification.publish.successive == "accept"
@@ -91,7 +92,7 @@ class Run:
             verdicts = gate(checked, exposed, written, quality, specification, places.record(release_id))
         with progress.stage("evidence"):
             quality |= {
-                "release": _description(checked, specification, places, release_id),
+                "release": description(checked, specification, places, release_id),
                 "verdicts": judged.rows + verdicts.rows,
                 "stages": progress.seconds,
             }
@@ -101,7 +102,7 @@ class Run:
         with progress.stage("publish"):
             self._publish(staged, written, quality, list(tables), checked, release_id)
         places.forget_work(release_id)
-        return _answer(places, release_id, "Published", quality)
+        return answer(places, release_id, "Published")
 
     def _protected(
         self, checked: Checked, release_id: str
@@ -251,26 +252,8 @@ class Run:
             disclosed(quality, specification),
             successor,
         )
-        entry = Entry("published", release_id, name, _now(), identity(checked, specification))
+        entry = Entry("published", release_id, name, now(), identity(checked, specification))
         release(staged, contents, places, entry, specification.publish.format)
-
-
-def identity(checked: Checked, specification: Specification) -> dict[str, Any]:
-    """What a release is made from: its id is a keyed hash of this."""
-    return {
-        "fingerprint": checked.fingerprint,
-        "specification": _made_from(specification),
-        "seed": specification.release.seed,
-        "version": version("microguard"),
-    }
-
-
-def _made_from(specification: Specification) -> dict[str, Any]:
-    """The specification without where the files lie and what is only permitted."""
-    content = specification.model_dump(mode="json")
-    content["input"].pop("path")
-    content["publish"] = {"disclose": content["publish"]["disclose"], "format": content["publish"]["format"]}
-    return content
 
 
 def _recipe(chosen: Plan, group: Group, specification: Specification, resume: str) -> Recipe:
@@ -298,33 +281,3 @@ def _per_cluster(specification: Specification) -> str:
 
 def _risks(before: Risk, after: Risk) -> dict[str, dict[str, int]]:
     return {"before": asdict(before), "after": asdict(after)}
-
-
-def _description(
-    checked: Checked, specification: Specification, places: Places, release_id: str
-) -> dict[str, Any]:
-    return {
-        "release_id": release_id,
-        "name": specification.release.name,
-        "version": version("microguard"),
-        "at": _now(),
-        "public_area": str(places.public),
-        "k": specification.release.k,
-        "seed": specification.release.seed,
-        "fingerprint": checked.fingerprint,
-        "specification": specification.model_dump(mode="json"),
-    }
-
-
-def _answer(places: Places, release_id: str, text: str, quality: Mapping[str, Any]) -> Outcome:
-    public, report = places.release(release_id), places.record(release_id) / "report.html"
-    content: dict[str, Any] = {
-        "release_id": release_id,
-        "release": str(public),
-        "report": str(report),
-    }
-    return Outcome(f"{text}.\nRelease: {public}\nReport: {report}", content)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
