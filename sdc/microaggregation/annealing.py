@@ -173,7 +173,7 @@ def join_gain(partition, i, b):
 def create(partition, near, i, k, temperature, state):
     """Try to make a cluster of record i and the k - 1 nearest that their clusters can spare."""
     capacity = len(partition.sizes)
-    if partition.free[capacity] == 0:
+    if partition.free[capacity] == 0 or partition.sizes[partition.labels[i]] <= k:
         return False
     chosen = np.empty(k, dtype=np.int64)
     origins = np.empty(k, dtype=np.int64)

@@ -23,7 +23,7 @@ from sdc.microaggregation.partition import (
     swap,
     swap_gain,
 )
-from sdc.microaggregation.principal_cuts import first_component
+from sdc.microaggregation.principal_cuts import POWER_ITERATIONS, first_component
 from sdc.stop import Deadline
 
 #: Gains below this share of the energies they come from are rounding, not gains.
@@ -49,9 +49,7 @@ def descend(partition: Partition, near: np.ndarray, k: int, passes: int, deadlin
 def _pass(partition, near, k, state):
     changes = 0
     for i in range(len(partition.labels)):
-        improved = _improve_record(partition, near[i], i, k)
-        if not improved and partition.sizes[partition.labels[i]] > k:
-            improved = create(partition, near, i, k, 0.0, state)
+        improved = _improve_record(partition, near[i], i, k) or create(partition, near, i, k, 0.0, state)
         changes += int(improved)
         j = near[i, 0]
         if partition.labels[i] != partition.labels[j]:
@@ -106,7 +104,7 @@ def _resplit(partition, a, b, k):
     records = np.empty(size, dtype=np.int64)
     records[:size_a] = partition.members[a, :size_a]
     records[size_a:] = partition.members[b, : partition.sizes[b]]
-    direction = first_component(partition.points, records, 0, size, size)
+    direction = first_component(partition.points, records, 0, size, size, POWER_ITERATIONS)
     along = np.empty(size)
     for t in range(size):
         along[t] = 0.0

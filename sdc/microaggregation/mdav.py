@@ -20,7 +20,7 @@ STRIP = 512
 def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
     """MDAV on the whole of `records`; needs no randomness and looks at no clock."""
     labels = np.empty(len(records), dtype=np.int64)
-    cluster_by_mdav(np.ascontiguousarray(records.values.T), records.weights, k, labels, 0)
+    cluster_by_mdav(records.values.T.copy(), records.weights, k, labels, 0)
     return Clustering.of(records, labels, "mdav")
 
 

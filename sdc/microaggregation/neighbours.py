@@ -19,8 +19,8 @@ from sdc.microaggregation.randomness import sequence, uniform
 EXACT_RECORDS = 3000
 #: Records per leaf of a tree.
 LEAF = 48
-#: Records from which the direction of a cut is computed.
-DIRECTION_SAMPLE = 64
+#: Records from which the direction of a cut is computed, and power iterations: roughness makes trees differ.
+DIRECTION_SAMPLE, POWER_ITERATIONS = 32, 4
 #: A cut gives one side this share of the node at least; the rest is drawn.
 SMALLEST_SHARE = 0.35
 
@@ -71,7 +71,7 @@ def _look_in_tree(points, state, leaf, near, squares):
             _compare(points, order, start, stop, near, squares)
             continue
         first = start + int(uniform(state) * size / 2)
-        direction = first_component(points, order, first, stop, DIRECTION_SAMPLE)
+        direction = first_component(points, order, first, stop, DIRECTION_SAMPLE, POWER_ITERATIONS)
         for t in range(start, stop):
             along = 0.0
             for d in range(p):

@@ -106,7 +106,7 @@ class CutTree:
             """Cut the sample records `chosen` into `share` leaves; the node, or minus one for a leaf."""
             if share < 2 or len(chosen) < 2:
                 return -1
-            direction = first_component(sample, chosen, 0, len(chosen), len(chosen))
+            direction = first_component(sample, chosen, 0, len(chosen), len(chosen), POWER_ITERATIONS)
             projections = _project(sample, chosen, direction)
             ranks = np.lexsort((keys[chosen], projections))
             place = max(1, len(chosen) * (share // 2) // share)
@@ -171,8 +171,8 @@ def _threshold(projections: np.ndarray, keys: np.ndarray, place: int) -> tuple[f
 
 
 @kernel
-def first_component(values, order, start, stop, limit):
-    """First principal component of values[order[start:stop]], from at most `limit` of them.
+def first_component(values, order, start, stop, limit, iterations):
+    """First principal component of values[order[start:stop]], from at most `limit` of them, roughly.
 
     Its largest entry (the first of them) is positive, so that the sign is determined.
     """
@@ -196,7 +196,7 @@ def first_component(values, order, start, stop, limit):
     direction = np.zeros(p)
     direction[np.argmax(variances)] = 1.0
     product = np.empty(p)
-    for _ in range(POWER_ITERATIONS):
+    for _ in range(iterations):
         product[:] = 0.0
         for t in range(size):
             along = 0.0
@@ -271,7 +271,7 @@ def _cut_into_blocks(values, blocks, k):
         offsets[first] = start
         if count == 1:
             continue
-        direction = first_component(values, order, start, stop, DIRECTION_SAMPLE)
+        direction = first_component(values, order, start, stop, DIRECTION_SAMPLE, POWER_ITERATIONS)
         for t in range(start, stop):
             projections[t] = _along(values[order[t]], direction)
         half = count // 2

@@ -26,7 +26,7 @@ from sdc.stop import Deadline, StoppedBy
 #: Records per block of MDAV: larger ones cost more than the local search afterwards.
 BLOCK = 250
 #: Moves of the standard tier: this many in all, within the limits per record.
-STANDARD_MOVES = 10_000_000
+STANDARD_MOVES = 6_000_000
 FEWEST_SWEEPS, MOST_SWEEPS = 30, 3_000
 #: Moves of the thorough tier: about half a minute for a thousand records, within limits per start.
 THOROUGH_MOVES = 200_000_000
@@ -37,7 +37,7 @@ POOL_RECORDS = 6_000
 #: Temperatures in units of SSE/n.
 HOTTEST, COLDEST = 3.0, 0.003
 #: Near records looked at (at least, and per k), and trees they are looked up in.
-NEIGHBOURS, NEIGHBOURS_PER_K, TREES = 8, 2, 4
+NEIGHBOURS, NEIGHBOURS_PER_K, TREES = 8, 2, 5
 THOROUGH_NEIGHBOURS, THOROUGH_TREES = 15, 8
 #: Passes of descent after annealing.
 PASSES = 2
@@ -142,6 +142,6 @@ def _mdav_by_block(values, weights, offsets, k):
     label = 0
     for b in range(len(offsets) - 1):
         start, stop = offsets[b], offsets[b + 1]
-        across = np.ascontiguousarray(values[start:stop].T)
+        across = values[start:stop].T.copy()
         label = cluster_by_mdav(across, weights[start:stop], k, labels[start:stop], label)
     return labels

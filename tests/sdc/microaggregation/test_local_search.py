@@ -1,0 +1,145 @@
+"""Moves: what they say they gain is what they gain, and sizes stay within k to 2k - 1."""
+
+import numpy as np
+import pytest
+
+from sdc.microaggregation.annealing import Schedule, anneal, create, dissolve
+from sdc.microaggregation.clustering import sum_of_squares
+from sdc.microaggregation.local_search import descend
+from sdc.microaggregation.neighbours import nearest_neighbours
+from sdc.microaggregation.partition import partition_of, shift, shift_gain, swap, swap_gain
+from sdc.microaggregation.pool import Pool, cluster_costs
+from sdc.microaggregation.randomness import sequence
+from sdc.microaggregation.records import Records
+from sdc.stop import Deadline
+
+NEVER = Deadline.after(None)
+
+
+def _start(n=60, k=3, seed=0):
+    random = np.random.default_rng(seed)
+    points, weights = random.normal(size=(n, 3)), random.uniform(0.5, 2.0, n)
+    labels = np.minimum(np.arange(n) // (k + 1), n // (k + 1) - 1)
+    return partition_of(points, weights, labels, k), nearest_neighbours(points, 8, trees=1, seed=0)
+
+
+def _sse(partition):
+    return sum_of_squares(partition.points, partition.weights, partition.labels.astype(np.int64))
+
+
+def _consistent(partition, k):
+    used = partition.sizes[partition.sizes > 0]
+    assert used.min() >= k
+    assert used.max() <= 2 * k - 1
+    assert np.array_equal(np.bincount(partition.labels, minlength=len(partition.sizes)), partition.sizes)
+    for cluster in np.flatnonzero(partition.sizes):
+        members = partition.members[cluster, : partition.sizes[cluster]]
+        assert np.all(partition.labels[members] == cluster)
+        total = (partition.weights[members, None] * partition.points[members]).sum(axis=0)
+        assert partition.sums[cluster] == pytest.approx(total)
+        energy = total @ total / partition.weights[members].sum()
+        assert partition.energies[cluster] == pytest.approx(energy)
+    free = partition.free[: partition.free[-1]]
+    assert sorted(free.tolist()) == np.flatnonzero(partition.sizes == 0).tolist()
+
+
+@pytest.mark.parametrize("pair", [(0, 59), (3, 10), (20, 41)])
+def test_a_swap_gains_what_it_says(pair):
+    partition, _ = _start()
+    before, gain = _sse(partition), swap_gain(partition, *pair)
+    swap(partition, *pair)
+    assert before - _sse(partition) == pytest.approx(gain)
+    _consistent(partition, 3)
+
+
+def test_a_shift_gains_what_it_says():
+    partition, _ = _start()
+    before, gain = _sse(partition), shift_gain(partition, 0, 5)
+    shift(partition, 0, 5)
+    assert before - _sse(partition) == pytest.approx(gain)
+    _consistent(partition, 3)
+
+
+def test_created_and_dissolved_clusters_leave_the_partition_consistent():
+    partition, near = _start()
+    state = sequence(0)
+    made = sum(create(partition, near, i, 3, 1e6, state) for i in range(0, 60, 7))
+    _consistent(partition, 3)
+    gone = sum(dissolve(partition, near, c, 3, 1e6, state) for c in np.flatnonzero(partition.sizes)[:4])
+    assert made > 0
+    assert gone > 0
+    _consistent(partition, 3)
+
+
+def test_refused_changes_leave_the_partition_as_it_was():
+    partition, near = _start()
+    descend(partition, near, 3, 100, NEVER)
+    labels, sse = partition.labels.copy(), _sse(partition)
+    state = sequence(0)
+    for i in range(60):
+        assert not create(partition, near, i, 3, 0.0, state)
+        assert not dissolve(partition, near, partition.labels[i], 3, 0.0, state)
+    assert np.array_equal(labels, partition.labels)
+    assert _sse(partition) == pytest.approx(sse)
+    _consistent(partition, 3)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_annealing_and_descent_keep_sizes_and_lower_the_cost(k):
+    partition, near = _start(100, k)
+    before = _sse(partition)
+    moves = anneal(partition, near, k, Schedule(3.0, 0.003, 200), before / 100, sequence(1), NEVER)
+    _consistent(partition, k)
+    annealed = _sse(partition)
+    descend(partition, near, k, 100, NEVER)
+    _consistent(partition, k)
+    assert moves == 200 * 100
+    assert annealed < 0.7 * before
+    assert _sse(partition) <= annealed * (1 + 1e-12)
+
+
+def test_descent_ends_where_no_swap_with_a_near_cluster_gains():
+    partition, near = _start()
+    descend(partition, near, 3, 100, NEVER)
+    for i in range(60):
+        for b in {partition.labels[j] for j in near[i]} - {partition.labels[i]}:
+            for other in partition.members[b, : partition.sizes[b]]:
+                assert swap_gain(partition, i, other) < 1e-9
+
+
+def test_a_deadline_that_has_passed_stops_the_search():
+    partition, near = _start()
+    assert anneal(partition, near, 3, Schedule(1, 1, 50), 1.0, sequence(0), Deadline(0.0)) == 0
+    assert descend(partition, near, 3, 5, Deadline(0.0)) == 0
+
+
+def test_neighbours_of_small_files_are_the_nearest():
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    near = nearest_neighbours(points, 5, trees=1, seed=0)
+    distances = ((points[:, None] - points) ** 2).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert np.array_equal(near, np.argsort(distances, axis=1)[:, :5])
+
+
+def test_trees_find_most_of_the_nearest_of_large_files():
+    points = np.random.default_rng(0).normal(size=(5_000, 3))
+    near = nearest_neighbours(points, 5, trees=6, seed=0)
+    distances = ((points[:200, None] - points) ** 2).sum(axis=2)
+    distances[np.arange(200), np.arange(200)] = np.inf
+    nearest = np.argsort(distances, axis=1)[:, :5]
+    found = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(near[:200], nearest, strict=True)])
+    assert found > 0.9
+    assert np.array_equal(near, nearest_neighbours(points, 5, trees=6, seed=0))
+
+
+def test_a_pool_puts_together_the_best_of_two_partitions():
+    points = np.array([[0.0], [1], [2], [10], [11], [12]])
+    far = np.vstack([points, points + 100])
+    pool = Pool(Records(far, np.ones(12), 1), 3)
+    good, bad = [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1]
+    pool.add(np.array([*good, *(label + 2 for label in bad)]))
+    pool.add(np.array([*bad, *(label + 2 for label in good)]))
+    labels, _ = pool.combine(NEVER)
+    assert pool.columns == 8
+    assert len(set(labels.tolist())) == 4
+    assert cluster_costs(Records(far, np.ones(12), 1), labels) == pytest.approx([2.0] * 4)

@@ -1,0 +1,251 @@
+"""What every algorithm promises: clusters of k, honest costs, the same answer for any order of rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from sdc.errors import (
+    InvalidParameter,
+    NotFinite,
+    NotNumeric,
+    NoVariation,
+    ShapeMismatch,
+    TooFewRecords,
+    UnsupportedCombination,
+)
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.algorithms import ALGORITHMS
+from tests.reference import reference_file
+from tests.sdc.microaggregation.exhaustive import least_sse
+
+MULTIVARIATE = [name for name in ALGORITHMS if name not in ("univariate-optimal", "column-generation")]
+TIERS = ["fast", "standard", "thorough"]
+
+
+def _clusters(labels):
+    return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
+
+
+def _sse(points, labels, weights=None):
+    weights = np.ones(len(points)) if weights is None else weights
+    total = 0.0
+    for label in np.unique(labels):
+        mine = labels == label
+        mean = np.average(points[mine], axis=0, weights=weights[mine])
+        total += float(np.sum(weights[mine, None] * (points[mine] - mean) ** 2))
+    return total
+
+
+def test_six_points_on_two_heaps_make_two_clusters():
+    points = np.array([[0, 0], [9, 9], [0, 1], [9, 8], [1, 0], [8, 9]], dtype=float)
+    for name in MULTIVARIATE:
+        found = microaggregate(points, 3, algorithm=name, standardise=False)
+        assert _clusters(found.labels) == {frozenset({0, 2, 4}), frozenset({1, 3, 5})}, name
+        assert found.sse == pytest.approx(8 / 3)
+
+
+@st.composite
+def _files(draw):
+    n = draw(st.integers(2, 24))
+    p = draw(st.integers(1, 4))
+    k = draw(st.integers(2, min(n, 5)))
+    seed = draw(st.integers(0, 2**16))
+    kind = draw(
+        st.sampled_from(["normal", "ties", "collinear", "constant", "huge", "tiny", "giant", "integers"])
+    )
+    random = np.random.default_rng(seed)
+    points = random.normal(size=(n, p))
+    if kind == "ties":
+        points = random.integers(0, 3, size=(n, p)).astype(float)
+    elif kind == "collinear":
+        points = np.outer(random.normal(size=n), np.arange(1, p + 1))
+    elif kind == "constant":
+        points[:, 1:] = 7.0
+    elif kind == "huge":
+        points *= 1e300
+    elif kind == "tiny":
+        points *= 1e-300
+    elif kind == "giant":
+        points[0] = 1e9
+    elif kind == "integers":
+        points = random.integers(2**62, 2**63 - 1, size=(n, p))
+    points[0, 0], points[-1, 0] = points[-1, 0] // 2, points[0, 0]
+    if np.all(points == points[0]):
+        points[0, 0] += 1
+    return points, k
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_files(), st.sampled_from([*MULTIVARIATE, "fast", "standard"]))
+@example((np.array([[0.0], [1.0]]), 2), "standard")
+def test_any_file_is_clustered_by_k_with_its_true_cost_and_in_any_order(file, method):
+    points, k = file
+    options = {"effort": method} if method in TIERS else {"algorithm": method}
+    if np.all(points == points[0]):
+        return
+    found = microaggregate(points, k, **options)
+    assert np.bincount(found.labels).min() >= k
+    assert np.isfinite(found.sse)
+    assert found.sse <= found.sst * (1 + 1e-9) + 1e-12
+    scaled = points / np.maximum(np.abs(points).max(axis=0), np.finfo(float).tiny)
+    if points.dtype.kind == "f" and np.all(np.ptp(scaled, axis=0) > 1e-6):
+        standardised = (scaled - scaled.mean(axis=0)) / scaled.std(axis=0, ddof=1)
+        assert found.sse == pytest.approx(_sse(standardised, found.labels), rel=1e-6, abs=1e-9)
+    order = np.random.default_rng(1).permutation(len(points))
+    again = microaggregate(points[order], k, **options)
+    assert again.sse == found.sse
+    if len(np.unique(points, axis=0)) == len(points):
+        assert np.array_equal(again.labels, found.labels[order])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [2, 3])
+def test_no_algorithm_claims_less_than_the_optimum_and_thorough_search_finds_it(k, weighted):
+    random = np.random.default_rng(k)
+    for n in (2 * k + 1, 11):
+        points = random.normal(size=(n, 2))
+        weights = random.uniform(0.5, 2.0, n) if weighted else np.ones(n)
+        least = least_sse(points, weights, k)
+        for name in MULTIVARIATE:
+            if weighted and not ALGORITHMS[name].record_weights:
+                continue
+            found = microaggregate(points, k, algorithm=name, standardise=False, record_weights=weights)
+            assert found.sse == pytest.approx(_sse(points, found.labels, weights))
+            assert found.sse >= least * (1 - 1e-9), name
+            assert found.lower_bound is None or found.lower_bound <= least * (1 + 1e-9), name
+    thorough = microaggregate(points, k, effort="thorough", standardise=False, record_weights=weights)
+    assert thorough.sse == pytest.approx(least)
+
+
+def test_one_variable_is_solved_to_optimality_and_says_so():
+    values = np.random.default_rng(3).normal(size=(11, 1))
+    found = microaggregate(values, 3, standardise=False)
+    assert found.algorithm == "univariate-optimal"
+    assert found.optimal
+    assert found.sse == pytest.approx(least_sse(values, np.ones(11), 3))
+
+
+def test_fewer_than_2k_records_make_one_cluster_which_is_optimal():
+    found = microaggregate(np.random.default_rng(0).normal(size=(5, 2)), 3)
+    assert found.optimal
+    assert found.stopped_by == "proof"
+    assert found.information_loss == pytest.approx(1.0)
+
+
+def test_a_nominal_mismatch_costs_exactly_one():
+    records = np.array([[0.0, 5], [0.0, 5], [1.0, 8], [1.0, 8]])
+    found = microaggregate(records, 4, nominal=np.array([False, True]), standardise=False)
+    numeric = 4 * 0.5**2
+    nominal = 4 * 0.5  # the two categories lie 1 apart in squared distance: a quarter each from the mean
+    assert found.sse == pytest.approx(numeric + nominal / 2)
+
+
+def test_a_variable_with_weight_zero_does_not_count():
+    random = np.random.default_rng(5)
+    records = random.normal(size=(40, 2))
+    alone = microaggregate(records[:, :1], 3, standardise=False, algorithm="mdav")
+    weighted = microaggregate(records, 3, standardise=False, algorithm="mdav", variable_weights=[1, 0])
+    assert weighted.sse == pytest.approx(alone.sse)
+
+
+@pytest.mark.parametrize("effort", TIERS[:2])
+def test_the_same_seed_gives_the_same_labels_and_another_may_not(effort):
+    records = np.random.default_rng(2).normal(size=(300, 3))
+    one = microaggregate(records, 3, effort=effort, seed=7)
+    two = microaggregate(records.copy(), 3, effort=effort, seed=7)
+    assert np.array_equal(one.labels, two.labels)
+
+
+def test_tiers_lose_less_the_more_is_spent():
+    records = np.random.default_rng(4).normal(size=(3_500, 3))
+    fast = microaggregate(records, 3, effort="fast")
+    standard = microaggregate(records, 3, effort="standard")
+    assert standard.sse < 0.9 * fast.sse
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "known"),
+    [
+        ("tarragona.csv", 3, 16.9326),
+        ("tarragona.csv", 4, 19.546),
+        ("tarragona.csv", 5, 22.4619),
+        ("tarragona.csv", 10, 33.1929),
+        ("casc_census.csv", 3, 5.6922),
+        ("casc_census.csv", 4, 7.4947),
+        ("casc_census.csv", 5, 9.0884),
+        ("casc_census.csv", 10, 14.1559),
+    ],
+)
+def test_mdav_reproduces_the_published_losses(name, k, known):
+    records = pd.read_csv(reference_file(name), sep=None, engine="python")
+    assert 100 * microaggregate(records, k, algorithm="mdav").information_loss == pytest.approx(
+        known, abs=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "at_most"),
+    [
+        ("casc_census.csv", 3, 5.0),
+        ("casc_census.csv", 10, 12.1),
+        ("tarragona.csv", 3, 14.9),
+        ("tarragona.csv", 5, 20.9),
+    ],
+)
+def test_standard_stays_below_its_targets_on_the_reference_files(name, k, at_most):
+    records = pd.read_csv(reference_file(name), sep=None, engine="python")
+    assert 100 * microaggregate(records, k).information_loss <= at_most
+
+
+def test_large_integers_are_told_apart_beyond_the_precision_of_floats():
+    base = 2**62
+    values = np.array([[base, 0], [base + 1, 0], [base + 1000, 0], [base + 1001, 1]])
+    found = microaggregate(values, 2, standardise=False, algorithm="mdav")
+    assert _clusters(found.labels) == {frozenset({0, 1}), frozenset({2, 3})}
+    assert found.sse == pytest.approx(1.5)
+
+
+GOOD = np.arange(12.0).reshape(6, 2)
+
+
+@pytest.mark.parametrize(
+    ("records", "k", "options", "error"),
+    [
+        (GOOD, 7, {}, TooFewRecords),
+        (GOOD, 1, {}, InvalidParameter),
+        (GOOD, 2.0, {}, InvalidParameter),
+        (GOOD, True, {}, InvalidParameter),
+        (GOOD[:0], 2, {}, TooFewRecords),
+        (np.empty((5, 0)), 2, {}, TooFewRecords),
+        (np.array([[1.0], [np.nan], [2.0]]), 2, {}, NotFinite),
+        (np.array([[1.0], [np.inf], [2.0]]), 2, {}, NotFinite),
+        (pd.DataFrame({"a": pd.array([1, None, 2], dtype="Int64")}), 2, {}, NotFinite),
+        (np.array([["a"], ["b"], ["c"]]), 2, {}, NotNumeric),
+        (pd.DataFrame({"a": ["1", "2", "3"]}), 2, {}, NotNumeric),
+        (np.ones((4, 2)), 2, {}, NoVariation),
+        (np.arange(5.0), 2, {}, ShapeMismatch),
+        (GOOD * 1e300, 2, {"standardise": False}, NotFinite),
+        (GOOD, 2, {"nominal": [True]}, ShapeMismatch),
+        (GOOD, 2, {"nominal": [1, 0]}, InvalidParameter),
+        (GOOD, 2, {"variable_weights": [1.0]}, ShapeMismatch),
+        (GOOD, 2, {"variable_weights": [0.0, 0.0]}, InvalidParameter),
+        (GOOD, 2, {"record_weights": [1.0]}, ShapeMismatch),
+        (GOOD, 2, {"record_weights": [0.0] * 6}, InvalidParameter),
+        (GOOD, 2, {"record_weights": ["x"] * 6}, NotNumeric),
+        (GOOD, 2, {"effort": "heroic"}, InvalidParameter),
+        (GOOD, 2, {"algorithm": "magic"}, InvalidParameter),
+        (GOOD, 2, {"seed": -1}, InvalidParameter),
+        (GOOD, 2, {"time_limit": 0}, InvalidParameter),
+        (GOOD, 2, {"algorithm": "mdav", "effort": "exact"}, UnsupportedCombination),
+        (GOOD, 2, {"algorithm": "mdav", "ranking": "fpc"}, UnsupportedCombination),
+        (GOOD, 2, {"rounding": "simple"}, UnsupportedCombination),
+        (GOOD, 2, {"algorithm": "local-search", "effort": "fast"}, UnsupportedCombination),
+        (GOOD, 2, {"algorithm": "univariate-optimal"}, UnsupportedCombination),
+    ],
+)
+def test_bad_input_raises_the_named_error_without_a_value(records, k, options, error):
+    with pytest.raises(error) as caught:
+        microaggregate(records, k, **options)
+    assert "1e+300" not in str(caught.value)
