@@ -19,7 +19,7 @@ LARGE_CELLS = 120_000
 _MOVES = {"fast": 3e6, "standard": 2e7, "thorough": 8e7, "exact": 8e7}
 _COLUMNS = {"fast": 2e4, "standard": 1.2e5, "thorough": 4e5, "exact": 4e5}
 #: Sensitive cells up to which branch and bound is run, and its nodes (None: to proof).
-_PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 300, "exact": 10**9}
+_PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 150, "exact": 10**9}
 _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
 #: Above this many sensitive cells the root of branch and bound already takes most of a minute.
 _ROOT_ONLY_SIZE = 100
@@ -59,7 +59,7 @@ def budget(problem: Problem, effort: str) -> Budget:
     columns = 2 * len(problem.free) + 2 * problem.lines.shape[0]
     programs = int(max(4, _COLUMNS[effort] / max(columns, 1)))
     starts = max(2, min(60, programs // 3))
-    sweeps = int(min(20_000, max(30, _MOVES[effort] / 2 / size / starts)))
+    sweeps = int(min(20_000, 100 * size, max(30, _MOVES[effort] / 2 / size / starts)))
     rounds = min(1500, programs // 3)
     cut_sweeps = int(min(300, max(10, _MOVES[effort] / 2 / size / max(rounds, 1))))
     nodes = _NODES[effort]

@@ -1,0 +1,83 @@
+"""Small tables for the tests: random grids, and a brute force that shares no code with the methods."""
+
+import itertools
+
+import numpy as np
+from scipy.optimize import linprog
+
+from sdc.cta import CellTable
+
+
+def grid_relations(shape):
+    """Lines of a grid with one margin slot per dimension, straight from the definition."""
+    full = tuple(n + 1 for n in shape)
+    position = np.arange(np.prod(full)).reshape(full)
+    lines = []
+    for axis in range(len(shape)):
+        for line in np.moveaxis(position, axis, -1).reshape(-1, full[axis]):
+            row = np.zeros(position.size)
+            row[line[:-1]], row[line[-1]] = 1, -1
+            lines.append(row)
+    return np.array(lines)
+
+
+def with_margins(internal):
+    """Flat cells of a grid with its sums appended along every axis."""
+    full = internal
+    for axis in range(internal.ndim):
+        full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
+    return full.ravel()
+
+
+def random_grid(shape, seed, *, sensitive=0.4, percent=20, costs=None, whole=False, room=None):
+    """A table like those of Cox 2005, section 3, small."""
+    rng = np.random.default_rng(seed)
+    internal = rng.integers(5, 200, shape) * 5.0 if whole else rng.uniform(1, 1000, shape)
+    flags = np.zeros(tuple(n + 1 for n in shape), dtype=bool)
+    chosen = rng.random(shape) < sensitive
+    chosen.flat[0] = True
+    flags[tuple(slice(0, n) for n in shape)] = chosen
+    values = with_margins(internal)
+    level = percent / 100 * values
+    capacity = level if room is None else room * values
+    capacity = np.maximum(capacity, np.where(flags.ravel(), level, 0))
+    if whole:
+        level, capacity = np.rint(level), np.rint(capacity)
+    return CellTable(
+        values=values,
+        relations=grid_relations(shape),
+        sensitive=flags.ravel(),
+        lower_protection=level,
+        upper_protection=level,
+        lower_capacity=capacity,
+        upper_capacity=capacity,
+        costs=None if costs is None else costs(values),
+    )
+
+
+def brute_force(table, mode):
+    """Least objective over all directions, each by scipy's linear program; None where none is feasible."""
+    sensitive = np.flatnonzero(table.sensitive)
+    cells = table.cells
+    best = None
+    for signs in itertools.product((-1, 1), repeat=len(sensitive)):
+        lower = np.concatenate([np.zeros(2 * cells)])
+        upper = np.concatenate([table.upper_capacity, table.lower_capacity])
+        for cell, sign in zip(sensitive, signs, strict=True):
+            level = table.upper_protection[cell] if sign > 0 else table.lower_protection[cell]
+            moved, still = (cell, cells + cell) if sign > 0 else (cells + cell, cell)
+            lower[moved], upper[still] = level, 0.0
+            if mode == "exact":
+                upper[moved] = min(upper[moved], level)
+        if np.any(lower > upper):
+            continue
+        matrix = table.relations.toarray()
+        answer = linprog(
+            np.concatenate([table.costs, table.costs]),
+            A_eq=np.hstack([matrix, -matrix]),
+            b_eq=np.zeros(table.lines),
+            bounds=np.stack([lower, upper], axis=1),
+        )
+        if answer.status == 0 and (best is None or answer.fun < best):
+            best = answer.fun
+    return best

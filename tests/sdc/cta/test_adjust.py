@@ -1,0 +1,213 @@
+"""Adjusted tables are additive, protected, within capacities, and as cheap as brute force where tiny."""
+
+import importlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.cta import CellTable, adjust
+from sdc.cta.adjust import ALGORITHMS
+from sdc.cta.check import check
+from sdc.cta.infeasible import ImpossibleLines, NoSolutionFound
+from sdc.errors import ImpossibleProtection, InvalidParameter
+from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, with_margins
+
+
+def sums_hold(table, adjusted, tolerance=1e-6):
+    return np.all(np.abs(table.relations @ adjusted) <= tolerance * max(1, np.abs(table.values).max()))
+
+
+def test_a_reader_can_solve_two_cells_and_a_total():
+    # 10 + 20 = 30, the first must move by 3: the cheapest answer moves one other cell by 3 as well
+    table = CellTable(
+        values=[10.0, 20, 30],
+        relations=[[1, 1, -1]],
+        sensitive=np.array([True, False, False]),
+        lower_protection=[3, 0, 0],
+        upper_protection=[3, 0, 0],
+        lower_capacity=[5, 5, 5],
+        upper_capacity=[5, 5, 5],
+        costs=[1, 2, 1],
+    )
+    d = adjust(table, mode="exact")
+    assert abs(d.values[0] - 10) == 3
+    assert d.values[1] == 20
+    assert d.values[2] == d.values[0] + 20
+    assert d.objective == 6
+    assert d.optimal
+    assert d.gap < 1e-6
+    assert d.unavoidable == 3
+    assert d.excess == 3
+
+
+@pytest.mark.parametrize("mode", ["exact", "at-least"])
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_agrees_with_brute_force_on_grids(mode, seed):
+    table = random_grid((3, 3), seed, costs=(lambda v: 1 / v) if seed == 2 else None)
+    d = adjust(table, mode=mode, algorithm="exact", effort="fast")
+    assert d.objective == pytest.approx(brute_force(table, mode), rel=1e-6)
+    assert d.optimal
+    assert d.stopped_by == "proof"
+    assert sums_hold(table, d.values)
+    assert check(table, d.values, mode).sound
+
+
+@pytest.mark.parametrize("mode", ["exact", "at-least"])
+def test_exact_agrees_with_brute_force_where_levels_and_room_differ_by_side(mode):
+    for seed in range(3):
+        base = random_grid((2, 3), seed, sensitive=0.6, room=0.6)
+        table = CellTable(
+            values=base.values,
+            relations=base.relations,
+            sensitive=base.sensitive,
+            lower_protection=0.5 * base.lower_protection,
+            upper_protection=base.upper_protection,
+            lower_capacity=np.where(np.arange(base.cells) == 0, 0.0, base.lower_capacity),
+            upper_capacity=base.upper_capacity,
+        )
+        expected = brute_force(table, mode)
+        d = adjust(table, mode=mode, algorithm="exact", effort="fast")
+        assert d.objective == pytest.approx(expected, rel=1e-6)
+        assert d.directions[0] == 1
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_named_algorithm_protects_and_states_a_valid_bound(algorithm):
+    table = random_grid((3, 4), 5)
+    d = adjust(table, mode="exact", algorithm=algorithm, effort="fast", seed=3)
+    optimum = brute_force(table, "exact")
+    assert check(table, d.values, "exact").sound
+    assert d.lower_bound <= optimum * (1 + 1e-6)
+    assert d.objective >= optimum * (1 - 1e-6)
+    assert d.objective == pytest.approx(np.sum(np.abs(d.values - table.values)))
+    again = adjust(table, mode="exact", algorithm=algorithm, effort="fast", seed=3)
+    assert np.array_equal(d.values, again.values)
+    assert d.work == again.work
+
+
+def test_fixed_margins_stay_as_they_are():
+    table = random_grid((5, 5), 1, sensitive=0.3)
+    capacity = table.upper_capacity.reshape(6, 6).copy()
+    capacity[5, :] = capacity[:, 5] = 0
+    fixed = CellTable(
+        values=table.values,
+        relations=table.relations,
+        sensitive=table.sensitive,
+        lower_protection=0.2 * table.lower_protection,
+        upper_protection=0.2 * table.upper_protection,
+        lower_capacity=capacity.ravel(),
+        upper_capacity=capacity.ravel(),
+    )
+    d = adjust(fixed)
+    change = (d.values - fixed.values).reshape(6, 6)
+    assert np.abs(change[5]).max() < 1e-6
+    assert np.abs(change[:, 5]).max() < 1e-6
+
+
+@pytest.mark.parametrize(("shape", "whole_seed"), [((4, 5), 1), ((3, 3, 3), 2), ((2, 2, 2, 2), 3)])
+def test_whole_tables_come_back_whole_and_additive_to_the_last_digit(shape, whole_seed):
+    table = random_grid(shape, whole_seed, whole=True, room=0.5, sensitive=0.3)
+    d = adjust(table, mode="exact", effort="fast")
+    assert d.whole
+    assert np.array_equal(d.values, np.rint(d.values))
+    assert not np.any(table.relations @ d.values)
+
+
+def test_a_line_without_room_is_named_as_the_proof():
+    table = CellTable(
+        values=[10.0, 20, 30],
+        relations=[[1, 1, -1]],
+        sensitive=np.array([True, False, False]),
+        lower_protection=[3, 0, 0],
+        upper_protection=[3, 0, 0],
+        lower_capacity=[5, 1, 1],
+        upper_capacity=[5, 1, 1],
+    )
+    with pytest.raises(ImpossibleProtection) as caught:
+        adjust(table)
+    assert caught.value.lines.tolist() == [0]
+
+
+def test_lines_that_only_together_leave_no_room_are_found_and_really_infeasible():
+    # every cell of a 2 x 3 table must move by its level, margins are fixed: each line alone could manage
+    internal = np.array([[10.0, 10, 20], [10, 10, 20]])
+    values = with_margins(internal)
+    sensitive = np.zeros((3, 4), dtype=bool)
+    sensitive[:2, :3] = True
+    level = np.zeros((3, 4))
+    level[:2, :3] = [[1, 2, 3], [1, 3, 4]]
+    fixed = CellTable(
+        values=values,
+        relations=grid_relations((2, 3)),
+        sensitive=sensitive.ravel(),
+        lower_protection=level.ravel(),
+        upper_protection=level.ravel(),
+        lower_capacity=level.ravel(),
+        upper_capacity=level.ravel(),
+    )
+    assert brute_force(fixed, "exact") is None
+    with pytest.raises(ImpossibleLines) as caught:
+        adjust(fixed, mode="exact")
+    assert 0 < len(caught.value.lines) < 7
+
+
+def test_nothing_sensitive_means_nothing_changes():
+    base = random_grid((3, 3), 0)
+    table = CellTable(
+        values=base.values,
+        relations=base.relations,
+        sensitive=np.zeros(base.cells, dtype=bool),
+        lower_protection=np.zeros(base.cells),
+        upper_protection=np.zeros(base.cells),
+        lower_capacity=base.lower_capacity,
+        upper_capacity=base.upper_capacity,
+    )
+    d = adjust(table)
+    assert np.array_equal(d.values, table.values)
+    assert d.optimal
+    assert d.objective == 0
+
+
+@pytest.mark.parametrize("wrong", [{"mode": "both"}, {"algorithm": "magic"}, {"effort": "much"}])
+def test_unknown_options_are_refused(wrong):
+    with pytest.raises(InvalidParameter):
+        adjust(random_grid((2, 2), 0), **wrong)
+
+
+def test_a_passed_time_limit_still_gives_a_sound_table_and_says_so():
+    table = random_grid((8, 8, 8), 0, sensitive=0.3)
+    d = adjust(table, mode="exact", algorithm="local-search", effort="thorough", time_limit=0.5)
+    assert d.stopped_by == "time"
+    assert check(table, d.values, "exact").sound
+
+
+def test_margins_are_summed_again_where_the_table_is_too_large_for_a_linear_program(monkeypatch):
+    module = importlib.import_module("sdc.cta.adjust")
+
+    monkeypatch.setattr(module, "LARGE_CELLS", 100)
+    table = random_grid((12, 12), 0, sensitive=0.3)
+    d = adjust(table, mode="exact", effort="fast")
+    assert d.algorithm == "resummed-margins"
+    assert check(table, d.values, "exact").sound
+    solved = adjust(table, mode="exact", algorithm="local-search", effort="fast")
+    assert d.lower_bound <= solved.objective * (1 + 1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.02, 0.5), st.sampled_from(["exact", "at-least"]))
+def test_tight_or_wide_capacities_end_in_a_sound_table_a_proof_or_an_honest_no(seed, room, mode):
+    table = random_grid((3, 3), seed, room=room, sensitive=0.5)
+    expected = brute_force(table, mode)
+    try:
+        d = adjust(table, mode=mode, effort="fast", seed=seed)
+    except ImpossibleProtection:
+        assert expected is None
+    except NoSolutionFound:
+        pass
+    else:
+        assert check(table, d.values, mode).sound
+        assert expected is not None
+        assert d.objective >= expected * (1 - 1e-6)
+        assert d.lower_bound <= expected * (1 + 1e-6)

@@ -1,0 +1,101 @@
+"""Faulty tables are refused by name."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from sdc.cta import CellTable
+from sdc.errors import (
+    ImpossibleProtection,
+    InvalidParameter,
+    NotAdditive,
+    NotFinite,
+    NotNumeric,
+    SdcError,
+    ShapeMismatch,
+)
+
+
+def given_table(**changes):
+    """1 + 2 = 3 with the first cell sensitive."""
+    parts = {
+        "values": [1.0, 2.0, 3.0],
+        "relations": [[1, 1, -1]],
+        "sensitive": np.array([True, False, False]),
+        "lower_protection": [0.5, 0, 0],
+        "upper_protection": [0.5, 0, 0],
+        "lower_capacity": [1.0, 1, 1],
+        "upper_capacity": [1.0, 1, 1],
+    }
+    return CellTable(**(parts | changes))
+
+
+def test_costs_are_one_where_none_are_given_and_relations_may_be_dense_or_sparse():
+    assert given_table().costs.tolist() == [1, 1, 1]
+    assert given_table(relations=sparse.coo_matrix([[1, 1, -1]])).lines == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "culprit"),
+    [
+        ({"values": [1.0, np.nan, 3.0]}, NotFinite, 1),
+        ({"values": [1.0, 2.0, 4.0]}, NotAdditive, 0),
+        ({"values": ["a", "b", "c"]}, NotNumeric, "values"),
+        ({"values": []}, ShapeMismatch, None),
+        ({"relations": [[1, 2, -1]]}, InvalidParameter, 0),
+        ({"relations": [[0, 0, 0], [1, 0.5, -1]]}, InvalidParameter, 1),
+        ({"relations": [[1, 1]]}, ShapeMismatch, None),
+        ({"sensitive": [1, 0, 0]}, NotNumeric, "sensitive"),
+        ({"sensitive": np.array([True])}, ShapeMismatch, "sensitive"),
+        ({"lower_protection": [np.nan, 0, 0]}, InvalidParameter, 0),
+        ({"upper_protection": [0.0, 0, 0]}, InvalidParameter, 0),
+        ({"lower_protection": [-1.0, 0, 0]}, InvalidParameter, 0),
+        ({"upper_capacity": [1.0, -1, 1]}, InvalidParameter, 1),
+        ({"upper_capacity": [1.0, np.nan, 1]}, NotFinite, 1),
+        ({"lower_capacity": [1.0, 1]}, ShapeMismatch, "lower_capacity"),
+        ({"costs": [1.0, 1, -1]}, InvalidParameter, 2),
+        ({"costs": [1.0, np.inf, 1]}, NotFinite, 1),
+        ({"lower_capacity": [0.1, 1, 1], "upper_capacity": [0.1, 1, 1]}, ImpossibleProtection, 0),
+    ],
+)
+def test_a_faulty_table_names_its_first_cell_or_line(changes, error, culprit):
+    with pytest.raises(error) as caught:
+        given_table(**changes)
+    assert caught.value.variable == culprit
+
+
+def test_messages_tell_positions_and_never_values():
+    with pytest.raises(NotAdditive) as caught:
+        given_table(values=[1234.5, 2.0, 3.0])
+    assert "line 0" in str(caught.value)
+    assert "1234" not in str(caught.value)
+
+
+def test_whole_numbers_that_miss_by_one_are_not_additive_however_large():
+    with pytest.raises(NotAdditive):
+        given_table(values=[5e11, 5e11, 1e12 + 1])
+
+
+def test_levels_of_cells_that_are_not_sensitive_are_not_read():
+    table = given_table(lower_protection=[0.5, np.nan, 7], upper_protection=[0.5, 0, np.nan])
+    assert table.lower_protection.tolist() == [0.5, 0, 0]
+
+
+def test_a_sensitive_zero_needs_no_levels():
+    table = given_table(values=[0.0, 3, 3], lower_protection=[0, 0, 0], upper_protection=[0, 0, 0])
+    assert table.sensitive[0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=0, max_size=4),
+    st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=0, max_size=4),
+    st.lists(st.lists(st.integers(-2, 2), min_size=0, max_size=4), min_size=0, max_size=3),
+)
+def test_whatever_comes_in_builds_or_raises_a_named_error(values, levels, relations):
+    with contextlib.suppress(SdcError):
+        given_table(values=values, lower_protection=levels, relations=relations)
