@@ -13,14 +13,14 @@ from typing import Literal
 import numpy as np
 
 from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch, TooFewRecords
+from sdc.nominal.annealing import SOFT, Annealing
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, check_k
 from sdc.nominal.greedy import settle
-from sdc.nominal.local_search import anneal, sample_changes
-from sdc.nominal.neighbours import similarity_orders, sorted_combinations
+from sdc.nominal.neighbours import sorted_combinations
 from sdc.nominal.objective import ByDimension, Objective, SearchParameters
 from sdc.nominal.random_stream import new_stream
-from sdc.nominal.search_state import SearchState, new_state
+from sdc.nominal.search_state import new_state
 from sdc.stop import Deadline, StoppedBy
 
 Effort = Literal["fast", "standard", "thorough", "exact"]
@@ -29,15 +29,6 @@ Effort = Literal["fast", "standard", "thorough", "exact"]
 #: Moves tried, per square root of the combinations below k. "exact" spends what "thorough" does: the
 #: search proves nothing, and more work would not either.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
-#: Moves between two looks at the clock.
-_STRETCH = 1_000_000
-#: First temperature, as a multiple of the median cost of a transfer at the start; last, of the first.
-_HOT, _COLD = 0.25, 0.005
-#: Cost of a squared error above the maximum: multiple of the temperature, first, last and at the end.
-_SOFT, _STEEP, _WALL = 0.03, 1000.0, 1e6
-#: Share of the moves spent after cooling on descent against the wall.
-_DESCENT = 0.1
-_SAMPLE = 20_000
 
 
 @dataclass(frozen=True)
@@ -179,45 +170,14 @@ def reconcile(
         return _result(frequencies, tables, frequencies.counts, 0, "work")
     objective = Objective.of(frequencies, tables, k, parameters or SearchParameters(), max_absolute_error)
     state = new_state(frequencies, counts, k, tables, objective, allowed)
-    settle(state, sorted_combinations(frequencies), _SOFT)
-    settled = state.counts.copy()
+    settle(state, sorted_combinations(frequencies), SOFT)
     movable = np.flatnonzero(at_risk & allowed)
     if len(movable) == 0:
-        return _result(frequencies, tables, settled, 0, "work")
+        return _result(frequencies, tables, state.counts, 0, "work")
     moves = int(_MOVES[effort] * len(movable) ** 0.5)
-    work, stopped_by = _search(state, frequencies, movable, moves, seed, deadline or Deadline.after(None))
-    values = [objective.value(frequencies, tables, found, _WALL) for found in (state.counts, settled)]
-    found = state.counts if values[0] <= values[1] else settled
+    search = Annealing.of(state, frequencies, tables, objective, movable, new_stream(seed))
+    found, work, stopped_by = search.run(moves, deadline or Deadline.after(None))
     return _result(frequencies, tables, found, work, stopped_by)
-
-
-def _search(
-    state: SearchState,
-    frequencies: FrequencyVector,
-    movable: np.ndarray,
-    moves: int,
-    seed: int,
-    deadline: Deadline,
-) -> tuple[int, StoppedBy]:
-    """Cool from hot to cold while the wall rises, then descend; moves tried and what ended it."""
-    orders, places = similarity_orders(frequencies)
-    stream = new_stream(seed)
-    sample = sample_changes(state, movable, orders, places, stream, 0.0, _SAMPLE)
-    if len(sample) == 0:
-        return 0, "work"
-    hot = max(_HOT * float(np.median(sample)), 1e-9)
-    cooling, rising = _COLD ** (1 / moves), (_STEEP * _COLD / _SOFT) ** (1 / moves)
-    done = 0
-    while done < moves:
-        if deadline.passed:
-            return done, "time"
-        stretch = min(_STRETCH, moves - done)
-        temperature, excess = hot * cooling**done, hot * _SOFT * rising**done
-        anneal(state, movable, orders, places, stream, stretch, temperature, cooling, excess, rising)
-        done += stretch
-    descent = int(_DESCENT * moves)
-    anneal(state, movable, orders, places, stream, descent, 0.0, 1.0, _WALL, 1.0)
-    return done + descent, "work"
 
 
 def _check(
