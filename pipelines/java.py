@@ -14,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from schemas.errors import MicroguardError
+
 OLDEST_JAVA = 17
 _LAUNCHER = """#!/bin/sh
 for argument do
@@ -24,7 +26,7 @@ exec "{java}" "$@"
 """
 
 
-class NoJava(RuntimeError):
+class NoJava(MicroguardError):
     """Neither the system nor the environment has a Java that runs Spark."""
 
 
@@ -82,4 +84,7 @@ def _wheel_home() -> Path:
 
 
 if __name__ == "__main__":
-    print(java_home())
+    try:
+        print(java_home())
+    except NoJava as error:
+        sys.exit(str(error))

@@ -79,7 +79,7 @@ def locate(named: str) -> Located:
 
 
 def _of_specification(path: Path) -> Located:
-    from schemas.reading import read_specification
+    from schemas.specification import read_specification
 
     specification = read_specification(path)
     public = Path(specification.public_area)

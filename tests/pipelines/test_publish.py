@@ -196,3 +196,14 @@ def test_a_release_is_found_by_its_folders(released):
     assert locate(str(record)).folder == released.release(ID)
     with pytest.raises(SpecificationError, match="no release"):
         locate(str(released.evidence / "nowhere"))
+
+
+def test_a_specification_names_its_current_release(released, tmp_path):
+    path = tmp_path / "release.toml"
+    path.write_text(
+        '[release]\nname = "persons"\nk = 3\n[input]\npath = "x.parquet"\n[variables]\n'
+        'sex = { role = "quasi_identifier", kind = "nominal" }\n'
+        '[publish]\npath = "lake/persons"\nevidence = "evidence/persons"\n'
+    )
+    assert locate(str(path)).folder == released.release(ID)
+    assert locate(str(path)).places() == released
