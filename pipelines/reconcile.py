@@ -8,6 +8,7 @@ decides, the first stay and the others take the combinations their surplus flows
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -141,7 +142,8 @@ def carried_back(
     names = list(group.variables)
     keys = names if specification.region is None else [specification.region, *names]
     carrier = _Carrier.of(found, counts)
-    broadcast = frame.sparkSession.sparkContext.broadcast(carrier)
+    # As bytes: the stream that encrypts a broadcast does not take the buffers of arrays.
+    broadcast = frame.sparkSession.sparkContext.broadcast(pickle.dumps(carrier))
     published = [name for name in frame.columns if name in specification.published]
     together = (
         with_hash(frame, published)
@@ -153,13 +155,14 @@ def carried_back(
     schema = t.StructType([t.StructField(each.name, each.dataType, True) for each in frame.schema])
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        carrier, last, rank = broadcast.value, -1, 0
+        carrier, last, rank = pickle.loads(broadcast.value), -1, 0
+        values = carrier.table()
         for batch in batches:
             place = carrier.find(np.column_stack([batch[name].to_numpy() for name in _DIGESTS]))
             ranks = _ranks(place, last, rank)
             if len(place):
                 last, rank = int(place[-1]), int(ranks[-1]) + 1
-            yield from carrier.carry(batch.drop_columns(_DIGESTS), place, ranks).to_batches()
+            yield from carrier.carry(values, batch.drop_columns(_DIGESTS), place, ranks).to_batches()
 
     return together.mapInArrow(task, schema)
 
@@ -179,8 +182,8 @@ class _Carrier:
         Slot after the last one of each flow; flows of a combination follow each other, staying first.
     target : (flows,) int64 array
         Combination that the records of a flow take.
-    values : pyarrow.Table
-        Quasi-identifiers of the combinations.
+    values : bytes
+        Quasi-identifiers of the combinations, an Arrow table as a stream.
     """
 
     digests: np.ndarray
@@ -188,22 +191,20 @@ class _Carrier:
     first: np.ndarray
     ends: np.ndarray
     target: np.ndarray
-    values: pa.Table
+    values: bytes
 
     @classmethod
     def of(cls, found: Combinations, counts: ProtectedFrequencies) -> _Carrier:
-        from sdc.nominal.transport import transport
-
-        flows = transport(found.frequencies, counts.counts)
-        order = np.lexsort((flows.target, flows.target != flows.source, flows.source))
+        source, target, records = _flows(found.frequencies, counts.counts)
+        order = np.lexsort((target, target != source, source))
         sorted_digests = np.lexsort((found.digests[:, 1], found.digests[:, 0]))
         return cls(
             digests=found.digests[sorted_digests],
             place=sorted_digests,
             first=np.concatenate([[0], np.cumsum(found.frequencies.counts)]),
-            ends=np.cumsum(flows.records[order]),
-            target=flows.target[order],
-            values=found.values,
+            ends=np.cumsum(records[order]),
+            target=target[order],
+            values=_stream(found.values),
         )
 
     def find(self, digests: np.ndarray) -> np.ndarray:
@@ -215,15 +216,28 @@ class _Carrier:
                 return self.place[at]
             at = at + wrong
 
-    def carry(self, batch: pa.RecordBatch, place: np.ndarray, ranks: np.ndarray) -> pa.Table:
-        """The records with the values of the combinations they are carried to."""
+    def table(self) -> pa.Table:
+        """Quasi-identifiers of the combinations."""
+        return pa.ipc.open_stream(self.values).read_all()
+
+    def carry(
+        self, values: pa.Table, batch: pa.RecordBatch, place: np.ndarray, ranks: np.ndarray
+    ) -> pa.Table:
+        """The records with the `values` of the combinations they are carried to."""
         table = pa.Table.from_batches([batch])
         target = pa.array(self.target[np.searchsorted(self.ends, self.first[place] + ranks, side="right")])
-        for name in self.values.column_names:
+        for name in values.column_names:
             position = table.schema.get_field_index(name)
             kind = table.schema.field(position).type
-            table = table.set_column(position, name, self.values[name].take(target).cast(kind))
+            table = table.set_column(position, name, values[name].take(target).cast(kind))
         return table
+
+
+def _stream(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
 
 
 def _coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
@@ -234,6 +248,28 @@ def _coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     if values.null_count:
         distinct = pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
     return codes, distinct
+
+
+def _flows(frequencies: FrequencyVector, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Records that stay and records that move, as (source, target, records).
+
+    Within a region, surplus and deficit are matched in the order of the combinations, which puts similar
+    ones side by side; region totals agree, so no record crosses a region.
+    """
+    stay = np.minimum(frequencies.counts, counts)
+    surplus, deficit = frequencies.counts - stay, counts - stay
+    out, taken = np.cumsum(surplus), np.cumsum(deficit)
+    ends = np.unique(np.concatenate([out, taken]))
+    ends = ends[ends > 0]
+    sizes = np.diff(ends, prepend=0)
+    source = np.searchsorted(out, ends)
+    target = np.searchsorted(taken, ends)
+    every = np.flatnonzero(stay)
+    return (
+        np.concatenate([every, source]),
+        np.concatenate([every, target]),
+        np.concatenate([stay[every], sizes]),
+    )
 
 
 def _ranks(place: np.ndarray, last: int, rank: int) -> np.ndarray:
