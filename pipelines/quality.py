@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.data_docs import write_data_docs
 from schemas.requirements import MetricKey, Requirement
 
 
@@ -109,6 +110,7 @@ def _expected(
         evidence.mkdir(mode=0o700, parents=True, exist_ok=True)
         text = json.dumps(result.to_json_dict(), indent=2, sort_keys=True, default=str)
         (evidence / f"{name}.json").write_text(text, encoding="utf-8")
+        write_data_docs(result, evidence / f"{name}.html")
     found = {
         str(each.expectation_config.kwargs["column"]): bool(each.success)
         for each in result.results

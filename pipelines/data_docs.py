@@ -1,0 +1,48 @@
+"""Great Expectations' Data Docs as a page that opens offline.
+
+Its own pages load styles, scripts and pictures from elsewhere; an evidence folder must not. What is
+loaded is dropped, and a few styles of the page itself take its place; the contents are untouched.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationSuiteValidationResult
+
+_LOADED = (
+    re.compile(r"<link\b[^>]*>"),
+    re.compile(r"<script\b[^>]*>.*?</script>", re.DOTALL),
+    re.compile(r"<img\b[^>]*>"),
+    re.compile(r"url\(['\"]?[a-z]+:[^)]*\)"),
+    re.compile(r"</?a\b[^>]*>"),
+    re.compile(r"<p>[^<]*newsletter.*?</p>", re.DOTALL),
+)
+_STYLE = """<style>
+ body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; color: #23283a; }
+ table { border-collapse: collapse; } td, th { padding: .2rem .8rem .2rem 0; text-align: left; }
+ .modal, nav, .navbar, input[type=radio] { display: none; }
+ .fa-check-circle::before { content: "\\2714"; color: #1d7a4f; }
+ .fa-times::before { content: "\\2718"; color: #b3261e; }
+</style></head>"""
+
+
+def write_data_docs(result: ExpectationSuiteValidationResult, path: Path) -> None:
+    """Render the results of a suite to one self-contained page.
+
+    Parameters
+    ----------
+    result : ExpectationSuiteValidationResult
+        Of a validation without values in its results.
+    path : Path
+    """
+    from great_expectations.render.renderer import ValidationResultsPageRenderer
+    from great_expectations.render.view import DefaultJinjaPageView
+
+    page = DefaultJinjaPageView().render(ValidationResultsPageRenderer().render(result))
+    for loaded in _LOADED:
+        page = loaded.sub("", page)
+    path.write_text(page.replace("</head>", _STYLE, 1), encoding="utf-8")
