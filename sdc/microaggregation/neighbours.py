@@ -90,6 +90,7 @@ def _compare(points, order, start, stop, near, squares):
     """Compare all pairs of order[start:stop]."""
     p = points.shape[1]
     size = stop - start
+    last = near.shape[1] - 1
     across = np.empty((p, size))
     for t in range(size):
         for d in range(p):
@@ -106,26 +107,26 @@ def _compare(points, order, start, stop, near, squares):
         for t in range(s + 1, size):
             square = np.float32(row[t])
             j = order[start + t]
-            _insert(near[i], squares[i], j, square)
-            _insert(near[j], squares[j], i, square)
+            if square < squares[i, last]:
+                _insert(near, squares, i, j, square)
+            if square < squares[j, last]:
+                _insert(near, squares, j, i, square)
 
 
 @kernel
-def _insert(near, squares, j, square):
-    """Insert neighbour j into a sorted list unless it is there or farther than the last."""
-    last = len(near) - 1
-    if square >= squares[last]:
-        return
+def _insert(near, squares, i, j, square):
+    """Insert neighbour j, nearer than the last, into the sorted list of record i unless it is there."""
+    last = near.shape[1] - 1
     place = last
-    while place > 0 and squares[place - 1] > square:
+    while place > 0 and squares[i, place - 1] > square:
         place -= 1
     before = place - 1
-    while before >= 0 and squares[before] == square:
-        if near[before] == j:
+    while before >= 0 and squares[i, before] == square:
+        if near[i, before] == j:
             return
         before -= 1
     for t in range(last, place, -1):
-        near[t] = near[t - 1]
-        squares[t] = squares[t - 1]
-    near[place] = j
-    squares[place] = square
+        near[i, t] = near[i, t - 1]
+        squares[i, t] = squares[i, t - 1]
+    near[i, place] = j
+    squares[i, place] = square
