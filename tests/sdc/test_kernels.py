@@ -1,0 +1,53 @@
+"""Kernels compile wherever they are installed, and never from a folder that others can write."""
+
+import os
+from types import SimpleNamespace
+
+import numba
+import pytest
+
+from sdc import kernels
+from sdc.warm import warm
+
+
+def test_where_nothing_is_writable_a_kernel_is_compiled_in_memory(monkeypatch):
+    def refusing(cache, nogil):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return numba.njit(cache=False, nogil=nogil)
+
+    monkeypatch.setattr(kernels, "numba", SimpleNamespace(njit=refusing))
+    assert kernels.kernel(lambda x: x + 1)(2) == 3
+
+
+def test_a_read_only_installation_caches_in_a_private_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(kernels, "_writable", lambda folder: False)
+    monkeypatch.setattr(kernels.tempfile, "gettempdir", lambda: str(tmp_path))
+    kernels.choose_folder()
+    (folder,) = tmp_path.iterdir()
+    assert str(folder) == numba.config.CACHE_DIR
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_given_by_the_user_is_kept(monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "given")
+    monkeypatch.setattr(kernels, "_writable", lambda folder: False)
+    kernels.choose_folder()
+    assert numba.config.CACHE_DIR == "given"
+
+
+@pytest.mark.parametrize("make", ["open", "link"])
+def test_a_folder_that_others_can_write_or_that_is_a_link_is_refused(tmp_path, make):
+    planted = tmp_path / f"microguard-kernels-{os.getuid()}"
+    if make == "open":
+        planted.mkdir()
+        planted.chmod(0o777)
+    else:
+        (tmp_path / "elsewhere").mkdir()
+        planted.symlink_to(tmp_path / "elsewhere")
+    assert kernels.private_folder(tmp_path) is None
+
+
+def test_every_kernel_can_be_compiled_ahead():
+    warm()
