@@ -34,8 +34,9 @@ HASH = "__hash"
 SAMPLE = 100_000
 #: Leaves are asked for somewhat smaller than a block may be: a sample only estimates their size.
 MARGIN = 1.05
-#: Records wanted per partition of the shuffle; more blocks share one where they are small.
-PARTITION_RECORDS = 200_000
+#: Records wanted per partition of the shuffle, and blocks where these are small: small ones cost more.
+PARTITION_RECORDS = 50_000
+PARTITION_BLOCKS = 5
 #: Bits of the fixed-point numbers that means and scales are summed from, relative to the largest magnitude.
 FIXED_POINT_BITS = 30
 #: Categories of a nominal variable that get a coordinate in the trees, the most frequent ones.
@@ -221,7 +222,9 @@ def blocked(
     """
     spark = frame.sparkSession
     placed = _with_stratum(spark, with_hash(frame, names), chosen.strata, mask, specification)
-    partition, partitions = _packed(chosen.sizes())
+    partition, partitions = _packed(
+        chosen.sizes(), min(PARTITION_RECORDS, PARTITION_BLOCKS * specification.max_block_records)
+    )
     if chosen.trees:
         placed = placed.withColumn(
             BLOCK,
@@ -284,12 +287,12 @@ def _with_stratum(
     return frame.join(table, same, how="inner")
 
 
-def _packed(sizes: np.ndarray) -> tuple[np.ndarray, int]:
-    """Partition of each block: consecutive blocks together up to `PARTITION_RECORDS`."""
+def _packed(sizes: np.ndarray, wanted: int) -> tuple[np.ndarray, int]:
+    """Partition of each block, and their number: consecutive blocks together up to `wanted` records."""
     partition = np.zeros(len(sizes), np.int32)
     current, filled = 0, 0.0
     for block, size in enumerate(sizes):
-        if filled > 0 and filled + size > PARTITION_RECORDS:
+        if filled > 0 and filled + size > wanted:
             current, filled = current + 1, 0.0
         partition[block] = current
         filled += size

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pipelines.check import Checked, Exposure, check, exposure
@@ -14,8 +16,10 @@ from pipelines.gate import accept_input
 from pipelines.outcome import Outcome
 from pipelines.places import Places
 from pipelines.progress import Progress
+from pipelines.quality import warm_up
 from pipelines.read import read
 from pipelines.session import open_session
+from schemas.errors import MicroguardError
 from schemas.specification import Specification
 from schemas.table_input import require_records
 
@@ -48,8 +52,16 @@ def session(places: Places, master: str | None) -> Iterator[SparkSession]:
     """A Spark session whose scratch files lie in the evidence area, and go with it."""
     with places.session() as private:
         spark = open_session(master, private)
+        warm_up()
         try:
             yield spark
+        except (PySparkException, Py4JJavaError) as error:  # its text may quote a record
+            condition = error.getCondition() if isinstance(error, PySparkException) else None
+            raise MicroguardError(
+                f"Spark could not finish the run ({condition or type(error).__name__}). Nothing was "
+                "published. Look at memory and at free disk space in the evidence area, and call this "
+                "again: finished blocks are kept."
+            ) from None
         finally:
             spark.stop()
 

@@ -6,7 +6,9 @@ come back as were asked for: a check that is silently missing is a failure.
 
 from __future__ import annotations
 
+import importlib
 import json
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +38,11 @@ class Verdicts:
     def passed(self) -> bool:
         """Whether every requirement is met."""
         return not self.failures
+
+
+def warm_up() -> None:
+    """Import Great Expectations, which takes seconds, beside the first jobs of Spark."""
+    threading.Thread(target=importlib.import_module, args=["schemas.expectations"], daemon=True).start()
 
 
 def judge(

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -233,7 +234,9 @@ def _typed(raw: DataFrame, wanted: list[str], specification: Specification) -> D
         unreadable = unreadable | (number.isNotNull() & ~number.rlike(_NUMBER))
         kind = "bigint" if name in whole else "double"
         values[name] = f.when(number.rlike(_NUMBER), number).try_cast(kind)
-    return raw.select(*[values[name].alias(name) for name in wanted], unreadable.alias(UNREADABLE))
+    typed = raw.select(*[values[name].alias(name) for name in wanted], unreadable.alias(UNREADABLE))
+    # Text is parsed once: kept in Spark's own encrypted scratch space for the passes that follow.
+    return typed.persist(StorageLevel.DISK_ONLY) if csv else typed
 
 
 def _present(name: str, specification: Specification) -> Column:

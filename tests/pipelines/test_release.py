@@ -1,0 +1,172 @@
+"""The main job end to end on a small town: what is published, what is refused, what stays the same."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines import release as main_job
+from pipelines.publish import current
+from schemas.errors import GateRefused, ProtectionFailed, SpecificationError
+from tests.pipelines.microdata import ROLES, persons, run, specification
+
+pytestmark = pytest.mark.spark
+
+NOMINAL = ROLES | {
+    "age": {"role": "quasi_identifier", "kind": "nominal"},
+    "income": {"role": "other"},
+}
+
+
+def published(places):
+    """Protected records of the current release, as a sorted frame."""
+    folder = places.release(current(places)) / "microdata"
+    frame = ds.dataset(folder).to_table().to_pandas()
+    return frame.sort_values(list(frame.columns), ignore_index=True)
+
+
+def quality(places):
+    return json.loads((places.record(current(places)) / "quality.json").read_text())
+
+
+def test_a_mixed_release_keeps_records_types_and_promise(spark, tmp_path):
+    original = persons()
+    original.to_parquet(tmp_path / "data", index=False)
+    answer, places = run(spark, specification(tmp_path))
+    frame = published(places)
+    assert list(frame.columns) == ["region", "sex", "age", "income", "diagnosis", "weight", "note"]
+    assert frame.dtypes["age"] == np.int16
+    assert len(frame) == len(original)
+    assert frame.groupby(["region", "sex", "age", "income"]).size().min() >= 3
+    kept = ["region", "diagnosis", "weight", "note"]
+    pd.testing.assert_frame_equal(
+        frame[kept].sort_values(kept, ignore_index=True), original[kept].sort_values(kept, ignore_index=True)
+    )
+    found = quality(places)
+    assert found["counts"] == {"input": 70, "rejected": {}, "suppressed": 0, "blocks": 3, "published": 70}
+    assert found["risk"]["all"]["after"]["classes_below_k"] == 0
+    assert 0 < found["loss"]["all"]["information_loss"] < 1
+    assert all(verdict["passed"] for verdict in found["verdicts"])
+    assert pq.read_table(places.record(current(places)) / "blocks.parquet")["records"].to_pylist()
+    again, _ = run(spark, specification(tmp_path))
+    assert again.as_json()["release_id"] == answer.as_json()["release_id"]
+    assert "already" in again.summary()
+
+
+def test_the_loss_is_that_of_the_records_as_published(spark, tmp_path):
+    original = persons().assign(region="north", note=lambda frame: frame["person"])
+    original.to_parquet(tmp_path / "data", index=False)
+    _, places = run(spark, specification(tmp_path))
+    both = original.merge(published(places), on="note", suffixes=("", "_after"))
+    numbers = ["age", "income"]
+    before = both[numbers].to_numpy(float)
+    after = both[[f"{name}_after" for name in numbers]].to_numpy(float)
+    spread = before.std(axis=0, ddof=1)
+    loss = (((after - before) / spread) ** 2).sum() / (((before - before.mean(axis=0)) / spread) ** 2).sum()
+    found = quality(places)
+    assert found["loss"]["all"]["information_loss"] == pytest.approx(loss, rel=1e-5)
+    assert found["moments"]["income"]["variance_after"] == pytest.approx(after[:, 1].var(ddof=1), rel=1e-5)
+
+
+def test_a_nominal_release_invents_no_combination_and_measures_its_tables(spark, tmp_path):
+    original = persons(120).drop(columns="region")
+    original.loc[:4, "sex"] = None
+    original.to_parquet(tmp_path / "data", index=False)
+    roles = {name: role for name, role in NOMINAL.items() if name != "region"}
+    _, places = run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
+    frame = published(places)
+    sizes = frame.groupby(["sex", "age"], dropna=False).size()
+    occurring = set(original.groupby(["sex", "age"], dropna=False).size().index.map(repr))
+    assert sizes.min() >= 3
+    assert set(sizes.index.map(repr)) <= occurring
+    old = original.groupby("sex", dropna=False).size()
+    new = frame.groupby("sex", dropna=False).size().reindex(old.index, fill_value=0)
+    table = next(table for table in quality(places)["tables"] if table["variables"] == ["sex"])
+    assert table["chi2"] == pytest.approx(float(((new - old) ** 2 / old).sum()))
+    assert table["max_absolute_error"] == int((new - old).abs().max())
+
+
+@pytest.mark.parametrize("kind", ["mixed", "nominal"])
+def test_the_same_records_in_any_order_and_files_give_the_same_release(kind, spark, tmp_path):
+    original = persons(90)
+    found = []
+    for number, (files, seed) in enumerate([(1, None), (7, 1), (3, 2)]):
+        folder = tmp_path / str(number)
+        (folder / "data").mkdir(parents=True)
+        frame = original if seed is None else original.sample(frac=1, random_state=seed)
+        for part, rows in enumerate(np.array_split(np.arange(len(frame)), files)):
+            frame.iloc[rows].to_parquet(folder / "data" / f"{part}.parquet", index=False)
+        spec = specification(
+            folder,
+            ROLES if kind == "mixed" else NOMINAL,
+            blocking={"max_records": 12},
+            method={"effort": "fast"},
+        )
+        found.append(published(run(spark, spec)[1]))
+    for other in found[1:]:
+        pd.testing.assert_frame_equal(found[0], other)
+
+
+def test_missing_numbers_are_clustered_by_their_pattern(spark, tmp_path):
+    original = persons()
+    original["income"] = original["income"].mask(original["person"] % 3 == 0)
+    original.to_parquet(tmp_path / "data", index=False)
+    _, places = run(spark, specification(tmp_path, missing={"numeric": "own_cluster"}))
+    frame = published(places)
+    assert frame["income"].isna().sum() == original["income"].isna().sum()
+    assert frame.groupby(["region", "sex", "age", "income"], dropna=False).size().min() >= 3
+
+
+def test_groups_are_protected_each_and_said_to_be_so(spark, tmp_path):
+    persons().to_parquet(tmp_path / "data", index=False)
+    groups = [{"name": "who", "variables": ["sex", "age"]}, {"name": "what", "variables": ["income"]}]
+    _, places = run(spark, specification(tmp_path, groups=groups))
+    frame = published(places)
+    assert frame.groupby(["region", "sex", "age"]).size().min() >= 3
+    assert frame.groupby(["region", "income"]).size().min() >= 3
+    manifest = json.loads((places.release(current(places)) / "manifest.json").read_text())
+    assert manifest["guarantee"]["jointly"] is False
+    assert quality(places)["risk"]["jointly"]["after"]["uniques"] >= 0
+
+
+def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
+    persons().to_parquet(tmp_path / "data", index=False)
+    stage = main_job.stage
+
+    def altering(*arguments):
+        staged = stage(*arguments)
+        path = staged.microdata[0]
+        table = pq.read_table(path)
+        ages = table["age"].to_pylist()
+        ages[0] += 1
+        position = table.schema.get_field_index("age")
+        pq.write_table(table.set_column(position, table.schema.field(position), [ages]), path)
+        return staged
+
+    monkeypatch.setattr(main_job, "stage", altering)
+    with pytest.raises(ProtectionFailed):
+        run(spark, specification(tmp_path))
+    assert not (tmp_path / "lake" / "current.json").exists()
+
+
+def test_a_gate_that_is_not_met_leaves_nothing_but_evidence(spark, tmp_path):
+    persons().to_parquet(tmp_path / "data", index=False)
+    with pytest.raises(GateRefused, match="information_loss"):
+        run(spark, specification(tmp_path, quality={"max_information_loss": 0.0}))
+    assert not (tmp_path / "lake").exists()
+    assert list((tmp_path / "evidence").glob("*/quality.json"))
+
+
+def test_a_column_that_gives_a_protected_one_away_is_refused(spark, tmp_path):
+    persons().assign(note=lambda frame: frame["sex"].str.upper()).to_parquet(tmp_path / "data", index=False)
+    with pytest.raises(GateRefused, match="determined of note"):
+        run(spark, specification(tmp_path))
+
+
+def test_a_method_that_cannot_carry_the_variables_is_a_faulty_specification(spark, tmp_path):
+    persons().to_parquet(tmp_path / "data", index=False)
+    with pytest.raises(SpecificationError):
+        run(spark, specification(tmp_path, method={"algorithm": "projection-pv"}))
