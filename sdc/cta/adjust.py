@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.cta.bounds import LowerBound, disjoint_lines_bound, relaxation_bound, unavoidable_bound
+from sdc.cta.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
 from sdc.cta.cell_table import CellTable
 from sdc.cta.check import check
 from sdc.cta.effort import LARGE_CELLS, Budget, budget
@@ -165,9 +165,10 @@ def _searched_result(
     deadline: Deadline,
 ) -> Adjustment:
     prove = algorithm == "exact" or (algorithm == "auto" and allowed.prove)
-    bound = unavoidable_bound(problem)
     if allowed.relax:
         bound = relaxation_bound(problem, deadline.remaining / 4)
+    else:
+        bound = disjoint_lines_bound(problem)
     share = deadline
     if prove and np.isfinite(deadline.remaining):
         share = Deadline.after(max(_SEARCH_SHARE * deadline.remaining, 1e-3))

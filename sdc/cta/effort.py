@@ -14,10 +14,18 @@ Effort = Literal["fast", "standard", "thorough", "exact"]
 EFFORTS: tuple[Effort, ...] = ("fast", "standard", "thorough", "exact")
 #: Cells beyond which no linear program over the whole table is solved.
 LARGE_CELLS = 120_000
+#: Lines from which one annealing run is all there is time for, and no relaxation.
+MANY_LINES = 2500
 #: Moves of annealing, and columns of linear programs in total, that an effort pays for. A million moves
-#: take about 0.2 seconds, a million columns about 45 seconds, on one core.
-_MOVES = {"fast": 3e6, "standard": 2e7, "thorough": 8e7, "exact": 8e7}
-_COLUMNS = {"fast": 2e4, "standard": 1.2e5, "thorough": 4e5, "exact": 4e5}
+#: take 0.15 seconds and more with more lines, a million columns about 20 seconds, on one core.
+_MOVES = {"fast": 3e6, "standard": 4e7, "thorough": 3e8, "exact": 3e8}
+_COLUMNS = {"fast": 2e4, "standard": 2e5, "thorough": 8e5, "exact": 8e5}
+#: Moves where margins are summed without a linear program.
+_LARGE_MOVES = {"fast": 5e6, "standard": 2e7, "thorough": 4e7, "exact": 4e7}
+#: Lines at which the quadratic surrogate doubles the time of a move.
+_MOVE_DOUBLING_LINES = 600
+#: Sensitive cells above which long runs from few starts beat short ones from many.
+_FEW_STARTS_SIZE = 1000
 #: Sensitive cells up to which branch and bound is run, and its nodes (None: to proof).
 _PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 150, "exact": 10**9}
 _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
@@ -35,7 +43,7 @@ class Budget:
     large : parameters for tables without a linear program
     prove : whether branch and bound is run
     nodes : its nodes, None for as many as it takes
-    relax : whether the relaxation with line cuts is solved for a bound
+    relax : whether the relaxation with line cuts is solved for a bound, or disjoint lines must do
     """
 
     search: LocalSearchParams
@@ -58,19 +66,22 @@ def budget(problem: Problem, effort: str) -> Budget:
     size, cells = max(1, problem.size), problem.table.cells
     columns = 2 * len(problem.free) + 2 * problem.lines.shape[0]
     programs = int(max(4, _COLUMNS[effort] / max(columns, 1)))
-    starts = max(2, min(60, programs // 3))
-    sweeps = int(min(20_000, 100 * size, max(30, _MOVES[effort] / 2 / size / starts)))
-    rounds = min(1500, programs // 3)
-    cut_sweeps = int(min(300, max(10, _MOVES[effort] / 2 / size / max(rounds, 1))))
+    lines = problem.lines.shape[0]
+    many = lines >= MANY_LINES
+    starts = 1 if many else max(2, min(3 if size > _FEW_STARTS_SIZE else 60, programs // 3))
+    moves = _MOVES[effort] / 2 / size / (1 + lines / _MOVE_DOUBLING_LINES)
+    sweeps = int(min(20_000, 100 * size, max(30, moves / starts)))
+    rounds = 0 if many else min(1500, programs // 3)
+    cut_sweeps = int(min(300, max(10, moves / max(rounds, 1))))
     nodes = _NODES[effort]
     if nodes is not None and size > _ROOT_ONLY_SIZE:
         nodes = 1
     return Budget(
-        search=LocalSearchParams(starts, sweeps, rounds, cut_sweeps, min(300, programs // 3)),
+        search=LocalSearchParams(starts, sweeps, rounds, cut_sweeps, 0 if many else min(300, programs // 6)),
         large=LargeParams(
-            sweeps=int(min(2000, max(20, 8 * _MOVES[effort] / size))), passes=6 if effort != "fast" else 2
+            sweeps=int(min(2000, max(20, _LARGE_MOVES[effort] / size))), passes=6 if effort != "fast" else 2
         ),
         prove=size <= _PROOF_SIZE[effort] and cells <= LARGE_CELLS,
         nodes=nodes,
-        relax=cells <= LARGE_CELLS,
+        relax=cells <= LARGE_CELLS and not many,
     )

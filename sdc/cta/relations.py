@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,10 +44,10 @@ class Dimension:
         object.__setattr__(self, "parents", parents)
 
     @classmethod
-    def of_levels(cls, name: str, *levels: Sequence[object] | np.ndarray) -> Dimension:
+    def of_levels(cls, name: str, *levels: ArrayLike) -> Dimension:
         """Read the hierarchy off arrays of codes, coarsest level first, one entry per record.
 
-        A code that also stands on a coarser level is written ``level:code``.
+        A code that also stands on a coarser level is written ``level:code`` (see `written`).
 
         Raises
         ------
@@ -81,7 +81,7 @@ class Dimension:
         return cls(name, tuple(codes), np.array(parents))
 
     @classmethod
-    def of_tree(cls, name: str, children: dict[str, Sequence[str]]) -> Dimension:
+    def of_tree(cls, name: str, children: Mapping[str, Sequence[str]]) -> Dimension:
         """Build from each parent's children, the total being `TOTAL`.
 
         Raises
@@ -106,6 +106,14 @@ class Dimension:
     def leaves(self) -> np.ndarray:
         """Nodes without children."""
         return np.setdiff1d(np.arange(len(self.codes)), self.parents)
+
+    def written(self, level: int, codes: ArrayLike) -> np.ndarray:
+        """Codes of a level of `of_levels` (0 the coarsest) as this dimension writes them."""
+        texts = np.asarray(codes).astype(str)
+        distinct, place = np.unique(texts, return_inverse=True)
+        own = set(self.codes)
+        names = [f"{level}:{code}" if f"{level}:{code}" in own else str(code) for code in distinct]
+        return np.asarray(names, dtype=object)[place]
 
     def nodes(self, codes: ArrayLike) -> np.ndarray:
         """Node of each code.

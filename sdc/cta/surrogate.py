@@ -22,7 +22,7 @@ MAX_LINES = 6000
 #: can make good must come out dear, not infinite.
 REGULARISATION = 1e-6
 #: First and last temperature relative to the typical change of energy by one flip.
-HOT, COLD = 1.0, 1e-4
+HOT, COLD = 0.5, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
