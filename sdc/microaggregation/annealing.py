@@ -37,14 +37,14 @@ REFRESH_EVERY = 8
 
 @dataclass(frozen=True)
 class Schedule:
-    """Temperatures fall geometrically from `hot` to `cold` (times SSE/n) over `sweeps` sweeps."""
+    """Temperatures fall geometrically from `hot` to `cold` (times the scale) over `sweeps` sweeps."""
 
     hot: float
     cold: float
     sweeps: int
 
     def temperature(self, sweep: int) -> float:
-        """Temperature of a sweep, in units of SSE/n."""
+        """Temperature of a sweep, in units of the scale."""
         share = sweep / max(self.sweeps - 1, 1)
         return self.hot * (self.cold / self.hot) ** share
 
@@ -65,7 +65,7 @@ def anneal(
     near : (n, m) int32 array
         Near records of each record, nearest first.
     scale : float
-        SSE/n, the unit of temperature.
+        Unit of temperature: the typical SSE per record.
     state : (1,) uint64 array
         Random sequence.
     """

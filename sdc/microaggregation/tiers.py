@@ -17,7 +17,7 @@ from sdc.microaggregation.local_search import descend
 from sdc.microaggregation.mdav import cluster_by_mdav
 from sdc.microaggregation.neighbours import nearest_neighbours
 from sdc.microaggregation.partition import partition_of
-from sdc.microaggregation.pool import Pool
+from sdc.microaggregation.pool import Pool, cluster_costs
 from sdc.microaggregation.principal_cuts import cut_into_blocks
 from sdc.microaggregation.randomness import sequence
 from sdc.microaggregation.records import Records
@@ -34,8 +34,10 @@ FEWEST_THOROUGH_SWEEPS, MOST_THOROUGH_SWEEPS = 1_000, 30_000
 THOROUGH_STARTS = 8
 #: Above this many records the set-partitioning program is too large to help; one long start is better.
 POOL_RECORDS = 6_000
-#: Temperatures in units of SSE/n.
+#: Temperatures in units of the typical SSE per record.
 HOTTEST, COLDEST = 3.0, 0.003
+#: Share of the clusters it is typical of: a few giants must not heat the whole file.
+TYPICAL = 0.99
 #: Near records looked at (at least, and per k), and trees they are looked up in.
 NEIGHBOURS, NEIGHBOURS_PER_K, TREES = 8, 2, 5
 THOROUGH_NEIGHBOURS, THOROUGH_TREES = 15, 8
@@ -79,13 +81,13 @@ def _standard(
     count = max(NEIGHBOURS, NEIGHBOURS_PER_K * k)
     near = nearest_neighbours(records.values, count, trees=TREES, seed=seed)
     partition = partition_of(records.values, records.weights, labels, k)
-    scale = sum_of_squares(records.values, records.weights, labels) / n
+    scale = _typical_cost(records, labels)
     sweeps = min(MOST_SWEEPS, max(FEWEST_SWEEPS, STANDARD_MOVES // n))
     # Few sweeps cannot repair what a hot start destroys.
     hot = min(HOTTEST, 0.2 * (sweeps / FEWEST_SWEEPS) ** 0.5)
     moves = anneal(partition, near, k, Schedule(hot, COLDEST, sweeps), scale, sequence(seed), deadline)
     changes = descend(partition, near, k, PASSES, deadline)
-    return partition.labels, {"moves": moves, "changes": changes}
+    return _cheaper(records, labels, partition.labels.astype(np.int64)), {"moves": moves, "changes": changes}
 
 
 def _thorough(
@@ -97,8 +99,9 @@ def _thorough(
     sweeps = min(MOST_THOROUGH_SWEEPS, max(FEWEST_THOROUGH_SWEEPS, sweeps))
     count = max(THOROUGH_NEIGHBOURS, NEIGHBOURS_PER_K * k)
     near = nearest_neighbours(records.values, count, trees=THOROUGH_TREES, seed=seed)
-    scale = sum_of_squares(records.values, records.weights, labels) / n
+    scale = _typical_cost(records, labels)
     pool = Pool(records, k)
+    pool.add(labels)
     moves = changes = 0
     for start in range(starts):
         partition = partition_of(records.values, records.weights, labels, k)
@@ -120,6 +123,19 @@ def _thorough(
         "columns": pool.columns,
         "nodes": nodes,
     }
+
+
+def _typical_cost(records: Records, labels: np.ndarray) -> float:
+    """Mean over the cheapest clusters of their SSE per record; over all of them where those cost nothing."""
+    costs = np.sort(cluster_costs(records, labels) / np.bincount(labels))
+    typical = float(costs[: int(np.ceil(TYPICAL * len(costs)))].mean())
+    return typical if typical > 0.0 else float(costs.mean())
+
+
+def _cheaper(records: Records, start: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """The start where the search, ended early or heated by giants, found nothing better."""
+    costs = [sum_of_squares(records.values, records.weights, labels) for labels in (start, found)]
+    return start if costs[0] <= costs[1] else found
 
 
 def _arrange(records: Records, k: int) -> tuple[Records, np.ndarray, np.ndarray]:

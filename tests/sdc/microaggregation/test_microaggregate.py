@@ -249,3 +249,25 @@ def test_bad_input_raises_the_named_error_without_a_value(records, k, options, e
     with pytest.raises(error) as caught:
         microaggregate(records, k, **options)
     assert "1e+300" not in str(caught.value)
+
+
+def test_a_giant_does_not_spoil_the_search_for_the_others():
+    records = np.random.default_rng(6).normal(size=(400, 3))
+    with_giant = np.vstack([records, np.full((1, 3), 1e6)])
+    fast = microaggregate(with_giant, 3, effort="fast", standardise=False)
+    standard = microaggregate(with_giant, 3, standardise=False)
+    others = standard.labels != standard.labels[-1]
+    shared = fast.labels != fast.labels[-1]
+    assert standard.sse <= fast.sse
+    assert _sse(with_giant[others], standard.labels[others]) < 0.9 * _sse(
+        with_giant[shared], fast.labels[shared]
+    )
+
+
+def test_a_search_that_runs_out_of_time_is_no_worse_than_its_start_and_says_so():
+    records = np.random.default_rng(7).normal(size=(2_000, 4))
+    fast = microaggregate(records, 3, effort="fast")
+    for effort in ("standard", "thorough"):
+        found = microaggregate(records, 3, effort=effort, time_limit=1e-6)
+        assert found.stopped_by == "time"
+        assert found.sse <= fast.sse * (1 + 1e-12)
