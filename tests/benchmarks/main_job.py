@@ -1,0 +1,159 @@
+"""The main job from command to release: reference files, and a million records against a bare sort."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.table import Table
+from tests.reference import REFERENCE_FOLDER
+from tests.system.command import COMMAND
+
+NOMINAL = (
+    "sex", "race", "relationship", "marital_status", "workclass", "occupation", "education_num",
+    "native_country",
+)  # fmt: skip
+CENSUS = (
+    "afnlwgt", "agi", "emcontrb", "fedtax", "ptotval", "statetax", "taxinc", "pothval", "intval", "pearnval",
+    "fica", "wsalval", "ernval",
+)  # fmt: skip
+TARRAGONA = (
+    "fixed_assets", "current_assets", "treasury", "uncommitted_funds", "paid_up_capital", "short_term_debt",
+    "sales", "labor_costs", "depreciation", "operating_profit", "financial_outcome", "gross_profit",
+    "net_profit",
+)  # fmt: skip
+#: The whole job may take so many times a bare read, sort and write of the same file.
+MOST_SORTS = 6.0
+
+_SORT = """
+import sys
+from pipelines.session import open_session
+spark = open_session("local[2]")
+frame = spark.read.parquet(sys.argv[1])
+frame.sort(*frame.columns[:3]).write.mode("overwrite").parquet(sys.argv[2])
+spark.stop()
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reference file and what its variables are to the release."""
+
+    name: str
+    file: str
+    k: int
+    quasi_identifiers: dict[str, str]
+    others: dict[str, str]
+    most_loss: float | None = None
+
+    def specification(self) -> str:
+        """The release specification as TOML."""
+        lines = [f'{name} = {{ role = "quasi_identifier", kind = "{kind}" }}'
+                 for name, kind in self.quasi_identifiers.items()]  # fmt: skip
+        lines += [f'{name} = {{ role = "{role}" }}' for name, role in self.others.items()]
+        path = (REFERENCE_FOLDER / self.file).as_posix()
+        return "\n".join(
+            [
+                f'[release]\nname = "bench"\nk = {self.k}\nseed = 1',
+                f'[input]\npath = "{path}"\nformat = "csv"\nmissing = "?"\nunmentioned = "drop"',
+                "[variables]",
+                *lines,
+                '[publish]\npath = "lake"\nevidence = "evidence"',
+            ]
+        )
+
+
+def _cases() -> list[Case]:
+    nominal = dict.fromkeys(NOMINAL, "nominal")
+    mixed = nominal | {"age": "numeric", "hours_per_week": "numeric", "capital_gain": "numeric"}
+    rest = {"capital_loss": "other", "income": "sensitive"}
+    numbers = {"age": "other", "hours_per_week": "other", "capital_gain": "other"}
+    firms = {"a21": "nominal", "size": "nominal", "turnover": "numeric", "production": "numeric"}
+    return [
+        Case("Adult, 8 nominal", "adult.csv", 3, nominal, numbers | rest),
+        Case("Adult, 8 nominal", "adult.csv", 5, nominal, numbers | rest),
+        Case("Adult, 11 mixed", "adult.csv", 3, mixed, rest),
+        Case("Census, 13 numeric", "casc_census.csv", 3, dict.fromkeys(CENSUS, "numeric"), {}, 0.053),
+        Case("Tarragona, 13 numeric", "tarragona.csv", 3, dict.fromkeys(TARRAGONA, "numeric"), {}, 0.152),
+        Case("businesses by NUTS1, 4 mixed", "business_survey.csv", 3, firms,
+             {"nuts1": "region", "weight": "weight", "type": "other"}),
+    ]  # fmt: skip
+
+
+def run(quick: bool = False) -> list[Table]:
+    """Both tables; `quick` leaves the million records out for fifty thousand."""
+    return [_reference_files(), _at_scale(50_000 if quick else 1_000_000, quick)]
+
+
+def _reference_files() -> Table:
+    rows: list[tuple[object, ...]] = []
+    for case in _cases() if REFERENCE_FOLDER.is_dir() else []:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "release.toml"
+            path.write_text(case.specification())
+            seconds, answer = _microguard("protect", str(path))
+            quality = json.loads((Path(answer["report"]).parent / "quality.json").read_text())
+        risk = quality["risk"]["all"]["after"]
+        assert risk["smallest"] >= case.k
+        loss = quality["loss"].get("all", {}).get("information_loss")
+        assert case.most_loss is None or loss <= case.most_loss, f"{case.name}: {loss}"
+        chi2 = {dimension: found["chi2"] for dimension, found in quality["by_dimension"].items()}
+        percent = None if loss is None else 100 * loss
+        published = quality["counts"]["published"]
+        tables = (chi2.get("1"), chi2.get("2"))
+        rows.append((case.name, case.k, published, seconds, percent, *tables, risk["smallest"]))
+    return Table(
+        "Reference files, standard effort, command to release",
+        ("file", "k", "records", "seconds", "loss, %", "chi2, dim 1", "chi2, dim 2", "smallest class"),
+        rows,
+        note=""
+        if rows
+        else "The reference files are not here: they lie in the shared folder beside the repository.",
+    )
+
+
+def _at_scale(records: int, quick: bool) -> Table:
+    rows: list[tuple[object, ...]] = []
+    for kind in ("numeric", "nominal"):
+        with tempfile.TemporaryDirectory() as folder:
+            base = ("demo", "--records", str(records), "--kind", kind, "--out", folder)
+            _microguard(*base, "--only-data")
+            sort = _timed([sys.executable, "-c", _SORT, f"{folder}/data", f"{folder}/sorted"])
+            arguments = (f"{folder}/release.toml", "--set", "method.effort=fast", "--master", "local[2]")
+            seconds, _ = _microguard("protect", *arguments)
+            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+        assert quick or seconds <= MOST_SORTS * sort, f"{kind}: {seconds / sort:.1f} times a bare sort"
+        rows.append((kind, records, seconds, records / seconds, sort, seconds / sort, peak))
+    return Table(
+        "Fast effort, local[2], whole processes from start to end",
+        (
+            "quasi-identifiers",
+            "records",
+            "seconds",
+            "records/s",
+            "bare sort, s",
+            "ratio",
+            "largest process, GiB",
+        ),
+        rows,
+    )
+
+
+def _microguard(*arguments: str) -> tuple[float, dict[str, Any]]:
+    start = time.monotonic()
+    done = subprocess.run([COMMAND, *arguments, "--json", "--quiet"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return time.monotonic() - start, json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def _timed(command: list[str]) -> float:
+    start = time.monotonic()
+    subprocess.run(command, check=True, capture_output=True)
+    return time.monotonic() - start
