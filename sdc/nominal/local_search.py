@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from sdc.kernels import kernel
+from sdc.kernels import inlined, kernel
 from sdc.nominal.random_stream import integer_below, next_bits, uniform
 from sdc.nominal.search_state import (
     SearchState,
@@ -95,7 +95,7 @@ def sample_changes(
     return found[:number]
 
 
-@kernel
+@inlined
 def _transfer(
     state: SearchState,
     i: int,
@@ -114,7 +114,7 @@ def _transfer(
     return 1
 
 
-@kernel
+@inlined
 def _draw_transfer(
     state: SearchState, i: int, orders: np.ndarray, places: np.ndarray, stream: np.ndarray
 ) -> tuple[int, int]:
@@ -150,7 +150,7 @@ def _draw_transfer(
     return j, mine - rest
 
 
-@kernel
+@inlined
 def _disperse(
     state: SearchState,
     i: int,

@@ -29,6 +29,8 @@ Effort = Literal["fast", "standard", "thorough", "exact"]
 #: Moves tried, per square root of the combinations below k. "exact" spends what "thorough" does: the
 #: search proves nothing, and more work would not either.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
+#: The most moves: beyond, a file has so much freedom that more work gains little.
+_MOST = {"fast": 30_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def reconcile(
     movable = np.flatnonzero(at_risk & allowed)
     if len(movable) == 0:
         return _result(frequencies, tables, state.counts, 0, "work")
-    moves = int(_MOVES[effort] * len(movable) ** 0.5)
+    moves = min(int(_MOVES[effort] * len(movable) ** 0.5), _MOST[effort])
     search = Annealing.of(state, frequencies, tables, objective, movable, new_stream(seed))
     found, work, stopped_by = search.run(moves, deadline or Deadline.after(None))
     return _result(frequencies, tables, found, work, stopped_by)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdc.kernels import kernel
+from sdc.kernels import inlined
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.objective import Objective, cell_cost
@@ -67,7 +67,7 @@ def new_state(
     )
 
 
-@kernel
+@inlined
 def deviation_cost(state: SearchState, i: int, change: int) -> float:
     """Cost of the combination's own distance from its original frequency, beyond k - 1 records."""
     deviation = state.counts[i] - state.original[i]
@@ -76,7 +76,7 @@ def deviation_cost(state: SearchState, i: int, change: int) -> float:
     return state.deviation_weight[i] * (after * after - before * before)
 
 
-@kernel
+@inlined
 def change_cost(state: SearchState, i: int, change: int, excess: float) -> float:
     """Cost of changing combination i by so many records."""
     # fields are read once: each read inside the loop would count a reference
@@ -91,7 +91,7 @@ def change_cost(state: SearchState, i: int, change: int, excess: float) -> float
     return total
 
 
-@kernel
+@inlined
 def transfer_cost(state: SearchState, origin: int, target: int, records: int, excess: float) -> float:
     """Cost of moving records between two combinations; cells they share do not change."""
     cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
@@ -109,7 +109,7 @@ def transfer_cost(state: SearchState, origin: int, target: int, records: int, ex
     return total
 
 
-@kernel
+@inlined
 def apply_change(state: SearchState, i: int, change: int) -> None:
     """Change a combination's frequency and the errors of its cells."""
     cells, errors = state.cells, state.errors
@@ -118,7 +118,7 @@ def apply_change(state: SearchState, i: int, change: int) -> None:
         errors[cells[i, t]] += change
 
 
-@kernel
+@inlined
 def may_become(state: SearchState, i: int, count: int) -> bool:
     """Whether combination i may have this many records: 0 or k and more, near enough the original."""
     if not state.allowed[i]:
