@@ -33,6 +33,13 @@ def _protect(arguments: argparse.Namespace, progress: Callable[[], Progress]) ->
     return protect(specification, master=arguments.master, progress=progress())
 
 
+def _adjust(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
+    specification = _specification(arguments)
+    from pipelines.adjust import adjust
+
+    return adjust(specification, master=arguments.master, progress=progress())
+
+
 def _check(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
     specification = _specification(arguments)
     from pipelines.release import check
@@ -92,6 +99,7 @@ def _withdraw(arguments: argparse.Namespace, progress: Callable[[], Progress]) -
 
 VERBS: dict[str, Callable[[argparse.Namespace, Callable[[], Progress]], Outcome]] = {
     "protect": _protect,
+    "adjust": _adjust,
     "check": _check,
     "demo": _demo,
     "draft": _draft,

@@ -63,7 +63,11 @@ def write_evidence(places: Places, release_id: str, quality: Mapping[str, Any], 
     return write_report(folder)
 
 
-def read_evidence(folder: Path) -> tuple[dict[str, Any], pa.Table]:
-    """Measures and block reports of an evidence folder."""
-    quality = json.loads((folder / QUALITY).read_text(encoding="utf-8"))
-    return quality, pq.read_table(folder / BLOCKS)
+def read_quality(folder: Path) -> dict[str, Any]:
+    """Measures of an evidence folder."""
+    return dict(json.loads((folder / QUALITY).read_text(encoding="utf-8")))
+
+
+def read_blocks(folder: Path) -> pa.Table:
+    """Block reports of an evidence folder."""
+    return pq.read_table(folder / BLOCKS)

@@ -30,24 +30,24 @@ def risk_plot(before: Mapping[str, int], after: Mapping[str, int], k: int) -> st
     """Records below k, unique records and combinations below k, before and after."""
     keys = {"records_below_k": f"records below k = {k}", "uniques": "unique records",
             "classes_below_k": f"combinations below k = {k}"}  # fmt: skip
-    with _figure(6.4, 2.0) as (figure, axes):
+    with figure(6.4, 2.0) as (drawn, axes):
         place = np.arange(len(keys))
         axes.barh(place - 0.2, [before[key] for key in keys], 0.38, color=BEFORE, label="before")
         axes.barh(place + 0.2, [after[key] for key in keys], 0.38, color=AFTER, label="after")
         axes.set_yticks(place, list(keys.values()))
         axes.invert_yaxis()
         axes.legend(frameon=False)
-        return _svg(figure)
+        return svg_of(drawn)
 
 
 def loss_plot(by_variable: Mapping[str, float]) -> str:
     """Share of each variable's variation that clustering removed, in percent."""
     names = list(by_variable)[:MOST_BARS]
-    with _figure(6.4, 0.8 + 0.26 * len(names)) as (figure, axes):
+    with figure(6.4, 0.8 + 0.26 * len(names)) as (drawn, axes):
         axes.barh(names, [100 * by_variable[name] for name in names], color=AFTER)
         axes.invert_yaxis()
         axes.set_xlabel("information loss, percent of the variable's SST")
-        return _svg(figure)
+        return svg_of(drawn)
 
 
 def spread_plot(moments: Mapping[str, Mapping[str, float]]) -> str:
@@ -59,29 +59,29 @@ def spread_plot(moments: Mapping[str, Mapping[str, float]]) -> str:
         else 1.0
         for name in names
     ]
-    with _figure(6.4, 0.8 + 0.26 * len(names)) as (figure, axes):
+    with figure(6.4, 0.8 + 0.26 * len(names)) as (drawn, axes):
         axes.barh(names, ratio, color=AFTER)
         axes.axvline(1, color=ACCENT, linewidth=1)
         axes.invert_yaxis()
         axes.set_xlabel("standard deviation after / before")
-        return _svg(figure)
+        return svg_of(drawn)
 
 
 def correlation_plot(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> str:
     """Each pair's correlation before and after; on the line where it is unchanged."""
     first, second = np.array(before, float), np.array(after, float)
     pairs = np.triu_indices(len(first), 1)
-    with _figure(3.6, 3.4) as (figure, axes):
+    with figure(3.6, 3.4) as (drawn, axes):
         axes.plot([-1, 1], [-1, 1], color=BEFORE, linewidth=1)
         axes.scatter(first[pairs], second[pairs], s=14, color=AFTER, alpha=0.7)
         axes.set_xlabel("correlation before")
         axes.set_ylabel("correlation after")
-        return _svg(figure)
+        return svg_of(drawn)
 
 
 def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
     """Cells of the control tables by absolute error, one line a dimension."""
-    with _figure(6.4, 2.6) as (figure, axes):
+    with figure(6.4, 2.6) as (drawn, axes):
         for position, dimension in enumerate(sorted(errors_by_dimension, key=int)):
             counted = {int(float(key)): value for key, value in errors_by_dimension[dimension].items()}
             sizes = sorted(counted)
@@ -99,7 +99,7 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
         axes.set_xlabel("absolute error of a cell")
         axes.set_ylabel("cells")
         axes.legend(frameon=False)
-        return _svg(figure)
+        return svg_of(drawn)
 
 
 def block_plot(records: Sequence[int], seconds: Sequence[float], gaps: Sequence[float | None]) -> str:
@@ -107,36 +107,37 @@ def block_plot(records: Sequence[int], seconds: Sequence[float], gaps: Sequence[
     proved = [100 * gap for gap in gaps if gap is not None and np.isfinite(gap)]
     panels = 3 if proved else 2
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(2.6 * panels, 2.3), layout="constrained")
-        axes = figure.subplots(1, panels)
+        drawn = Figure(figsize=(2.6 * panels, 2.3), layout="constrained")
+        axes = drawn.subplots(1, panels)
         for axis, values, label in zip(
             axes, [records, seconds, proved], ["records", "seconds", "gap, percent"], strict=False
         ):
             axis.hist(values, bins=min(30, max(5, len(values) // 4)), color=AFTER)
             axis.set_xlabel(label)
         axes[0].set_ylabel("blocks")
-        return _svg(figure)
+        return svg_of(drawn)
 
 
 def stage_plot(seconds: Mapping[str, float]) -> str:
     """Where the time went."""
-    with _figure(6.4, 0.6 + 0.26 * len(seconds)) as (figure, axes):
+    with figure(6.4, 0.6 + 0.26 * len(seconds)) as (drawn, axes):
         axes.barh(list(seconds), list(seconds.values()), color=BEFORE)
         axes.invert_yaxis()
         axes.set_xlabel("seconds")
-        return _svg(figure)
+        return svg_of(drawn)
 
 
 @contextmanager
-def _figure(width: float, height: float) -> Iterator[tuple[Figure, Any]]:
-    """A figure with one pair of axes, in the house's style."""
+def figure(width: float, height: float, rows: int = 1) -> Iterator[tuple[Figure, Any]]:
+    """A figure with one pair of axes, or one a row over a common x, in the house's style."""
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        yield figure, figure.subplots()
+        drawn = Figure(figsize=(width, height), layout="constrained")
+        yield drawn, drawn.subplots(rows, sharex=True)
 
 
-def _svg(figure: Figure) -> str:
+def svg_of(drawn: Figure) -> str:
+    """The figure as an SVG text."""
     text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    drawn.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     return svg[svg.index("<svg") :]

@@ -11,13 +11,15 @@ import pyarrow.compute as pc
 from markupsafe import Markup
 
 from pipelines import plots
-from pipelines.evidence import read_evidence
+from pipelines.evidence import read_blocks, read_quality
 from pipelines.locate import locate
 from pipelines.manifest import LIMITS
 from pipelines.outcome import Outcome
 from pipelines.places import write_atomically
+from pipelines.table_manifest import LIMITS as TABLE_LIMITS
+from pipelines.table_plots import table_plots
 
-PAGE = "report.html"
+PAGE, STYLE = "report.html", "report.css"
 
 
 def report(named: str) -> Outcome:
@@ -34,27 +36,38 @@ def report(named: str) -> Outcome:
 
 
 def write_report(folder: Path) -> Path:
-    """Write the page of an evidence folder from its ``quality.json`` and ``blocks.parquet``."""
-    quality, blocks = read_evidence(folder)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.ChainableUndefined)
-    template = environment.from_string(Path(__file__).with_name(PAGE).read_text(encoding="utf-8"))
-    drawn = {name: _marked(svg) for name, svg in _plots(quality, blocks).items()}
-    page = folder / PAGE
+    """Write the page of an evidence folder from its ``quality.json`` and (of records) ``blocks.parquet``."""
+    quality = read_quality(folder)
+    if "table" in quality:
+        return _write(folder, "table_report.html", quality, table_plots(quality), limits=TABLE_LIMITS)
+    blocks = read_blocks(folder)
     variables = quality["release"]["specification"].get("variables", {})
-    write_atomically(
-        page,
-        template.render(
-            q=quality,
-            plots=drawn,
-            blocks=_by_algorithm(blocks),
-            limits=LIMITS,
-            region=any(variable.get("role") == "region" for variable in variables.values()),
-            n=_count,
-            g=_number,
-            percent=_percent,
-        ),
+    return _write(
+        folder,
+        PAGE,
+        quality,
+        _plots(quality, blocks),
+        blocks=_by_algorithm(blocks),
+        limits=LIMITS,
+        region=any(variable.get("role") == "region" for variable in variables.values()),
     )
-    return page
+
+
+def _write(folder: Path, template: str, quality: dict[str, Any], drawn: dict[str, Any], **more: Any) -> Path:
+    here = Path(__file__).parent
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.ChainableUndefined)
+    page = environment.from_string((here / template).read_text(encoding="utf-8"))
+    text = page.render(
+        q=quality,
+        plots={name: _marked(svg) for name, svg in drawn.items()},
+        style=Markup((here / STYLE).read_text(encoding="utf-8")),
+        n=_count,
+        g=_number,
+        percent=_percent,
+        **more,
+    )
+    write_atomically(folder / PAGE, text)
+    return folder / PAGE
 
 
 def _plots(quality: dict[str, Any], blocks: pa.Table) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
+from pipelines import verify_table
 from pipelines.locate import locate
 from pipelines.outcome import Outcome
 from schemas.errors import GateRefused
@@ -91,6 +92,10 @@ def audit(folder: Path) -> Audit:
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     findings = [_identity(folder, manifest), _checksums(folder, manifest)]
     if all(finding.passed for finding in findings):
+        if manifest.get("content") == "table":
+            return Audit(
+                str(manifest["release_id"]), (*findings, _metadata(folder), *_table(folder, manifest))
+            )
         findings += [_columns(folder, manifest), _metadata(folder), _dictionaries(folder)]
     if all(finding.passed for finding in findings):
         with duckdb.connect() as engine:
@@ -100,6 +105,31 @@ def audit(folder: Path) -> Audit:
             findings += [_classes(engine, manifest, group) for group in manifest["guarantee"]["groups"]]
             findings.append(_tables(engine, folder, manifest))
     return Audit(str(manifest["release_id"]), tuple(findings))
+
+
+def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
+    """What can be said of a protected table without its original: that it adds up, and is one table."""
+    wrong = verify_table.wrong_columns(folder, manifest)
+    findings = [
+        Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
+    ]
+    if wrong:
+        return findings
+    with duckdb.connect() as engine:
+        engine.execute("SET enable_progress_bar = false")
+        cells, named = verify_table.cells(engine, folder, manifest), manifest["cells"]
+        repeated = verify_table.repeated(engine, folder, manifest)
+        margins = verify_table.margins(engine, folder, manifest)
+    return [
+        *findings,
+        Finding("cells", cells == named, f"{cells} cells, the manifest says {named}"),
+        Finding("one value a cell", repeated == 0, f"{repeated} cells repeated, or with two values"),
+        Finding(
+            "additivity",
+            margins.wrong == 0,
+            f"{margins.wrong} of {margins.totals} totals differ from the sum of their parts",
+        ),
+    ]
 
 
 def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:

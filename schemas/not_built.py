@@ -15,7 +15,7 @@ from schemas.methods import NOMINAL_ALGORITHMS
 if TYPE_CHECKING:
     from schemas.specification import Specification
 
-VERBS: frozenset[str] = frozenset({"adjust"})
+VERBS: frozenset[str] = frozenset()
 
 ALGORITHMS: frozenset[str] = frozenset({"column-generation", "local-search", *NOMINAL_ALGORITHMS})
 

@@ -110,7 +110,7 @@ class Table(Section):
     """Cells: column with given levels, down; a cell with a level is sensitive. With upper_protection."""
     upper_protection: Text | None = None
     """Cells: column with given levels, up."""
-    capacity: float = Field(default=20, ge=0, allow_inf_nan=False)
+    capacity: float = Field(default=40, ge=0, allow_inf_nan=False)
     """How far a cell may move, in percent of its value; a sensitive one as far as its protection needs."""
     lower_capacity: Text | None = None
     """Cells: column with given capacities, down, instead of percent. With upper_capacity."""

@@ -1,0 +1,176 @@
+"""The evidence of a protected table: every measure and verdict, and every cell, for the agency alone.
+
+``quality.json`` has the sections ``release``, ``counts``, ``stages`` and ``verdicts`` of
+`pipelines.evidence`, and these:
+
+table
+    cells, lines, margins, sensitive, unit (value of one unit of the last digit), by table: dimensions.
+adjustment
+    objective, lower_bound, unavoidable, excess (cost times change, in values), bound_kind, gap, optimal,
+    algorithm, stopped_by, work, history (linear programs solved, objective).
+attacker
+    examined, of, sampled, narrowest, median, widest (width of the interval over the larger protection level;
+    none where nothing is sensitive), below_protection.
+changes
+    by size of the cell: cells, sensitive cells, median and largest relative change.
+metrics
+    what the gate looks at: attacker_interval, total_adjustment, cell_adjustment, gap.
+written
+    what the verification of the written files found.
+
+``cells.parquet`` has every cell by its number (the one that messages name): codes, original and published
+value, contributors, levels of the rule, interval left to an attacker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.cells import Cells
+from pipelines.evidence import QUALITY
+from pipelines.places import Places, private_folder, write_atomically
+from pipelines.table_files import decimals
+from pipelines.table_problem import TableProblem
+from schemas.table import Table
+from sdc.cta import Adjustment
+from sdc.cta.attacker import Intervals
+
+CELLS = "cells.parquet"
+_CLASSES = 12
+"""Classes of size that changes are shown by."""
+
+
+def measured(
+    cells: Cells, problem: TableProblem, adjustment: Adjustment, intervals: Intervals, table: Table
+) -> dict[str, Any]:
+    """All measures of a protected table against the original, in values."""
+    unit = 10.0**-table.digits
+    rule = problem.by_rule
+    sensitive, sizes = rule.sensitive, np.abs(rule.values)
+    change = np.abs(adjustment.deviations)
+    free = ~sensitive & (sizes > 0)
+    total = float(sizes.sum())
+    widths = _widths(intervals, problem)
+    cost_unit = 1.0 if table.costs == "inverse" else unit
+    return {
+        "table": {
+            "cells": len(cells),
+            "lines": rule.lines,
+            "margins": int(np.unique(rule.relations.indices[rule.relations.data < 0]).size),
+            "sensitive": int(sensitive.sum()),
+            "unit": unit,
+            "tables": [list(dimensions) for dimensions in table.tables],
+        },
+        "adjustment": {
+            **{name: getattr(adjustment, name) * cost_unit for name in _IN_VALUES},
+            **{name: getattr(adjustment, name) for name in _AS_THEY_ARE},
+            "work": asdict(adjustment.work),
+            "history": [[step, objective * cost_unit] for step, objective in adjustment.history],
+        },
+        "attacker": {
+            "examined": len(intervals.cells),
+            "of": int(sensitive.sum()),
+            "sampled": intervals.sampled,
+            "narrowest": float(widths.min()) if len(widths) else None,
+            "median": float(np.median(widths)) if len(widths) else None,
+            "widest": float(widths.max()) if len(widths) else None,
+            "below_protection": int(np.sum(widths < 1)),
+            "widths": np.sort(widths).tolist(),
+        },
+        "changes": _by_size(sizes * unit, change * unit, sensitive),
+        "metrics": {
+            **({"attacker_interval": float(widths.min())} if len(widths) else {}),
+            "total_adjustment": float(change.sum()) / total if total else 0.0,
+            "cell_adjustment": float(np.max(change[free] / sizes[free], initial=0.0)),
+            "gap": adjustment.gap,
+        },
+    }
+
+
+_IN_VALUES = ("objective", "lower_bound", "unavoidable", "excess")
+_AS_THEY_ARE = ("bound_kind", "gap", "optimal", "algorithm", "stopped_by")
+
+
+def write_cells(
+    folder: Path,
+    cells: Cells,
+    table: Table,
+    problem: TableProblem | None = None,
+    adjustment: Adjustment | None = None,
+    intervals: Intervals | None = None,
+) -> None:
+    """Write the private list of cells; what is not known yet is left out."""
+    digits = table.digits
+
+    def exact(units: np.ndarray) -> pa.Array:
+        return pa.array(decimals(np.rint(units), digits), pa.decimal128(28, digits))
+
+    columns: dict[str, Any] = {"cell": np.arange(len(cells))}
+    columns |= {f"code_{name}": pa.array(cells.codes[name], pa.string()) for name in cells.codes}
+    columns["original"] = exact(cells.units)
+    if cells.contributors is not None:
+        columns["contributors"] = cells.contributors
+    if problem is not None:
+        columns["sensitive"] = problem.by_rule.sensitive
+        columns["lower_protection"] = exact(problem.by_rule.lower_protection)
+        columns["upper_protection"] = exact(problem.by_rule.upper_protection)
+    if adjustment is not None:
+        columns["published"] = exact(adjustment.values)
+    if intervals is not None:
+        for name in ("lower", "upper"):
+            ends = np.full(len(cells), np.nan)
+            ends[intervals.cells] = getattr(intervals, name) * 10.0**-digits
+            columns[f"attacker_{name}"] = pa.array(ends, from_pandas=True)
+    private_folder(folder)
+    pq.write_table(pa.table(columns), folder / CELLS)
+
+
+def write_table_evidence(places: Places, release_id: str, quality: Mapping[str, Any]) -> Path:
+    """Write measures to the evidence folder of a release, and the page of them; the page's path."""
+    from pipelines.report import write_report
+
+    folder = private_folder(places.record(release_id))
+    write_atomically(folder / QUALITY, json.dumps(quality, indent=2, sort_keys=True, default=str))
+    return write_report(folder)
+
+
+def _widths(intervals: Intervals, problem: TableProblem) -> np.ndarray:
+    """(k,) widths of the intervals over the larger level; where no value is negative, none below zero."""
+    rule = problem.known
+    lower = intervals.lower if np.any(rule.values < 0) else np.maximum(intervals.lower, 0.0)
+    level = np.maximum(rule.lower_protection, rule.upper_protection)[intervals.cells]
+    known = level > 0
+    return (intervals.upper - lower)[known] / level[known]
+
+
+def _by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:
+    """Relative change of the cells by classes of size, a power of ten or a part of it each."""
+    filled = sizes > 0
+    if not filled.any():
+        return []
+    low, high = np.log10(sizes[filled].min()), np.log10(sizes[filled].max())
+    edges = np.logspace(low, high if high > low else low + 1, _CLASSES + 1)
+    place = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, _CLASSES - 1)
+    rows = []
+    for position in range(_CLASSES):
+        inside = filled & (place == position)
+        relative = change[inside] / sizes[inside]
+        rows.append(
+            {
+                "from": float(edges[position]),
+                "to": float(edges[position + 1]),
+                "cells": int(inside.sum()),
+                "sensitive": int(np.sum(inside & sensitive)),
+                "median": float(np.median(relative)) if len(relative) else None,
+                "largest": float(relative.max()) if len(relative) else None,
+            }
+        )
+    return rows

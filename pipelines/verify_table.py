@@ -1,0 +1,115 @@
+"""Audit a published table from outside: DuckDB adds the margins from the codes, nothing else is trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True)
+class Margins:
+    """How many totals of a release were compared with their parts, and how many are wrong."""
+
+    totals: int
+    wrong: int
+
+
+def wrong_columns(folder: Path, manifest: dict[str, Any]) -> int:
+    """Files with other columns or types than the manifest's."""
+    value = manifest["value"]
+    wrong = 0
+    for table in manifest["tables"]:
+        declared = [*((name, "string") for name in table["columns"]), (value["name"], value["type"])]
+        found = [(entry.name, str(entry.type)) for entry in pq.read_schema(folder / table["file"])]
+        wrong += found != declared
+    return wrong
+
+
+def cells(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> int:
+    """Cells of all files, each counted where it stands."""
+    return sum(_one(engine, f"SELECT count(*) FROM {_file(folder, table)}") for table in manifest["tables"])
+
+
+def repeated(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> int:
+    """Cells that stand twice in a table, or with two values in linked ones."""
+    names = list(dict.fromkeys(name for table in manifest["tables"] for name in table["columns"]))
+    value, total = _name(manifest["value"]["name"]), _text(manifest["total"])
+    every = " UNION ALL ".join(
+        f"SELECT {position} AS t, {_selected(names, table['columns'], total)}, {value} AS v "
+        f"FROM {_file(folder, table)}"
+        for position, table in enumerate(manifest["tables"])
+    )
+    keys = ", ".join(_name(name) for name in names)
+    return _one(
+        engine,
+        f"SELECT count(*) FROM (SELECT 1 FROM ({every}) GROUP BY {keys} "
+        "HAVING min(v) <> max(v) OR count(*) <> count(DISTINCT t))",
+    )
+
+
+def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> Margins:
+    """Compare every total with the sum of its parts, in every dimension and at every level."""
+    totals = wrong = 0
+    for table in manifest["tables"]:
+        for parts in _parts(engine, folder, table, manifest):
+            keys = ", ".join(_name(name) for name in table["columns"])
+            value = _name(manifest["value"]["name"])
+            ((compared, different),) = engine.execute(
+                f"SELECT count(*), count(*) FILTER (WHERE m.{value} IS DISTINCT FROM p.s) FROM "
+                f"(SELECT {keys}, sum({value}) AS s FROM ({parts}) GROUP BY ALL) AS p "
+                f"LEFT JOIN {_file(folder, table)} AS m USING ({keys})"
+            ).fetchall()
+            totals, wrong = totals + compared, wrong + different
+    return Margins(totals, wrong)
+
+
+def _parts(
+    engine: duckdb.DuckDBPyConnection, folder: Path, table: dict[str, Any], manifest: dict[str, Any]
+) -> Iterator[str]:
+    """Queries that give the parts of totals, each under the codes of its total."""
+    total, file = _text(manifest["total"]), _file(folder, table)
+    for dimension in table["dimensions"]:
+        levels = dimension["levels"]
+        if dimension["parents"]:
+            engine.register("parents", _mapping(dimension["parents"]))
+            name = _name(levels[0])
+            yield (
+                f"SELECT * REPLACE (coalesce(parent, {total}) AS {name}) FROM {file} "
+                f"LEFT JOIN parents ON code = {name} WHERE {name} <> {total}"
+            )
+            continue
+        for depth, level in enumerate(levels):
+            deeper = "".join(f" AND {_name(each)} = {total}" for each in levels[depth + 1 :])
+            name = _name(level)
+            yield f"SELECT * REPLACE ({total} AS {name}) FROM {file} WHERE {name} <> {total}{deeper}"
+
+
+def _mapping(parents: dict[str, str]) -> pa.Table:
+    return pa.table({"code": list(parents), "parent": list(parents.values())})
+
+
+def _selected(names: list[str], own: list[str], total: str) -> str:
+    return ", ".join(_name(name) if name in own else f"{total} AS {_name(name)}" for name in names)
+
+
+def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:
+    ((found,),) = engine.execute(query).fetchall()
+    return int(found)
+
+
+def _file(folder: Path, table: dict[str, Any]) -> str:
+    return f"read_parquet({_text(str(folder / table['file']))})"
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,282 @@
+"""The verb adjust end to end: from records or cells to a published table that adds up and is protected."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines import adjust as verb
+from pipelines.cells import cells_of_microdata
+from pipelines.check import check
+from pipelines.places import checksum
+from pipelines.progress import Progress
+from pipelines.read import read
+from pipelines.verify import audit
+from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
+from schemas.specification import build_specification
+from schemas.table_input import as_input
+from schemas.toml_text import merged, parsed_override
+from tests.reference import reference_file
+
+EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
+RECORDS = {
+    "path": "records.parquet",
+    "table": {
+        "value": "turnover",
+        "tables": [["a21", "region"]],
+        "hierarchies": [["a10", "a21"]],
+        "dominance": {"n": 1, "k": 80.0},
+        "decimals": 1,
+        "effort": "fast",
+    },
+}
+
+
+def records(seed: int = 1, count: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    a21 = rng.choice(["A", "B", "C", "D", "E"], count, p=[0.4, 0.3, 0.2, 0.09, 0.01])
+    return pd.DataFrame(
+        {
+            "a10": np.where(np.isin(a21, ["A", "B"]), "AB", "CE"),
+            "a21": a21,
+            "region": rng.choice(["north", "south", "west"], count),
+            "turnover": np.round(rng.lognormal(4, 1.2, count), 3),
+            "firm": rng.integers(0, count // 2, count).astype(str),
+        }
+    )
+
+
+def specification(folder: Path, frame: pd.DataFrame, variables=(), release=None, **table):
+    """A specification of the table of `records`; further variables and keys of [table]."""
+    frame.to_parquet(folder / "records.parquet", index=False)
+    content = {
+        "release": {"name": "turnover", "k": 3, **(release or {})},
+        "input": {"path": "records.parquet", "unmentioned": "drop"},
+        "variables": {
+            "a10": {"role": "other"},
+            "a21": {"role": "other"},
+            "region": {"role": "region"},
+            "turnover": {"role": "sensitive", "kind": "numeric"},
+            **dict(variables),
+        },
+        "table": RECORDS["table"] | table,
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    return build_specification(content, folder)
+
+
+@pytest.fixture
+def run(spark, monkeypatch):
+    """Run the verb on the shared session."""
+
+    @contextmanager
+    def shared(places, master):
+        yield spark
+
+    monkeypatch.setattr(verb, "session", shared)
+    return lambda chosen: verb.adjust(chosen, progress=Progress(quiet=True)).content
+
+
+def example(name: str, folder: Path, *overrides: str):
+    """An example specification on the reference data, writing to a folder."""
+    content = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
+    content["input"]["path"] = str(reference_file(content["input"]["path"]).resolve())
+    for override in overrides:
+        content = merged(content, parsed_override(override))
+    return build_specification(content, folder)
+
+
+def evidence(content) -> tuple[dict, pd.DataFrame]:
+    folder = Path(content["report"]).parent
+    quality = json.loads((folder / "quality.json").read_text())
+    return quality, pq.read_table(folder / "cells.parquet").to_pandas()
+
+
+def tables(content) -> list[pd.DataFrame]:
+    return [pq.read_table(path).to_pandas() for path in sorted(Path(content["release"]).rglob("*.parquet"))]
+
+
+def assert_protected(cells: pd.DataFrame) -> None:
+    """Every sensitive cell is at least as far from its value as the rule asks for."""
+    sensitive = cells[cells["sensitive"]]
+    change = sensitive["published"] - sensitive["original"]
+    assert len(sensitive)
+    assert ((change >= sensitive["upper_protection"]) | (-change >= sensitive["lower_protection"])).all()
+
+
+def assert_adds_up(frame: pd.DataFrame, levels: list[str], value: str, total: str = "Total") -> None:
+    """Every total of one dimension is the sum of its parts, to the last digit."""
+    others = [name for name in frame.columns if name not in (*levels, value)]
+    for depth, level in enumerate(levels):
+        parts = frame[(frame[level] != total) & (frame[levels[depth + 1 :]] == total).all(axis=1)]
+        keys = [*others, *levels[:depth]]
+        sums = parts.groupby(keys)[value].agg(lambda each: sum(each, Decimal(0))) if keys else None
+        if sums is None:
+            whole = frame[(frame[levels] == total).all(axis=1)][value]
+            assert sum(parts[value], Decimal(0)) == whole.item()
+            continue
+        above = frame[(frame[levels[depth:]] == total).all(axis=1)].set_index(keys)[value]
+        assert (above.loc[sums.index] == sums).all()
+
+
+@pytest.mark.reference
+def test_a_hierarchical_table_of_records_is_published_additive_and_protected(run, tmp_path):
+    chosen = example("turnover_tables", tmp_path, "table.effort=fast")
+    content = run(chosen)
+    quality, cells = evidence(content)
+    (frame,) = tables(content)
+    assert list(frame.columns) == ["a10", "a21", "a88", "nuts1", "nuts2", "nuts3", "turnover"]
+    assert_adds_up(frame, ["a10", "a21", "a88"], "turnover")
+    assert_adds_up(frame, ["nuts1", "nuts2", "nuts3"], "turnover")
+    assert_protected(cells)
+    assert len(frame) == len(cells) == quality["table"]["cells"] > 1500
+    assert quality["attacker"]["narrowest"] >= 1
+    assert quality["adjustment"]["lower_bound"] <= quality["adjustment"]["objective"]
+    found = audit(Path(content["release"]))
+    assert found.passed, found.failures()
+    manifest = json.loads((Path(content["release"]) / "manifest.json").read_text())
+    assert not {"sensitive", "original", "contributors", "seed"} & set(str(manifest).split("'"))
+    page = Path(content["report"]).read_text()
+    assert page.count("<svg") >= 3
+    assert "Sensitive cells before and after" in page
+    assert run(chosen)["release_id"] == content["release_id"], "the second run finds the first"
+
+
+@pytest.mark.reference
+def test_linked_tables_of_records_give_the_cells_they_share_one_value(run, tmp_path):
+    linked = 'table.tables=[["a21", "size"], ["a21", "nuts1"]]'
+    content = run(example("turnover_tables", tmp_path, linked, "table.effort=fast",
+                          'table.hierarchies=[["a10", "a21"]]', 'variables.size.role="other"'))  # fmt: skip
+    by_size, by_region = tables(content)
+    shared = by_size[by_size["size"] == "Total"].merge(
+        by_region[by_region["nuts1"] == "Total"], on=["a10", "a21"], suffixes=("", "_again")
+    )
+    assert len(shared) > 8
+    assert (shared["turnover"] == shared["turnover_again"]).all()
+    for frame, other in ((by_size, "size"), (by_region, "nuts1")):
+        assert_adds_up(frame, ["a10", "a21"], "turnover")
+        assert_adds_up(frame, [other], "turnover")
+    assert_protected(evidence(content)[1])
+    found = audit(Path(content["release"]))
+    assert found.passed, found.failures()
+
+
+@pytest.mark.reference
+def test_a_finished_table_is_protected_with_three_levels_in_one_column(run, tmp_path):
+    chosen = example("turnover_cells", tmp_path, "table.effort=fast")
+    content = run(chosen)
+    (frame,) = tables(content)
+    assert list(frame.columns) == ["activity", "size", "tot"]
+    assert len(frame) == 414
+    assert_adds_up(frame, ["size"], "tot")
+    parents = chosen.table.parents["activity"]
+    above = frame[frame["activity"] != "Total"].assign(
+        up=lambda f: f["activity"].map(parents).fillna("Total")
+    )
+    sums = above.groupby(["up", "size"])["tot"].agg(lambda each: sum(each, Decimal(0)))
+    totals = frame.set_index(["activity", "size"])["tot"]
+    assert (totals.loc[sums.index.to_list()].to_numpy() == sums.to_numpy()).all()
+    assert_protected(evidence(content)[1])
+    assert audit(Path(content["release"])).passed
+    falsify(Path(content["release"]))
+    found = audit(Path(content["release"]))
+    assert [failure.split(":")[0] for failure in found.failures()] == ["additivity"]
+
+
+def falsify(release: Path) -> None:
+    """Raise one cell by a unit, and put the checksum right."""
+    (path,) = release.rglob("*.parquet")
+    content = pq.read_table(path)
+    values = content["tot"].to_pylist()
+    values[5] += Decimal("0.01")
+    changed = content.set_column(2, "tot", pa.array(values, content.schema.field("tot").type))
+    pq.write_table(changed, path)
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["files"][path.relative_to(release).as_posix()]["sha256"] = checksum(path)
+    (release / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_a_count_of_few_is_hidden_and_the_counts_stay_whole_and_non_negative(run, tmp_path):
+    chosen = specification(tmp_path, records(), kind="frequency", value=None, dominance=None, decimals=None)
+    content = run(chosen)
+    (frame,) = tables(content)
+    assert frame["frequency"].dtype == np.int64
+    assert frame["frequency"].min() >= 0
+    quality, cells = evidence(content)
+    assert_protected(cells)
+    assert quality["table"]["sensitive"] == int((cells["original"] < 3).sum())
+    with pytest.raises(GateRefused, match="differenced"):
+        run(specification(tmp_path, records(), release={"seed": 1}, kind="frequency", value=None,
+                          dominance=None, decimals=None))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "said"),
+    [
+        ({"quality": {"min_interval": 1000.0}}, GateRefused, "attacker_interval"),
+        ({"quality": {"max_total_adjustment": 0.0}}, GateRefused, "total_adjustment"),
+        ({"capacity": 0.0, "fixed_margins": True}, ProtectionFailed, "line"),
+        ({"total": "north"}, InputRejected, "total mark"),
+        ({"hierarchies": [["region", "a21"]], "tables": [["a21"]]}, InputRejected, "does not nest"),
+    ],
+    ids=["narrow interval", "large changes", "no room", "a code is the total mark", "no hierarchy"],
+)
+def test_what_cannot_be_published_is_refused_without_a_value(run, tmp_path, table, error, said):
+    with pytest.raises(error, match=said) as caught:
+        run(specification(tmp_path, records(), **table))
+    assert not (tmp_path / "lake").exists()
+    assert not any(code in str(caught.value) for code in ("south", "west", "AB", "CE"))
+
+
+def test_a_specification_without_a_table_is_refused(run, tmp_path):
+    chosen = specification(tmp_path, records())
+    with pytest.raises(SpecificationError, match="no section"):
+        run(chosen.model_copy(update={"table": None}))
+
+
+def tabulated(spark, chosen, partitions: int = 2):
+    reader = as_input(chosen)
+    checked = check(read(spark, reader), reader)
+    return cells_of_microdata(checked.frame.repartition(partitions), chosen)
+
+
+def test_cells_do_not_depend_on_partitions(spark, tmp_path):
+    chosen = specification(tmp_path, records(), p_percent=10.0)
+    one, other = tabulated(spark, chosen, 1), tabulated(spark, chosen, 7)
+    assert one.codes.equals(other.codes)
+    assert (one.units == other.units).all()
+    assert (one.largest == other.largest).all()
+
+
+def test_cells_are_what_pandas_adds_up(spark, tmp_path):
+    frame = records()
+    cells = tabulated(spark, specification(tmp_path, frame, p_percent=10.0))
+    units = np.rint(frame["turnover"] * 10)
+    for row, codes in enumerate(cells.codes.to_dict("records")):
+        inside = np.ones(len(frame), dtype=bool)
+        for name, code in codes.items():
+            inside &= (frame[name] == code).to_numpy() | (code == "Total")
+        assert cells.units[row] == units[inside].sum()
+        assert cells.contributors is not None
+        assert cells.contributors[row] == inside.sum()
+        expected = np.sort(units[inside])[::-1][:2]
+        assert cells.largest[row, : len(expected)] == pytest.approx(expected)
+
+
+def test_a_unit_with_several_records_is_one_contributor_of_every_cell(spark, tmp_path):
+    frame = records()
+    cells = tabulated(spark, specification(tmp_path, frame, {"firm": {"role": "unit"}}))
+    whole = int(np.flatnonzero((cells.codes == "Total").all(axis=1))[0])
+    firms = frame.assign(units=np.rint(frame["turnover"] * 10)).groupby("firm")["units"].sum()
+    assert cells.contributors is not None
+    assert cells.contributors[whole] == len(firms) < len(frame)
+    assert cells.largest[whole, 0] == pytest.approx(firms.max())
