@@ -1,0 +1,91 @@
+"""The pricing problem for one cluster size as an integer program over edges: model (14).
+
+Gentile et al. (2020), section 4.2: binary z_e for every edge, the fixed size constraint (11), and for
+every ordered pair the node-to-node inequality (12). By Proposition 4.2 its solutions are the cliques of
+eta nodes. Triangle inequalities are implied for binary z only (Corollary 4.3) and may tighten the
+relaxation. n (n - 1) / 2 variables and n (n - 1) inequalities of n terms each: for small n.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from sdc.errors import SolverFailed
+from sdc.solver import INFINITY, Program, Status, solve
+
+
+def solve_edge_model(
+    distances: np.ndarray, duals: np.ndarray, size: int, threshold: float, *, triangles: bool = False
+) -> np.ndarray:
+    """The cluster of `size` records of least reduced cost if below `threshold`, (1, size), else (0, size).
+
+    Parameters
+    ----------
+    distances : (n, n) array
+    duals : (n,) array
+    size : int
+        The paper's eta, at least 2.
+    threshold : float
+        Zero, up to rounding.
+    triangles : bool
+        Add the triangle inequalities, n (n - 1) (n - 2) / 2 of them.
+
+    Raises
+    ------
+    SolverFailed
+        Where the solver does not end with an optimum.
+    """
+    solution = solve(edge_program(distances, duals, size, triangles=triangles))
+    if solution.status is not Status.OPTIMAL or solution.values is None or solution.objective is None:
+        raise SolverFailed(f"the edge model ended {solution.status.value}, expected optimal")
+    if solution.objective >= threshold:
+        return np.empty((0, size), dtype=np.int32)
+    first, second = np.triu_indices(len(duals), 1)
+    chosen = solution.values > 0.5
+    return np.union1d(first[chosen], second[chosen]).astype(np.int32)[None, :]
+
+
+def edge_program(distances: np.ndarray, duals: np.ndarray, size: int, *, triangles: bool) -> Program:
+    """Model (14); variables are the edges i < j in lexicographic order."""
+    n = len(duals)
+    first, second = np.triu_indices(n, 1)
+    edges = len(first)
+    incident = sparse.csr_matrix(
+        (np.ones(2 * edges), (np.concatenate([first, second]), np.tile(np.arange(edges), 2))),
+        shape=(n, edges),
+    )
+    # (12): the other edges at i, minus eta - 2 times the edge; once for each end of every edge
+    own = sparse.identity(edges, format="csr")
+    node_to_node = sparse.vstack([incident[end] - (size - 1) * own for end in (first, second)])
+    blocks = [sparse.csr_matrix(np.ones((1, edges))), node_to_node]
+    lower = [np.array([size * (size - 1) / 2]), np.zeros(2 * edges)]
+    upper = [lower[0], np.full(2 * edges, INFINITY)]
+    if triangles:
+        blocks.append(_triangles(n))
+        lower.append(np.full(blocks[-1].shape[0], -INFINITY))
+        upper.append(np.ones(blocks[-1].shape[0]))
+    return Program(
+        costs=distances[first, second] / size - (duals[first] + duals[second]) / (size - 1),
+        matrix=sparse.vstack(blocks).tocsc(),
+        row_lower=np.concatenate(lower),
+        row_upper=np.concatenate(upper),
+        lower=np.zeros(edges),
+        upper=np.ones(edges),
+        integer=np.ones(edges, dtype=bool),
+    )
+
+
+def _triangles(n: int) -> sparse.csr_matrix:
+    """z_ir + z_rj - z_ij <= 1 for each of the three records r of every triple as the middle."""
+    number = np.zeros((n, n), dtype=np.int64)
+    number[np.triu_indices(n, 1)] = np.arange(n * (n - 1) // 2)
+    triples = np.array([(i, j, r) for i in range(n) for j in range(i + 1, n) for r in range(j + 1, n)])
+    a = number[triples[:, 0], triples[:, 1]]
+    b = number[triples[:, 0], triples[:, 2]]
+    c = number[triples[:, 1], triples[:, 2]]
+    count = len(triples)
+    columns = np.concatenate([a, b, c, a, c, b, b, c, a])
+    rows = np.concatenate([np.tile(np.arange(count) + shift * count, 3) for shift in range(3)])
+    signs = np.tile(np.repeat([1.0, 1.0, -1.0], count), 3)
+    return sparse.csr_matrix((signs, (rows, columns)), shape=(3 * count, n * (n - 1) // 2))

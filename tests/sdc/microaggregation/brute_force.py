@@ -1,0 +1,56 @@
+"""Independent checkers: clusters and clusterings of a handful of records, one after the other."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+
+
+def cluster_sse(values: np.ndarray, cluster: tuple[int, ...]) -> float:
+    """SSE of a cluster about its mean."""
+    members = values[list(cluster)]
+    return float(((members - members.mean(axis=0)) ** 2).sum())
+
+
+def all_clusters(n: int, k: int) -> list[tuple[int, ...]]:
+    """Every cluster of k to 2k - 1 of n records."""
+    return [c for size in range(k, min(2 * k - 1, n) + 1) for c in combinations(range(n), size)]
+
+
+def reduced_cost(
+    values: np.ndarray,
+    cluster: tuple[int, ...],
+    duals: np.ndarray,
+    triples: np.ndarray,
+    penalties: np.ndarray,
+) -> float:
+    """SSE minus duals plus the penalties of the cuts of which the cluster holds two or three records."""
+    paid = sum(p for t, p in zip(triples, penalties, strict=True) if len(set(t) & set(cluster)) >= 2)
+    return cluster_sse(values, cluster) - float(duals[list(cluster)].sum()) + float(paid)
+
+
+def least_sse(values: np.ndarray, k: int) -> float:
+    """SSE of an optimal clustering with at least k records per cluster, whatever the sizes above."""
+    n = len(values)
+
+    @cache
+    def cost(cluster: tuple[int, ...]) -> float:
+        return cluster_sse(values, cluster)
+
+    @cache
+    def best(left: frozenset[int]) -> float:
+        if not left:
+            return 0.0
+        if len(left) < k:
+            return float("inf")
+        first, *others = sorted(left)
+        least = float("inf")
+        for size in range(k, len(left) + 1):
+            for rest in combinations(others, size - 1):
+                cluster = (first, *rest)
+                least = min(least, cost(cluster) + best(left - frozenset(cluster)))
+        return least
+
+    return best(frozenset(range(n)))
