@@ -13,8 +13,8 @@ from sdc.nominal.own_steps import OWN, OwnSteps
 from sdc.nominal.partition_integer import construct_integer, default_guidance
 from sdc.nominal.partition_local_search import local_search
 from sdc.nominal.partition_master import (
+    ExactPricing,
     price_by_enumeration,
-    price_exactly,
     price_greedily,
     solve_fractional,
 )
@@ -26,23 +26,34 @@ from sdc.stop import Deadline, StoppedBy
 
 @dataclass(frozen=True)
 class Effort:
-    """Work by effort: moves of the local search per record at risk, and of the proof, with its file size."""
+    """Work by effort: moves of the local search per record at risk; size, columns and nodes of a proof."""
 
     moves_per_record: int
     fewest_moves: int
     provable_combinations: int
     columns: int
+    nodes: int
 
 
 #: `provable_combinations`: the linear relaxation and the integer program are tried up to this many.
 EFFORTS: dict[str, Effort] = {
-    "fast": Effort(moves_per_record=20, fewest_moves=2_000, provable_combinations=0, columns=0),
-    "standard": Effort(moves_per_record=100, fewest_moves=10_000, provable_combinations=300, columns=5_000),
+    "fast": Effort(moves_per_record=20, fewest_moves=2_000, provable_combinations=0, columns=0, nodes=0),
+    "standard": Effort(
+        moves_per_record=100, fewest_moves=10_000, provable_combinations=300, columns=5_000, nodes=2_000_000
+    ),
     "thorough": Effort(
-        moves_per_record=500, fewest_moves=50_000, provable_combinations=1_000, columns=40_000
+        moves_per_record=500,
+        fewest_moves=50_000,
+        provable_combinations=1_000,
+        columns=40_000,
+        nodes=20_000_000,
     ),
     "exact": Effort(
-        moves_per_record=500, fewest_moves=50_000, provable_combinations=20_000, columns=1_000_000
+        moves_per_record=500,
+        fewest_moves=50_000,
+        provable_combinations=20_000,
+        columns=1_000_000,
+        nodes=2_000_000_000,
     ),
 }
 #: Algorithms by name besides the twelve of the thesis.
@@ -143,14 +154,15 @@ def partition_problem(
     moves = _moves(problem, effort)
     if algorithm == "local-search":
         return _unproved(problem, _search_by_blocks(problem, effort, seed))
-    columns = max(effort.columns, EFFORTS["standard"].columns)
-    return partition_optimally(problem, work=Work(moves, columns), seed=seed, deadline=deadline)
+    least = EFFORTS["standard"]
+    work = Work(moves, max(effort.columns, least.columns), max(effort.nodes, least.nodes))
+    return partition_optimally(problem, work=work, seed=seed, deadline=deadline)
 
 
 def _own(problem: PartitionProblem, steps: OwnSteps, deadline: Deadline) -> IntegerPartition:
     """The method of chapter 4: a fractional solution, then clusters guided by its duals (section 4.5)."""
     heuristics = (price_greedily, price_by_enumeration)
-    pricings = (*heuristics, price_exactly) if steps.fractional == "exact" else heuristics
+    pricings = (*heuristics, ExactPricing()) if steps.fractional == "exact" else heuristics
     fractional = solve_fractional(problem, pricings, deadline=deadline)
     columns = construct_integer(
         problem, fractional.duals, default_guidance(problem, steps.fractional), steps.integer

@@ -19,7 +19,7 @@ from sdc.nominal.partition_problem import NONE, PartitionProblem
 Solution = Literal["exact", "heuristic"]
 
 #: Branch-and-bound nodes of one exact auxiliary problem; beyond, the best cluster met is taken.
-AUXILIARY_NODES = 2_000_000
+AUXILIARY_NODES = 200_000
 
 
 @dataclass(frozen=True)

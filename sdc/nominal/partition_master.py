@@ -26,8 +26,10 @@ from sdc.nominal.partition_problem import NONE, PartitionProblem
 from sdc.solver import INFINITY, Master, Program, Status
 from sdc.stop import Deadline, StoppedBy
 
-#: Branch-and-bound nodes of one exact pricing; beyond, the bound holds but the LP may not be optimal.
-PRICING_NODES = 20_000_000
+#: Branch-and-bound nodes of all exact pricings together; beyond, bounds hold but the LP may not be optimal.
+PRICING_NODES = 5_000_000
+#: The relaxation is solved when bound and value agree to this much; weights are integers.
+OPTIMALITY_TOLERANCE = 1e-4
 
 #: A pricing takes problem and duals and returns columns, and a bound on the LP or None.
 Pricing = Callable[[PartitionProblem, np.ndarray], tuple[np.ndarray, float | None]]
@@ -44,9 +46,9 @@ class FractionalPartition:
     lower_bound : valid bound on the weight of every partition, or None where no exact pricing ended
     columns : (count, 2k - 1) array, the columns of the restricted master problem
     values : (count,) array, x_C
-    optimal : whether no column of negative reduced cost is left
+    optimal : whether `value` is proved to be that of the relaxation
     iterations : solves of the restricted master problem
-    stopped_by : "proof" (no pricing finds a column), "work" or "time"
+    stopped_by : "proof" (optimal), "work" (no pricing finds a column, or iterations) or "time"
     """
 
     value: float
@@ -81,7 +83,6 @@ def solve_fractional(
     _add(master, problem, pool)
     bound: float | None = None
     stopped_by: StoppedBy = "work"
-    optimal = False
     iterations = 0
     while True:
         solution = master.solve()
@@ -98,9 +99,6 @@ def solve_fractional(
             if len(found):
                 break
         if len(found) == 0:
-            # The last pricing proves optimality where its bound meets the value.
-            optimal = last is not None and last >= (solution.objective or 0.0) - 1e-4
-            stopped_by = "proof"
             break
         if iterations >= most_iterations:
             break
@@ -109,8 +107,12 @@ def solve_fractional(
             break
         _add(master, problem, found)
         pool = np.concatenate([pool, found])
+    value = float(solution.objective or 0.0)
+    optimal = bound is not None and bound >= value - OPTIMALITY_TOLERANCE
+    if optimal:
+        stopped_by = "proof"
     return FractionalPartition(
-        value=float(solution.objective or 0.0),
+        value=value,
         duals=duals,
         lower_bound=bound,
         columns=pool,
@@ -140,17 +142,28 @@ def price_by_enumeration(problem: PartitionProblem, duals: np.ndarray) -> tuple[
     ), None
 
 
-def price_exactly(problem: PartitionProblem, duals: np.ndarray) -> tuple[np.ndarray, float]:
+class ExactPricing:
     """Branch and bound; with it a bound on the weight of every partition.
 
     If a cluster of size s has reduced cost at least r_s, then n records in clusters of sizes k to 2k - 1
     weigh at least u @ multiplicity + n min_s (r_s / s), where that minimum is negative.
+
+    The nodes of all calls together are limited: once they are used up, nothing is found or bounded.
     """
-    priced = best_columns(problem, duals, PRICING_NODES)
-    sizes = np.arange(problem.k, problem.largest + 1)
-    per_record = float(np.min(priced.bounds[sizes] / sizes))
-    bound = float(duals @ problem.multiplicity) + problem.records * min(0.0, per_record)
-    return priced.columns, bound
+
+    def __init__(self, nodes: int = PRICING_NODES) -> None:
+        self._nodes = nodes
+
+    def __call__(self, problem: PartitionProblem, duals: np.ndarray) -> tuple[np.ndarray, float | None]:
+        """Columns of negative reduced cost, and the bound."""
+        if self._nodes <= 0:
+            return np.empty((0, problem.largest), np.int64), None
+        priced = best_columns(problem, duals, self._nodes)
+        self._nodes -= priced.nodes
+        sizes = np.arange(problem.k, problem.largest + 1)
+        per_record = float(np.min(priced.bounds[sizes] / sizes))
+        bound = float(duals @ problem.multiplicity) + problem.records * min(0.0, per_record)
+        return priced.columns, bound
 
 
 def column_matrix(problem: PartitionProblem, columns: np.ndarray) -> sparse.csc_matrix:

@@ -15,9 +15,9 @@ import numpy as np
 
 from sdc.nominal.partition_local_search import local_search
 from sdc.nominal.partition_master import (
+    ExactPricing,
     FractionalPartition,
     column_matrix,
-    price_exactly,
     price_greedily,
     solve_fractional,
 )
@@ -28,18 +28,26 @@ from sdc.stop import Deadline, StoppedBy
 
 #: Bounds and reduced costs carry this much noise of the linear solver; weights are integers.
 _NOISE = 1e-5
-#: Reduced cost up to which columns enter the first, small integer program, which improves the incumbent.
-_FIRST_THRESHOLD = 2.0
+#: Columns of the first, small integer program, which improves the incumbent and so narrows the gap.
+_FIRST_COLUMNS = 2_000
 
 
 @dataclass(frozen=True)
 class Work:
-    """What may be spent: moves of the local search, columns of an integer program, nodes of either search."""
+    """What may be spent.
+
+    Attributes
+    ----------
+    moves : of the local search
+    columns : of one integer program
+    pricing_nodes : of all exact pricings together, and of each listing of columns
+    program_nodes : of one integer program
+    """
 
     moves: int
     columns: int
-    pricing_nodes: int = 20_000_000
-    program_nodes: int = 5_000
+    pricing_nodes: int
+    program_nodes: int = 200
 
 
 @dataclass(frozen=True)
@@ -71,27 +79,24 @@ def partition_optimally(
     incumbent = local_search(problem, moves=work.moves, seed=seed)
     fractional = solve_fractional(
         problem,
-        (price_greedily, price_exactly),
+        (price_greedily, ExactPricing(work.pricing_nodes)),
         columns=np.concatenate([problem.pure_columns(), incumbent]),
         deadline=deadline,
     )
     lower = _next_integer(fractional.lower_bound)
     weight = _weight(problem, incumbent)
-    threshold = _FIRST_THRESHOLD
     timed_out = fractional.stopped_by == "time"
-    while lower is not None and weight > lower and not deadline.passed:
-        needed = weight - 1 - _value(problem, fractional) + _NOISE
-        threshold = min(threshold, needed)
-        pool, within = _columns(problem, fractional.duals, threshold, work)
-        complete = within and threshold == needed and fractional.optimal
-        answer, proved, timed_out = _set_partitioning(problem, pool, incumbent, work, deadline)
-        improved = _weight(problem, answer) < weight
-        incumbent, weight = answer, min(weight, _weight(problem, answer))
-        if complete and proved:
-            lower = weight  # no better partition was left out
-        if complete or not within or timed_out or (not proved and not improved):
+    for most in (min(_FIRST_COLUMNS, work.columns), work.columns):
+        if lower is None or weight <= lower or timed_out or deadline.passed:
             break
-        threshold = np.inf
+        needed = weight - 1 - _value(problem, fractional) + _NOISE
+        pool, within = _columns(problem, fractional.duals, needed, most, work.pricing_nodes)
+        if most > _FIRST_COLUMNS and not within:
+            break  # a large program that proves nothing costs much and was never seen to gain anything
+        incumbent, proved, timed_out = _set_partitioning(problem, pool, incumbent, work, deadline)
+        weight = _weight(problem, incumbent)
+        if within and proved and fractional.optimal:
+            lower = weight  # no better partition was left out
     optimal = lower is not None and weight <= lower
     return IntegerPartition(
         columns=incumbent,
@@ -104,17 +109,17 @@ def partition_optimally(
 
 
 def _columns(
-    problem: PartitionProblem, duals: np.ndarray, threshold: float, work: Work
+    problem: PartitionProblem, duals: np.ndarray, threshold: float, most: int, nodes: int
 ) -> tuple[np.ndarray, bool]:
     """All columns up to a reduced cost; where they are too many, those up to a smaller one, and False."""
-    priced = columns_within(problem, duals, threshold, work.columns, work.pricing_nodes)
+    priced = columns_within(problem, duals, threshold, most, nodes)
     if priced.complete:
         return priced.columns, True
     low, high = 0.0, threshold
     columns = np.empty((0, problem.largest), np.int64)
     while high - low > 0.25:
         middle = 0.5 * (low + high)
-        priced = columns_within(problem, duals, middle, work.columns, work.pricing_nodes)
+        priced = columns_within(problem, duals, middle, most, nodes)
         if priced.complete:
             low, columns = middle, priced.columns
         else:
