@@ -26,7 +26,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.microaggregation import k_ward, maximum_distance, mdav, optimal_univariate, projections, tiers, vmdav
+from sdc.microaggregation import (
+    column_generation,
+    k_ward,
+    maximum_distance,
+    mdav,
+    optimal_univariate,
+    projections,
+    tiers,
+    vmdav,
+)
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.records import Records
 
@@ -84,6 +93,12 @@ ALGORITHMS: dict[str, Algorithm] = {
     "projection-fpc": Algorithm(projections.solve_first_component),
     "k-ward": Algorithm(k_ward.solve, frozenset({"ranking"})),
     "k-ward-projected": Algorithm(k_ward.solve_projected, frozenset({"ranking"})),
+    "column-generation": Algorithm(
+        column_generation.solve,
+        frozenset({"effort", "rounding"}),
+        ("standard", "thorough", "exact"),
+        record_weights=False,
+    ),
 }
 
 
