@@ -60,7 +60,7 @@ class CellTable:
     upper_protection: np.ndarray
     lower_capacity: np.ndarray
     upper_capacity: np.ndarray
-    costs: np.ndarray = None  # type: ignore[assignment]
+    costs: np.ndarray = None  # type: ignore[assignment]  # ones once built
 
     def __post_init__(self) -> None:
         values = _numbers("values", self.values, None)

@@ -20,7 +20,7 @@ from sdc.kernels import kernel
 #: Price of a margin's deviation beyond its capacity, in units of the dearest cell.
 OVERRUN_COST = 50.0
 #: First and last temperature relative to the mean protection level times the mean cost.
-HOT, COLD = 3.0, 0.003
+HOT, COLD = 2.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def anneal_and_resum(
         return None
     shifting = problem.free[position[problem.free] >= 0]
     reach = sparse.csc_matrix(summation.matrix)
-    costs = table.costs / problem.cost_unit
+    costs: np.ndarray = table.costs / problem.cost_unit
     rise, fall = np.zeros(table.cells), np.zeros(table.cells)
     rise[problem.free], fall[problem.free] = problem.rise, problem.fall
     rise[problem.sensitive] = problem.up

@@ -1,9 +1,10 @@
 """Ours: anneal on stand-ins of the linear program, then improve under its duals, then flip by it.
 
-Directions are annealed from random starts on line residuals and on the quadratic surrogate in turn, each
-result costs one linear program; the incumbent is then annealed under the bundle of duals met so far
-(`dual_cuts`); at last cells are flipped one and two at a time, asked in the order of what the duals promise
-and not at all where they promise nothing, for the promise is a bound.
+Directions are annealed from random starts on line residuals and on the quadratic surrogate, in turn and
+then on whichever led to the cheaper table; each result costs one linear program. The incumbent is then
+annealed under the bundle of duals met so far (`dual_cuts`). At last cells are flipped one and two at a
+time, asked in the order of what the duals promise and not at all where they promise nothing, for the
+promise is a bound.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from sdc.cta.random_directions import random_directions
 from sdc.cta.residuals import LineClasses
 from sdc.cta.search import Search
 from sdc.cta.surrogate import MAX_LINES, Surrogate
+
+#: Starts on each stand-in before the better one gets the rest: line residuals win on two-way tables, the
+#: quadratic surrogate on others.
+TRIALS = 2
 
 
 @dataclass(frozen=True)
@@ -43,16 +48,16 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
     lines = LineClasses.of(problem)
     small = problem.lines.shape[0] <= MAX_LINES
     surrogate = Surrogate.of(problem) if small and problem.size else None
+    models: list[LineClasses | Surrogate] = [lines] if surrogate is None else [surrogate, lines]
+    cheapest = [np.inf] * len(models)
     for number in range(params.starts):
         search.check_time()
+        trying = number < TRIALS * len(models)
+        turn = number % len(models) if trying else int(np.argmin(cheapest))
         start = random_directions(problem, rng)
-        own = int(rng.integers(2**31))
-        if surrogate is not None and number % 2 == 0:
-            chosen = surrogate.anneal(start, params.sweeps, own)
-        else:
-            chosen = lines.anneal(start, params.sweeps, own)
+        chosen = models[turn].anneal(start, params.sweeps, int(rng.integers(2**31)))
         search.count_moves(params.sweeps * problem.size)
-        search.ask(chosen)
+        cheapest[turn] = min(cheapest[turn], search.ask(chosen).cost)
     if surrogate is not None:
         anneal_under_cuts(search, surrogate, CutParams(params.rounds, params.cut_sweeps), seed)
     flip_by_duals(search, params.questions)

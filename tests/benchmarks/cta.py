@@ -98,7 +98,7 @@ def random_table(
         upper_protection=level.ravel(),
         lower_capacity=capacity.ravel(),
         upper_capacity=capacity.ravel(),
-        costs=inverse_costs(values) if inverse else None,
+        costs=inverse_costs(values) if inverse else np.ones(len(values)),
     )
 
 
