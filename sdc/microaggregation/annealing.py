@@ -28,9 +28,9 @@ from sdc.microaggregation.partition import (
 from sdc.microaggregation.randomness import uniform
 from sdc.stop import Deadline
 
-#: One visit in so many tries to create a cluster, or to dissolve one.
+#: One visit in so many tries to create a cluster, or (times k, as its cost grows so) to dissolve one.
 CREATE_EVERY = 8
-DISSOLVE_EVERY = 64
+DISSOLVE_EVERY = 20
 #: Sums are recomputed after so many sweeps: their drift stays at the last digits of a float.
 REFRESH_EVERY = 8
 
@@ -90,7 +90,7 @@ def sweep_once(partition, near, k, temperature, state):
         j = near[i, int(u * u * count)]
         a, b = partition.labels[i], partition.labels[j]
         if a == b:
-            if uniform(state) * DISSOLVE_EVERY < 1.0:
+            if uniform(state) * DISSOLVE_EVERY * k < 1.0:
                 dissolve(partition, near, a, k, temperature, state)
             continue
         if partition.sizes[a] > k:

@@ -27,7 +27,7 @@ from sdc.stop import Deadline, StoppedBy
 BLOCK = 250
 #: Moves of the standard tier: this many in all, within the limits per record.
 STANDARD_MOVES = 6_000_000
-FEWEST_SWEEPS, MOST_SWEEPS = 30, 3_000
+FEWEST_SWEEPS, MOST_SWEEPS = 30, 6_000
 #: Moves of the thorough tier: about half a minute for a thousand records, within limits per start.
 THOROUGH_MOVES = 200_000_000
 FEWEST_THOROUGH_SWEEPS, MOST_THOROUGH_SWEEPS = 1_000, 30_000
@@ -38,8 +38,10 @@ POOL_RECORDS = 6_000
 HOTTEST, COLDEST = 3.0, 0.003
 #: Share of the clusters it is typical of: a few giants must not heat the whole file.
 TYPICAL = 0.99
-#: Near records looked at (at least, and per k), and trees they are looked up in.
-NEIGHBOURS, NEIGHBOURS_PER_K, TREES = 8, 2, 5
+#: Near records looked at: at least, per k, and at most (what a move costs grows with them).
+NEIGHBOURS, NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 8, 2, 64
+#: Trees they are looked up in.
+TREES = 5
 THOROUGH_NEIGHBOURS, THOROUGH_TREES = 15, 8
 #: Passes of descent after annealing.
 PASSES = 2
@@ -78,7 +80,7 @@ def _standard(
     records: Records, labels: np.ndarray, k: int, seed: int, deadline: Deadline
 ) -> tuple[np.ndarray, dict[str, int]]:
     n = len(records)
-    count = max(NEIGHBOURS, NEIGHBOURS_PER_K * k)
+    count = min(MOST_NEIGHBOURS, max(NEIGHBOURS, NEIGHBOURS_PER_K * k))
     near = nearest_neighbours(records.values, count, trees=TREES, seed=seed)
     partition = partition_of(records.values, records.weights, labels, k)
     scale = _typical_cost(records, labels)
@@ -97,7 +99,7 @@ def _thorough(
     starts = THOROUGH_STARTS if n <= POOL_RECORDS else 1
     sweeps = THOROUGH_MOVES // n // starts
     sweeps = min(MOST_THOROUGH_SWEEPS, max(FEWEST_THOROUGH_SWEEPS, sweeps))
-    count = max(THOROUGH_NEIGHBOURS, NEIGHBOURS_PER_K * k)
+    count = min(MOST_NEIGHBOURS, max(THOROUGH_NEIGHBOURS, NEIGHBOURS_PER_K * k))
     near = nearest_neighbours(records.values, count, trees=THOROUGH_TREES, seed=seed)
     scale = _typical_cost(records, labels)
     pool = Pool(records, k)
