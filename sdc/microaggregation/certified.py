@@ -70,13 +70,13 @@ class Work:
     nodes: int
 
     @classmethod
-    def of(cls, n: int, k: int) -> Work:
+    def of(cls, n: int) -> Work:
         """Work for n records: about ten minutes of a core for a thousand, seconds for two hundred.
 
         Pricing at 1e8 evaluations a second, the master problem at 2e7 pivots times rows a second, and the
-        integer program, limited in columns and nodes, are the greater part. k enters by what a bound needs,
-        not by what is allowed: where sizes k to 2k - 1 are too many to be searched within the allowance,
-        there is no bound but the nearest neighbours'.
+        integer program, limited in columns and nodes, are the greater part. What a bound needs grows with k:
+        where sizes k to 2k - 1 are too many to be searched within the allowance, there is no bound but the
+        nearest neighbours'.
         """
         small = n <= PROVABLE_RECORDS
         return cls(
@@ -105,7 +105,7 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
             f"column generation keeps the distances of all pairs: {n} records exceed {MOST_RECORDS}; "
             "cluster them in blocks"
         )
-    work = work or Work.of(n, k)
+    work = work or Work.of(n)
     effort = "thorough" if n >= THOROUGH_FROM else "standard"
     found = [
         tiers.search(records, k, deadline=deadline, seed=seed + shift, effort=effort)

@@ -44,7 +44,8 @@ COLUMNS = (
     "most s",
 )
 
-#: Entries by k, then n, then type, two to a line: MDAV, V-MDAV, MSTH, SRH (gaps in percent), seconds, solved exactly.
+#: Entries by k, then n, then type, two to a line: MDAV, V-MDAV, MSTH, SRH (gaps in percent), seconds,
+#: instances solved exactly.
 #: A blank "Ex" is 0. Tarragona, n = 40, k = 3, rand prints nine entries; seconds and Ex are left out.
 PAPER: dict[str, str] = {
     "Census": """
