@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.draft_table import drafted_table, quoted
 from pipelines.guess import Guess, K, guess, is_nameable
 from pipelines.outcome import Outcome
 from pipelines.profile import MOST_RECORDS, Column, Profile
@@ -44,7 +44,7 @@ def draft(named: str) -> Outcome:
             raise InputRejected(f"{named} has {profile.records} record(s): a release needs at least k = {K}.")
         guesses = guess(profile)
         risk = _risk(profile, guesses)
-        text = _text(profile, guesses, risk)
+        text = _text(profile, guesses, risk, drafted_table(profile, guesses))
     build_specification(tomllib.loads(text), Path.cwd(), "draft")
     variables = {each.name: {"role": each.role, "kind": each.kind, "why": each.why} for each in guesses}
     content = {"records": profile.records, "k": K, "variables": variables, "risk": risk, "draft": text}
@@ -68,17 +68,18 @@ def _columns(guesses: Sequence[Guess], role: str) -> list[Column]:
     return [each.column for each in guesses if each.role == role and each.column is not None]
 
 
-def _text(profile: Profile, guesses: Sequence[Guess], risk: dict[str, Any]) -> str:
+def _text(profile: Profile, guesses: Sequence[Guess], risk: dict[str, Any], table: str) -> str:
     name = _release_name(profile.source)
     numeric = [each.column for each in guesses if each.kind == "numeric" and each.column is not None]
     rejected = profile.records - profile.count(profile.accepting(numeric))
     parts = [
         _introduction(profile, risk),
-        f"[release]\nname = {_quoted(name)}\nk = {K}\nseed = 0",
+        f"[release]\nname = {quoted(name)}\nk = {K}\nseed = 0",
         "[input]\n" + "\n".join(_input(profile)),
         "[variables]\n" + "\n".join(_variables(guesses)),
         _missing(rejected),
-        f"[publish]\npath = {_quoted('lake/' + name)}\nevidence = {_quoted('evidence/' + name)}",
+        f"[publish]\npath = {quoted('lake/' + name)}\nevidence = {quoted('evidence/' + name)}",
+        table,
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -104,12 +105,12 @@ def _introduction(profile: Profile, risk: dict[str, Any]) -> str:
 
 def _input(profile: Profile) -> list[str]:
     source = profile.source
-    lines = [f"path = {_quoted(str(source.path))}", f'format = "{source.format}"']
+    lines = [f"path = {quoted(str(source.path))}", f'format = "{source.format}"']
     if source.format == "csv":
-        lines += [f"delimiter = {_quoted(source.delimiter)}", f'encoding = "{source.encoding}"']
+        lines += [f"delimiter = {quoted(source.delimiter)}", f'encoding = "{source.encoding}"']
         lines.append(f'decimal = "{profile.decimal}"')
     if profile.missing is not None:
-        lines.append(f"missing = {_quoted(profile.missing)}")
+        lines.append(f"missing = {quoted(profile.missing)}")
     if not all(map(is_nameable, source.schema.names)):
         lines.append('unmentioned = "drop"    # a column without a name, or with one that is reserved')
     return lines
@@ -137,13 +138,8 @@ def _release_name(source: Source) -> str:
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
 
 
 def _shown(name: str) -> str:
-    return _quoted(name)[1:-1]
-
-
-def _quoted(text: str) -> str:
-    """A TOML basic string: JSON's, which leaves one control character as it is."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return quoted(name)[1:-1]
