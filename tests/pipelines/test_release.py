@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -141,9 +142,8 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
         path = staged.microdata[0]
         table = pq.read_table(path)
         ages = table["age"].to_pylist()
-        ages[0] += 1
-        position = table.schema.get_field_index("age")
-        pq.write_table(table.set_column(position, table.schema.field(position), [ages]), path)
+        altered = pa.array([ages[0] + 1, *ages[1:]], table.schema.field("age").type)
+        pq.write_table(table.set_column(table.schema.get_field_index("age"), "age", altered), path)
         return staged
 
     monkeypatch.setattr(main_job, "stage", altering)
