@@ -63,10 +63,10 @@ class Outcome:
     columns: int
 
     def gap(self, heuristic: str) -> float | None:
-        """Equation (15), a fraction: (SSE_H - SSE_MP) / SSE_H."""
-        if self.lower_bound is None:
-            return None
+        """Equation (15), a fraction: (SSE_H - SSE_MP) / SSE_H; None without a clustering or a bound."""
         sse = self.sse[heuristic]
+        if self.lower_bound is None or not np.isfinite(sse):
+            return None
         return max(0.0, 1.0 - self.lower_bound / sse) if sse > 0.0 else 0.0
 
 
