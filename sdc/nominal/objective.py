@@ -33,8 +33,8 @@ class SearchParameters:
         Absolute error of a cell up to which only chi-square counts.
     deviation_weight : float
         Weight of d^2 / y0 over the combinations, d the records beyond k - 1 by which a combination
-        differs from its original y0. It stands for the tables that are not controlled: without it
-        full Adult pays three times the chi-square over all tables of 5 variables.
+        differs from its original y0. It stands for the tables that are not controlled: at 2
+        full Adult stays below SAFE over all tables, and files of 200 records lose 0.2 % at most.
     max_deviation : int or None
         Largest change of a combination, at least k - 1; it yields only where the number of records
         could not be kept.
@@ -42,7 +42,7 @@ class SearchParameters:
 
     absolute_weight: ByDimension = field(default_factory=lambda: {1: 0.05, 2: 0.02, 3: 0.01})
     absolute_tolerance: ByDimension = field(default_factory=lambda: {1: 10.0})
-    deviation_weight: float = 0.2
+    deviation_weight: float = 2.0
     max_deviation: int | None = None
 
     def __post_init__(self) -> None:

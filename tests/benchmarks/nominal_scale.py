@@ -133,7 +133,7 @@ def census(records: int, seed: int = 2026) -> FrequencyVector:
     life = rng.integers(0, 6, records)
     columns = []
     for size in CENSUS_SIZES:
-        shares = rng.dirichlet(np.full(size, 0.5), 6).cumsum(axis=1)
+        shares = rng.dirichlet(np.full(size, 0.15), 6).cumsum(axis=1)
         drawn = rng.random(records)
         columns.append((drawn[:, None] > shares[life]).sum(axis=1).clip(0, size - 1))
     regions = rng.choice(REGIONS, records, p=rng.dirichlet(np.full(REGIONS, 2.0)))
