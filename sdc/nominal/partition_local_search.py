@@ -254,8 +254,47 @@ def _recreate(
             _log(state, _INSERTED, room, insertion)
             added += insertion
         else:
-            return False, 0
+            forced = _join_anything(state, codes, k, c)
+            if forced < 0:
+                return False, 0
+            added += forced
     return True, added
+
+
+@kernel
+def _join_anything(state: _State, codes: np.ndarray, k: int, c: int) -> int:
+    """Put a loose record into any mixed cluster with room or with any small stock; weight added, or -1.
+
+    Only where neither its neighbours nor what is left over can take it: every row is looked at.
+    """
+    width = state.members.shape[1]
+    best, best_stock, best_weight = -1, -1, 0
+    for row in range(state.counters[_ALIVE]):
+        cluster = state.alive[row]
+        if state.sizes[cluster] < width:
+            weight = 0
+            for index in range(state.sizes[cluster]):
+                weight += _distance(codes, c, state.members[cluster, index])
+            if best < 0 or weight < best_weight:
+                best, best_weight = cluster, weight
+    for other in range(len(codes)):
+        if k <= state.stock[other] < width:
+            weight = state.stock[other] * _distance(codes, c, other)
+            if (best < 0 and best_stock < 0) or weight < best_weight:
+                best_stock, best_weight = other, weight
+    if best_stock >= 0:
+        copies = state.stock[best_stock]
+        joined = np.full(copies + 1, best_stock, np.int64)
+        joined[copies] = c
+        _to_stock(state, best_stock, -copies)
+        _log(state, _OPENED, _open(state, joined, copies + 1, best_weight), 0)
+    elif best >= 0:
+        _insert(state, best, c, best_weight)
+        _log(state, _INSERTED, best, best_weight)
+    else:
+        return -1
+    state.loose[c] -= 1
+    return best_weight
 
 
 @kernel

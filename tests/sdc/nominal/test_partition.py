@@ -130,6 +130,8 @@ def test_any_frame_is_clustered(rows: list[tuple[str | None, int, int]], k: int,
     [
         pd.DataFrame({"a": range(50)}),  # one variable, every record alone in a large domain
         pd.DataFrame({"a": [1] * 9}),
+        pd.DataFrame({"a": [1, 1, 1, 2]}),  # a lone record that only a small safe combination can take
+        pd.DataFrame({"a": [1] * 5 + [2, 3]}),
         pd.DataFrame({"a": [1, 2, 3], "b": [1, 2, 3]}),  # n = k
         pd.DataFrame({"a": [1, 2, 3, 4, 4], "b": [1, 1, 3, 3, 3]}),  # n < 2k
     ],
