@@ -182,7 +182,7 @@ def _labels(
             "optimal": True,
         }
         return np.zeros(len(points), np.int64), told
-    seed = _seed(recipe.seed, block)
+    seed = block_seed(recipe.seed, block)
     finished = _finished(points, nominal, seed, block, recipe)
     if finished is not None and finished.is_file():
         with np.load(finished, allow_pickle=False) as kept:
@@ -223,7 +223,8 @@ def _solve(
     }
 
 
-def _seed(run: int, block: int) -> int:
+def block_seed(run: int, block: int) -> int:
+    """Seed of a block: a function of the run's seed and the block alone."""
     return int.from_bytes(hashlib.blake2b(f"{run}/{block}".encode(), digest_size=7).digest(), "big")
 
 

@@ -17,20 +17,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.block import HASH, content_order, with_hash
 from pipelines.columns import column
+from pipelines.combination_blocks import solved_by_block
 from pipelines.risk import digest
 from schemas.errors import ProtectionFailed
 from schemas.specification import Group, Specification
 from sdc.errors import SdcError
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse
-from sdc.nominal.protect import ProtectedFrequencies, protect_frequencies
+from sdc.nominal.protect import protect_frequencies
+from sdc.nominal.transport import transport
+from sdc.safe.protection import safe_frequencies
 
+LOCAL_SEARCH = "local-search"
 _COUNT = "__count"
 _DIGESTS = ["__digest0", "__digest1"]
 
@@ -95,46 +99,62 @@ def combinations(frame: DataFrame, group: Group, specification: Specification) -
 
 
 def protected_counts(
-    found: Combinations, group: Group, specification: Specification
-) -> tuple[ProtectedFrequencies, dict[str, Any]]:
-    """Protect the counts of all combinations together, and report on it as on a block.
+    spark: SparkSession, found: Combinations, group: Group, specification: Specification
+) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """Protect the counts of all combinations, and report on it as on blocks.
+
+    The recommended search and SAFE work on the errors of the whole file at once; every other algorithm
+    is one of the papers' and runs block by block in tasks.
 
     Raises
     ------
     ProtectionFailed
     """
-    start = time.monotonic()
     own = [table for table in specification.control_tables if set(table) <= set(group.variables)]
+    method, release = specification.method, specification.release
+    name = method.algorithm
+    if name == "auto":
+        name = "safe" if method.name == "safe" else LOCAL_SEARCH
     try:
-        counts = protect_frequencies(
-            found.frequencies,
-            specification.release.k,
-            ControlTables.of(found.frequencies, own),
+        if name not in (LOCAL_SEARCH, "safe"):
+            most = specification.max_block_records
+            return solved_by_block(spark, found.frequencies, own, release.k, name, most, release.seed)
+        return _of_whole_file(
+            found.frequencies, ControlTables.of(found.frequencies, own), name, specification
+        )
+    except SdcError as error:
+        raise ProtectionFailed(f"The combinations could not be protected: {error}") from error
+
+
+def _of_whole_file(
+    frequencies: FrequencyVector, tables: ControlTables, name: str, specification: Specification
+) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    start = time.monotonic()
+    k = specification.release.k
+    report: dict[str, Any] = {"block": 0, "records": frequencies.records, "status": "done", "algorithm": name}
+    if name == "safe":
+        counts = safe_frequencies(frequencies, k, tables, keep_records=True).counts
+        report |= {"stopped_by": "work"}
+    else:
+        found = protect_frequencies(
+            frequencies,
+            k,
+            tables,
             effort=specification.method.effort,
             seed=specification.release.seed,
             max_absolute_error=specification.method.control_tables.max_absolute_error,
         )
-    except SdcError as error:
-        raise ProtectionFailed(f"The combinations could not be protected: {error}") from error
-    occupied = counts.counts > 0
-    report = {
-        "block": 0,
-        "records": found.frequencies.records,
-        "status": "done",
-        "clusters": int(np.count_nonzero(occupied)),
-        "algorithm": "local-search",
-        "objective": counts.chi2,
-        "stopped_by": counts.stopped_by,
-        "work": {"moves": counts.work},
-        "seconds": time.monotonic() - start,
-    }
-    return counts, report
+        counts = found.counts
+        report |= {"stopped_by": found.stopped_by, "work": {"moves": found.work}}
+    occupied = int(np.count_nonzero(counts))
+    report |= {"clusters": occupied, "objective": tables.chi2(counts), "seconds": time.monotonic() - start}
+    return counts, [report]
 
 
 def carried_back(
     frame: DataFrame,
     found: Combinations,
-    counts: ProtectedFrequencies,
+    counts: np.ndarray,
     group: Group,
     specification: Specification,
 ) -> DataFrame:
@@ -194,8 +214,8 @@ class _Carrier:
     values: bytes
 
     @classmethod
-    def of(cls, found: Combinations, counts: ProtectedFrequencies) -> _Carrier:
-        source, target, records = _flows(found.frequencies, counts.counts)
+    def of(cls, found: Combinations, counts: np.ndarray) -> _Carrier:
+        source, target, records = _flows(found.frequencies, counts)
         order = np.lexsort((target, target != source, source))
         sorted_digests = np.lexsort((found.digests[:, 1], found.digests[:, 0]))
         return cls(
@@ -251,24 +271,14 @@ def _coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
 
 
 def _flows(frequencies: FrequencyVector, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Records that stay and records that move, as (source, target, records).
-
-    Within a region, surplus and deficit are matched in the order of the combinations, which puts similar
-    ones side by side; region totals agree, so no record crosses a region.
-    """
+    """Records that stay and records that move, as (source, target, records)."""
+    moving = transport(frequencies, counts)
     stay = np.minimum(frequencies.counts, counts)
-    surplus, deficit = frequencies.counts - stay, counts - stay
-    out, taken = np.cumsum(surplus), np.cumsum(deficit)
-    ends = np.unique(np.concatenate([out, taken]))
-    ends = ends[ends > 0]
-    sizes = np.diff(ends, prepend=0)
-    source = np.searchsorted(out, ends)
-    target = np.searchsorted(taken, ends)
     every = np.flatnonzero(stay)
     return (
-        np.concatenate([every, source]),
-        np.concatenate([every, target]),
-        np.concatenate([stay[every], sizes]),
+        np.concatenate([every, moving.origin]),
+        np.concatenate([every, moving.target]),
+        np.concatenate([stay[every], moving.count]),
     )
 
 

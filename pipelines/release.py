@@ -164,17 +164,18 @@ class Run:
         """Protect one clustering of nominal variables as counts of combinations."""
         resume = self.places.work(release_id, "resume")
         target = resume / f"protected-{group.name}"
-        kept = resume / f"report-{group.name}.json"
+        kept = resume / f"reports-{group.name}.json"
         if not (target / "_SUCCESS").exists():
             with self.progress.stage("block"):
                 found = combinations(frame, group, self.specification)
             with self.progress.stage(f"protect {group.name}"):
-                counts, report = protected_counts(found, group, self.specification)
-                write_atomically(kept, json.dumps(report))
+                counts, reports = protected_counts(self.spark, found, group, self.specification)
+                write_atomically(kept, json.dumps(reports))
             with self.progress.stage("reconcile"):
                 back = carried_back(frame, found, counts, group, self.specification)
                 back.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
-        protection = measure.collected([kept.read_text()], 0)
+        reports = json.loads(kept.read_text(encoding="utf-8"))
+        protection = measure.collected([json.dumps(report) for report in reports], 0)
         stored = self.spark.read.parquet(str(target))
         return stored.select(*[column(name) for name in frame.columns]), protection
 

@@ -53,6 +53,13 @@ MAX_RECORDS_BY_EFFORT: dict[str, int] = {
 }
 """Records of a block where blocking.max_records is "auto"."""
 
+MAX_RECORDS_BY_ALGORITHM: dict[str, int] = {
+    **dict.fromkeys(("column-generation", "safe-exact", "modified-safe-exact"), 200),
+    **dict.fromkeys((name for name in NOMINAL_ALGORITHMS if name != "local-search"), 200),
+    **dict.fromkeys(("mdav", "vmdav", "maximum-distance", "k-ward"), 10_000),
+}
+"""The same for algorithms that solve programs in each block, or whose work grows with its square."""
+
 
 def algorithms(method: MethodName, kinds: Kinds) -> tuple[str, ...]:
     """Names `method.algorithm` may take for quasi-identifiers of these kinds, "auto" first."""

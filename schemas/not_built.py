@@ -10,26 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.errors import SpecificationError
 from schemas.faults import Fault, Path, shown_key, shown_value
-from schemas.methods import NOMINAL_ALGORITHMS
 
 if TYPE_CHECKING:
     from schemas.specification import Specification
 
 VERBS: frozenset[str] = frozenset()
 
-ALGORITHMS: frozenset[str] = frozenset({"column-generation", "local-search", *NOMINAL_ALGORITHMS})
-
 KEYS: dict[Path, Callable[[Any], bool]] = {
     ("publish", "format"): lambda value: value == "iceberg",
     ("publish", "path"): lambda value: "://" in value,
     ("publish", "evidence"): lambda value: "://" in value,
-    ("method", "name"): lambda value: value == "safe",
-    ("method", "effort"): lambda value: value in ("thorough", "exact"),
-    ("method", "algorithm"): lambda value: value in ALGORITHMS,
-    ("method", "representative"): lambda value: value not in ("auto", "mean"),
     ("method", "unit"): lambda value: value == "household",
-    ("method", "min_diversity"): lambda value: value > 1,
-    ("method", "control_tables", "max_absolute_error"): lambda value: value is not None,
 }
 """Key of the specification -> whether a value of it waits to be built."""
 

@@ -18,7 +18,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from schemas.consistency import inconsistencies
 from schemas.errors import SpecificationError
 from schemas.faults import Fault, faults_of
-from schemas.methods import MAX_RECORDS_BY_EFFORT, Kinds
+from schemas.methods import MAX_RECORDS_BY_ALGORITHM, MAX_RECORDS_BY_EFFORT, Kinds
 from schemas.not_built import not_built
 from schemas.repair import related, repaired
 from schemas.roles import PUBLISHED, PUBLISHED_AS_IT_IS
@@ -172,10 +172,11 @@ class Specification(Section):
 
     @property
     def max_block_records(self) -> int:
-        """Most records of a block, "auto" resolved by effort (and never below 2k)."""
+        """Most records of a block, "auto" resolved by effort and algorithm (and never below 2k)."""
         if self.blocking.max_records != "auto":
             return self.blocking.max_records
-        return max(MAX_RECORDS_BY_EFFORT[self.method.effort], 2 * self.release.k)
+        most = MAX_RECORDS_BY_EFFORT[self.method.effort]
+        return max(min(most, MAX_RECORDS_BY_ALGORITHM.get(self.method.algorithm, most)), 2 * self.release.k)
 
 
 def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Specification:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from schemas import not_built
 from schemas.errors import SpecificationError
-from schemas.methods import NUMERIC_ALGORITHMS
+from schemas.methods import NOMINAL_ALGORITHMS, NUMERIC_ALGORITHMS, SAFE_ALGORITHMS
 from schemas.not_built import KEYS, refuse_verb
 from schemas.specification import Specification, build_specification, read_specification
 from tests.schemas.malformed import SOUND
@@ -146,10 +146,14 @@ def test_what_waits_to_be_built_is_refused_by_name(sound: Path, monkeypatch: pyt
     refuse_verb("protect")
 
 
-def test_every_numeric_algorithm_is_known_to_the_method_or_waits_to_be_built() -> None:
-    from sdc.microaggregation.algorithms import ALGORITHMS
+def test_every_algorithm_of_a_specification_is_known_to_its_method() -> None:
+    from sdc.microaggregation.algorithms import ALGORITHMS as NUMERIC
+    from sdc.nominal.anonymise import ALGORITHMS as NOMINAL
+    from sdc.safe.protection import ALGORITHMS as SAFE
 
-    assert set(NUMERIC_ALGORITHMS) - not_built.ALGORITHMS <= set(ALGORITHMS)
+    assert set(NUMERIC_ALGORITHMS) <= set(NUMERIC)
+    assert set(NOMINAL_ALGORITHMS) <= set(NOMINAL)
+    assert set(SAFE_ALGORITHMS) == set(SAFE)
 
 
 def test_every_key_that_waits_to_be_built_exists(sound: Path) -> None:
