@@ -50,7 +50,7 @@ def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def attacker_plot(widths: Sequence[float]) -> str:
-    """Share of sensitive cells whose interval is at most so wide, before (a point) and after."""
+    """Share of sensitive cells whose interval is at most so wide, before (no width at all) and after."""
     ordered = np.sort(np.array(widths))
     share = np.arange(1, len(ordered) + 1) / len(ordered)
     with figure(6.4, 2.4) as (drawn, axes):
@@ -59,6 +59,7 @@ def attacker_plot(widths: Sequence[float]) -> str:
         axes.axvline(1, color=ACCENT, linewidth=1, label="protection level")
         axes.set_xlabel("interval left to an attacker, in protection levels")
         axes.set_ylabel("sensitive cells, percent")
+        axes.set_xscale("symlog", linthresh=1)
         axes.set_xlim(left=-0.05)
         axes.legend(frameon=False)
         return svg_of(drawn)

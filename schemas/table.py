@@ -79,7 +79,8 @@ class Table(Section):
     value: Text | None = None
     """Magnitude: the column that is added up. Cells: the column with the values."""
     weighted: bool = False
-    """Microdata: values (or counts) are multiplied by the variable of role weight."""
+    """Microdata: values (or counts) are multiplied by the variable of role weight; rules look at numbers of
+    contributors and contributions as they are, without it."""
     tables: Annotated[tuple[Names, ...], Field(strict=False)] = Field(min_length=1)
     """The tables by their dimensions, the finest column of each; several are linked by what they share."""
     hierarchies: Annotated[tuple[Names, ...], Field(strict=False)] = ()
