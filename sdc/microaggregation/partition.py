@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sdc.errors import SolverFailed
 from sdc.kernels import kernel
 
 
@@ -43,8 +44,20 @@ class Partition(NamedTuple):
 
 
 def partition_of(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, k: int) -> Partition:
-    """Partition of `points` by `labels` (0 to m - 1, every cluster of k to 2k - 1 records)."""
+    """Partition of `points` by `labels` (0 to m - 1, every cluster of k to 2k - 1 records).
+
+    Raises
+    ------
+    SolverFailed
+        Where a cluster is smaller or larger: compiled changes would leave the arrays.
+    """
     n, p = points.shape
+    sizes = np.bincount(labels)
+    if sizes.min() < k or sizes.max() > 2 * k - 1:
+        raise SolverFailed(
+            f"a search needs clusters of {k} to {2 * k - 1} records to start from, "
+            f"found {sizes.min()} to {sizes.max()}"
+        )
     capacity = max(n // k, 1)
     partition = Partition(
         points,

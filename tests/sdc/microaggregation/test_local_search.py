@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sdc.errors import SolverFailed
 from sdc.microaggregation.annealing import Schedule, anneal, create, dissolve
 from sdc.microaggregation.clustering import sum_of_squares
 from sdc.microaggregation.local_search import descend
@@ -19,7 +20,7 @@ NEVER = Deadline.after(None)
 def _start(n=60, k=3, seed=0):
     random = np.random.default_rng(seed)
     points, weights = random.normal(size=(n, 3)), random.uniform(0.5, 2.0, n)
-    labels = np.minimum(np.arange(n) // (k + 1), n // (k + 1) - 1)
+    labels = np.arange(n) % (n // (k + 1) + 1)
     return partition_of(points, weights, labels, k), nearest_neighbours(points, 8, trees=1, seed=0)
 
 
@@ -41,6 +42,13 @@ def _consistent(partition, k):
         assert partition.energies[cluster] == pytest.approx(energy)
     free = partition.free[: partition.free[-1]]
     assert sorted(free.tolist()) == np.flatnonzero(partition.sizes == 0).tolist()
+
+
+@pytest.mark.parametrize("sizes", [(2, 4), (3, 6)])
+def test_a_search_refuses_to_start_from_clusters_outside_k_to_2k_minus_1(sizes):
+    labels = np.repeat([0, 1], sizes)
+    with pytest.raises(SolverFailed):
+        partition_of(np.zeros((len(labels), 1)), np.ones(len(labels)), labels, 3)
 
 
 @pytest.mark.parametrize("pair", [(0, 59), (3, 10), (20, 41)])
