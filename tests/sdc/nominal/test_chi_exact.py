@@ -46,8 +46,7 @@ def test_totals_of_regions_are_kept() -> None:
     codes = rng.integers(3, size=(60, 3))
     regions = rng.integers(2, size=60)
     frequencies, _ = collapse(codes, np.array([3, 3, 3]), ("a", "b", "c"), regions=regions)
-    result = chi_exact(frequencies, 3, ControlTables.of(frequencies, 2))
-    assert result.optimal
+    result = chi_exact(frequencies, 3, ControlTables.of(frequencies, 2), nodes=10)
     assert ((result.counts == 0) | (result.counts >= 3)).all()
     for region in (0, 1):
         inside = frequencies.region_of() == region
