@@ -94,12 +94,13 @@ class Run:
             write_cells(places.record(release_id), cells, table)
         with progress.stage("adjust"):
             problem = _problem(cells, specification, places.key())
+            write_cells(places.record(release_id), cells, table, problem)
             adjustment = _adjusted(problem, specification, table)
         with progress.stage("measure"):
             intervals = self._intervals(problem, adjustment)
             quality = measured(cells, problem, adjustment, intervals, table)
         with progress.stage("write"):
-            contents = published(cells.codes, adjustment.values, table)
+            contents = published(cells.codes, adjustment.values[problem.variables], table)
             staged = stage_tables(contents, places, release_id)
         with progress.stage("verify"):
             written = verify_written_table(staged.folder, contents, table, _original(cells, problem))
@@ -139,7 +140,7 @@ class Run:
 
     def _intervals(self, problem: TableProblem, adjustment: Adjustment) -> Intervals:
         asked = self.table.quality.examined
-        affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // problem.by_rule.cells))
+        affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // problem.known.cells))
         examined = affordable if asked == "auto" else int(asked)
         drawn = hmac.new(self.places.key(), b"cells to examine", hashlib.sha256).digest()
         return attacker_intervals(
@@ -181,8 +182,8 @@ def _adjusted(problem: TableProblem, specification: Specification, table: Table)
 
 def _failed(error: SdcError) -> ProtectionFailed:
     return ProtectionFailed(
-        f"The table cannot be protected: {error}. Cells and lines are numbered as in cells.parquet of the "
-        "evidence. Nothing was published."
+        f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the evidence. "
+        "Nothing was published."
     )
 
 
@@ -194,8 +195,8 @@ def _original(cells: Cells, problem: TableProblem) -> Original:
         units=cells.units,
         lower=np.where(directed, rule.lower_protection, 0.0),
         upper=np.where(directed, rule.upper_protection, 0.0),
-        fall=problem.secret.lower_capacity,
-        rise=problem.secret.upper_capacity,
+        fall=problem.secret.lower_capacity[problem.variables],
+        rise=problem.secret.upper_capacity[problem.variables],
     )
 
 

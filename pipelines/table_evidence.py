@@ -18,8 +18,9 @@ metrics
 written
     what the verification of the written files found.
 
-``cells.parquet`` has every cell by its number (the one that messages name): codes, original and published
-value, contributors, levels of the rule, interval left to an attacker.
+``cells.parquet`` has every cell by its number (the one that messages name; a total with a single part has
+the number of that part): codes, original and published value, contributors, levels of the rule, interval left
+to an attacker.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def measured(
     unit = 10.0**-table.digits
     rule = problem.by_rule
     sensitive, sizes = rule.sensitive, np.abs(rule.values)
-    change = np.abs(adjustment.deviations)
+    change = np.abs(adjustment.deviations[problem.variables])
     free = ~sensitive & (sizes > 0)
     total = float(sizes.sum())
     widths = _widths(intervals, problem)
@@ -77,7 +78,7 @@ def measured(
         },
         "attacker": {
             "examined": len(intervals.cells),
-            "of": int(sensitive.sum()),
+            "of": int(problem.known.sensitive.sum()),
             "sampled": intervals.sampled,
             "narrowest": float(widths.min()) if len(widths) else None,
             "median": float(np.median(widths)) if len(widths) else None,
@@ -113,7 +114,8 @@ def write_cells(
     def exact(units: np.ndarray) -> pa.Array:
         return pa.array(decimals(np.rint(units), digits), pa.decimal128(28, digits))
 
-    columns: dict[str, Any] = {"cell": np.arange(len(cells))}
+    variables = np.arange(len(cells)) if problem is None else problem.variables
+    columns: dict[str, Any] = {"cell": variables}
     columns |= {f"code_{name}": pa.array(cells.codes[name], pa.string()) for name in cells.codes}
     columns["original"] = exact(cells.units)
     if cells.contributors is not None:
@@ -122,13 +124,13 @@ def write_cells(
         columns["sensitive"] = problem.by_rule.sensitive
         columns["lower_protection"] = exact(problem.by_rule.lower_protection)
         columns["upper_protection"] = exact(problem.by_rule.upper_protection)
-    if adjustment is not None:
-        columns["published"] = exact(adjustment.values)
-    if intervals is not None:
+    if problem is not None and adjustment is not None:
+        columns["published"] = exact(adjustment.values[problem.variables])
+    if problem is not None and intervals is not None:
         for name in ("lower", "upper"):
-            ends = np.full(len(cells), np.nan)
+            ends = np.full(problem.known.cells, np.nan)
             ends[intervals.cells] = getattr(intervals, name) * 10.0**-digits
-            columns[f"attacker_{name}"] = pa.array(ends, from_pandas=True)
+            columns[f"attacker_{name}"] = pa.array(ends[problem.variables], from_pandas=True)
     private_folder(folder)
     pq.write_table(pa.table(columns), folder / CELLS)
 

@@ -8,14 +8,13 @@ from functools import reduce
 from operator import or_
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from pipelines.cells import Cells
 from schemas.specification import Specification
 from schemas.table import Table
 from sdc.cta import CellTable
 from sdc.cta.non_negative import kept_non_negative
+from sdc.cta.same_cells import merged, same_cells
 from sdc.cta.secret_factor import LARGEST_FACTOR, with_secret_levels
 from sdc.cta.sensitivity import (
     Sensitivity,
@@ -35,14 +34,17 @@ class TableProblem:
     Attributes
     ----------
     by_rule : CellTable
-        With the levels of the rule: what must be kept.
+        All cells, with the levels of the rule: what must be kept.
+    variables : (cells,) array
+        The variable that each cell is: cells that are one and the same share it.
     secret : CellTable
-        With the levels to adjust to, multiplied by the secret factors.
+        The variables, with the levels to adjust to: multiplied by the secret factors.
     known : CellTable
-        With the levels and capacities as far as an attacker who knows the rule can tell them.
+        The variables, with levels and capacities as far as an attacker who knows the rule can tell them.
     """
 
     by_rule: CellTable
+    variables: np.ndarray
     secret: CellTable
     known: CellTable
 
@@ -60,12 +62,16 @@ def table_problem(cells: Cells, specification: Specification, key: bytes) -> Tab
     least = table.minimum_frequency or specification.release.k
     rules = list(_rules(cells, table, least))
     found = reduce(or_, rules) if rules else _none(len(cells))
-    known = _cell_table(cells, table, _as_known(found, cells, table, least))
-    by_rule = kept_non_negative(_cell_table(cells, table, found))
-    if table.levels == "exact":
-        return TableProblem(by_rule, by_rule, known)
-    secret = kept_non_negative(with_secret_levels(by_rule, key, _identities(cells)))
-    return TableProblem(by_rule, secret, known)
+    whole = _cell_table(cells, table, found)
+    variables = same_cells(whole)
+    known = merged(_cell_table(cells, table, _as_known(found, cells, table, least)), variables)
+    by_rule = kept_non_negative(whole)
+    secret = merged(by_rule, variables)
+    if table.levels == "secret":
+        names = cells.tabulation.identities()
+        first = np.unique(variables, return_index=True)[1]
+        secret = kept_non_negative(with_secret_levels(secret, key, [names[cell] for cell in first]))
+    return TableProblem(by_rule, variables, secret, known)
 
 
 def _cell_table(cells: Cells, table: Table, found: Sensitivity) -> CellTable:
@@ -145,21 +151,3 @@ def _margins(cells: Cells) -> np.ndarray:
     found = np.zeros(len(cells), dtype=bool)
     found[relations.indices[relations.data < 0]] = True
     return found
-
-
-def _identities(cells: Cells) -> list[str]:
-    """A name for each cell to draw its factor by; cells that are one and the same share it.
-
-    A total with a single part that is not zero is that part: different factors would tell them apart, and
-    leave no solution where both must stop exactly at their levels.
-    """
-    relations = cells.tabulation.relations
-    filled = relations[:, np.flatnonzero(cells.units != 0)]
-    of = np.flatnonzero(cells.units != 0)
-    pairs = np.flatnonzero(np.diff(filled.indptr) == 2)
-    ends = of[filled.indices[filled.indptr[pairs][:, None] + np.arange(2)]].reshape(-1, 2)
-    links = csr_matrix((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(cells), len(cells)))
-    _, same = connected_components(links, directed=False)
-    first = np.unique(same, return_index=True)[1]
-    names = cells.tabulation.identities()
-    return [names[position] for position in first[same]]
