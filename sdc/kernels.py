@@ -1,14 +1,15 @@
 """Compiled loops: ``@kernel`` compiles a function once per machine and keeps it on disk.
 
-Compiled code is cached beside the source where that is writable, else in the user's cache folder (or in
-``NUMBA_CACHE_DIR``, where it is set); in a read-only installation without either, in a private folder of
-the machine's temporary one; where nothing is writable it is compiled in memory. ``python -m sdc.warm``
+Compiled code is cached in ``NUMBA_CACHE_DIR`` where that is set, else beside the source where that is
+writable, else in the user's cache folder; in a read-only installation without either, in a private folder
+of the machine's temporary one; where nothing is writable it is compiled in memory. ``python -m sdc.warm``
 compiles everything ahead. Kernels are single-threaded (Spark's workers are forked) and keep IEEE
 arithmetic (no fastmath): the same input gives the same bits.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tempfile
@@ -58,13 +59,31 @@ def _writable(folder: Path) -> bool:
 
 
 def choose_folder() -> None:
-    """Point numba to the private folder where neither the source's nor the user's can be written."""
+    """Point numba to the folder of compiled code for the sources as they are.
+
+    Numba notices a change of the file a kernel stands in, not of the files it calls into: so compiled
+    code lies in a folder named by the contents of all of them.
+    """
+    config: Any = numba.config
+    root = Path(config.CACHE_DIR) if config.CACHE_DIR else _root()
+    config.CACHE_DIR = "" if root is None else str(root / f"kernels-{_digest()}")
+
+
+def _root() -> Path | None:
     beside = Path(__file__).parent / "__pycache__"
     of_user = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    config: Any = numba.config
-    if not config.CACHE_DIR and not _writable(beside) and not _writable(of_user):
-        folder = private_folder(Path(tempfile.gettempdir()))
-        config.CACHE_DIR = "" if folder is None else str(folder)
+    for folder in (beside, of_user / "microguard"):
+        if _writable(folder):
+            return folder
+    return private_folder(Path(tempfile.gettempdir()))
+
+
+def _digest() -> str:
+    """Of every source file of this package."""
+    content = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        content.update(path.read_bytes())
+    return content.hexdigest()[:16]
 
 
 choose_folder()

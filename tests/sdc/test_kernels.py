@@ -1,6 +1,7 @@
 """Kernels compile wherever they are installed, and never from a folder that others can write."""
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import numba
@@ -26,7 +27,7 @@ def test_a_read_only_installation_caches_in_a_private_folder(monkeypatch, tmp_pa
     monkeypatch.setattr(kernels.tempfile, "gettempdir", lambda: str(tmp_path))
     kernels.choose_folder()
     (folder,) = tmp_path.iterdir()
-    assert str(folder) == numba.config.CACHE_DIR
+    assert Path(numba.config.CACHE_DIR).parent == folder
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
@@ -34,7 +35,17 @@ def test_a_folder_given_by_the_user_is_kept(monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "given")
     monkeypatch.setattr(kernels, "_writable", lambda folder: False)
     kernels.choose_folder()
-    assert numba.config.CACHE_DIR == "given"
+    assert Path(numba.config.CACHE_DIR).parent == Path("given")
+
+
+def test_a_change_of_any_source_leaves_all_compiled_code_behind(monkeypatch, tmp_path):
+    (tmp_path / "kernels.py").write_text("x = 1")
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "called.py").write_text("y = 1")
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "kernels.py"))
+    before = kernels._digest()
+    (tmp_path / "room" / "called.py").write_text("y = 2")
+    assert kernels._digest() != before
 
 
 @pytest.mark.parametrize("make", ["open", "link"])
