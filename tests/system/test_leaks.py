@@ -39,7 +39,7 @@ def persons() -> pd.DataFrame:
             "household": np.arange(N) // 2 + 771_000_000,
             "region": pd.Categorical(np.where(np.arange(N) % 2, "north", "south")),
             "sex": np.where(rng.random(N) < 0.5, "f", "m"),
-            "income": 77_100_000 + rng.permutation(N) * 7919,
+            "income": 770_000_000 + rng.choice(10_000_000, N, replace=False),
             "wealth": np.round(rng.normal(size=N), 3) + 0.000771,
             "diagnosis": np.where(rng.random(N) < 0.2, "ill", "well"),
             "note": "as it is",
