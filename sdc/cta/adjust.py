@@ -146,7 +146,7 @@ def adjust(
     check_lines(problem)
     summation = Summation.of(table.relations)
     if algorithm == "auto" and table.cells > LARGE_CELLS and summation is not None:
-        resummed = anneal_and_resum(problem, summation, allowed.large, seed)
+        resummed = anneal_and_resum(problem, summation, allowed.large, seed, deadline)
         if resummed is not None:
             large = _resummed_result(problem, summation, resummed, mode)
             if large is not None:
@@ -223,7 +223,8 @@ def _resummed_result(
     work = Work(moves=resummed.moves)
     history = ((0, problem.cost(resummed.deviations)),)
     name = "resummed-margins"
-    return _result(problem, summation, mode, deviations, bound, name, "work", work, history)
+    stopped_by: StoppedBy = "time" if resummed.timed_out else "work"
+    return _result(problem, summation, mode, deviations, bound, name, stopped_by, work, history)
 
 
 def _result(

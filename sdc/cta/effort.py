@@ -18,10 +18,10 @@ LARGE_CELLS = 120_000
 MANY_LINES = 2500
 #: Moves of annealing, and columns of linear programs in total, that an effort pays for. A million moves
 #: take 0.15 seconds and more with more lines, a million columns about 20 seconds, on one core.
-_MOVES = {"fast": 3e6, "standard": 4e7, "thorough": 3e8, "exact": 3e8}
-_COLUMNS = {"fast": 2e4, "standard": 2e5, "thorough": 8e5, "exact": 8e5}
-#: Moves where margins are summed without a linear program.
-_LARGE_MOVES = {"fast": 5e6, "standard": 2e7, "thorough": 4e7, "exact": 4e7}
+_MOVES = {"fast": 3e6, "standard": 1.2e8, "thorough": 3e8, "exact": 3e8}
+_COLUMNS = {"fast": 2e4, "standard": 6e5, "thorough": 8e5, "exact": 8e5}
+#: Moves on the sum of line residuals, of which a million take 0.035 seconds.
+_SUM_MOVES = {"fast": 2e7, "standard": 3e8, "thorough": 6e8, "exact": 6e8}
 #: Lines at which the quadratic surrogate doubles the time of a move.
 _MOVE_DOUBLING_LINES = 600
 #: Sensitive cells above which long runs from few starts beat short ones from many.
@@ -68,18 +68,21 @@ def budget(problem: Problem, effort: str) -> Budget:
     programs = int(max(4, _COLUMNS[effort] / max(columns, 1)))
     lines = problem.lines.shape[0]
     many = lines >= MANY_LINES
-    starts = 1 if many else max(2, min(3 if size > _FEW_STARTS_SIZE else 60, programs // 3))
+    starts = 1 if many else max(2, min(6 if size > _FEW_STARTS_SIZE else 60, programs // 3))
     moves = _MOVES[effort] / 2 / size / (1 + lines / _MOVE_DOUBLING_LINES)
     sweeps = int(min(20_000, 100 * size, max(30, moves / starts)))
+    sum_sweeps = int(min(100_000, 100 * size, max(30, _SUM_MOVES[effort] / size / starts)))
     rounds = 0 if many else min(1500, programs // 3)
     cut_sweeps = int(min(300, max(10, moves / max(rounds, 1))))
     nodes = _NODES[effort]
     if nodes is not None and size > _ROOT_ONLY_SIZE:
         nodes = 1
     return Budget(
-        search=LocalSearchParams(starts, sweeps, rounds, cut_sweeps, 0 if many else min(300, programs // 6)),
+        search=LocalSearchParams(
+            starts, sweeps, sum_sweeps, rounds, cut_sweeps, 0 if many else min(300, programs // 6)
+        ),
         large=LargeParams(
-            sweeps=int(min(2000, max(20, _LARGE_MOVES[effort] / size))), passes=6 if effort != "fast" else 2
+            sweeps=int(min(5000, max(20, _SUM_MOVES[effort] / size))), passes=6 if effort != "fast" else 2
         ),
         prove=size <= _PROOF_SIZE[effort] and cells <= LARGE_CELLS,
         nodes=nodes,

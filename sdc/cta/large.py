@@ -1,9 +1,9 @@
 """Tables too large for a linear program: directions by annealing, margins summed again.
 
 The deviations of the internal cells determine the table, so a flip costs what it changes in the margins
-above it: seven in a 3-D table, whatever its size. Flips of sensitive cells are annealed on the exact
-objective; other internal cells then take over where one shift spares several margins. Capacities of
-margins are kept by a price and checked at the end.
+above it: seven in a 3-D table, whatever its size. Directions are annealed on the line residuals; flips and
+shifts of other internal cells, where one shift spares several margins, then descend on the exact objective.
+Capacities of margins are kept by a price and checked at the end.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from sdc.cta.line_sums import LineSums
 from sdc.cta.problem import Problem
 from sdc.cta.summation import Summation
 from sdc.kernels import kernel
+from sdc.stop import Deadline
 
 #: Price of a margin's deviation beyond its capacity, in units of the dearest cell.
 OVERRUN_COST = 50.0
-#: First and last temperature relative to the mean protection level times the mean cost.
-HOT, COLD = 2.0, 0.1
 
 
 @dataclass(frozen=True)
 class LargeParams:
-    """Sweeps of flips, and passes of shifts afterwards (flips and shifts together)."""
+    """Sweeps of annealing, and passes of flips and shifts afterwards."""
 
     sweeps: int
     passes: int
@@ -33,15 +33,16 @@ class LargeParams:
 
 @dataclass(frozen=True, eq=False)
 class Resummed:
-    """Directions with deviations of all cells (scaled), and the proposals made."""
+    """Directions with deviations of all cells (scaled), the proposals allowed, and whether time cut them."""
 
     directions: np.ndarray
     deviations: np.ndarray
     moves: int
+    timed_out: bool
 
 
 def anneal_and_resum(
-    problem: Problem, summation: Summation, params: LargeParams, seed: int
+    problem: Problem, summation: Summation, params: LargeParams, seed: int, deadline: Deadline
 ) -> Resummed | None:
     """Anneal directions and sum the margins; None where a margin is itself sensitive.
 
@@ -61,14 +62,16 @@ def anneal_and_resum(
     rise[problem.sensitive] = problem.up
     fall[problem.sensitive] = problem.down
     rng = np.random.default_rng(seed)
-    directions = problem.admissible(rng.integers(0, 2, problem.size, dtype=np.int8))
+    random = problem.admissible(rng.integers(0, 2, problem.size, dtype=np.int8))
+    directions = LineSums.of(problem).anneal(random, params.sweeps, seed, deadline)
     deviations = np.zeros(table.cells)
     deviations[problem.sensitive] = problem.base(directions)
     deviations = summation.resum(deviations)
-    level = float(np.mean(problem.swing)) / 2 * float(np.mean(costs[problem.sensitive]))
     turning = np.flatnonzero(problem.forced < 0)
-    if len(turning):
-        _anneal(
+    for number in range(params.passes):
+        if deadline.passed:
+            break
+        _descend(
             reach.indptr.astype(np.int64),
             reach.indices.astype(np.int64),
             costs,
@@ -83,17 +86,14 @@ def anneal_and_resum(
             turning,
             directions,
             deviations,
-            HOT * level,
-            COLD * level,
-            params.sweeps,
-            params.passes,
-            seed,
+            seed + number,
         )
     deviations[problem.sensitive] = problem.base(directions)
     return Resummed(
         directions=directions,
         deviations=summation.resum(deviations),
         moves=params.sweeps * problem.size + params.passes * (len(shifting) + problem.size),
+        timed_out=deadline.passed,
     )
 
 
@@ -121,7 +121,7 @@ def _change(pointers, reached, costs, rise, fall, overrun, deviations, column, c
 
 
 @kernel
-def _anneal(
+def _descend(
     pointers,
     reached,
     costs,
@@ -136,39 +136,29 @@ def _anneal(
     turning,
     directions,
     deviations,
-    hot,
-    cold,
-    sweeps,
-    passes,
     seed,
 ):
     np.random.seed(seed)
-    for sweep in range(sweeps + passes):
-        temperature = hot * (cold / hot) ** (sweep / max(1, sweeps - 1)) if sweep < sweeps else 0.0
-        for _ in range(len(turning)):
-            one = turning[np.random.randint(len(turning))]
-            move = -swing[one] if directions[one] == 1 else swing[one]
-            cell, column = sensitive[one], sensitive_columns[one]
+    for _ in range(len(turning)):
+        one = turning[np.random.randint(len(turning))]
+        move = -swing[one] if directions[one] == 1 else swing[one]
+        cell, column = sensitive[one], sensitive_columns[one]
+        change = _change(pointers, reached, costs, rise, fall, overrun, deviations, column, cell, move)
+        change += costs[cell] * (abs(deviations[cell] + move) - abs(deviations[cell]))
+        if change < 0.0:
+            directions[one] = 1 - directions[one]
+            for a in range(pointers[column], pointers[column + 1]):
+                deviations[reached[a]] += move
+    for k in range(len(shifting)):
+        cell, column = shifting[k], shifting_columns[k]
+        best, step = -1e-9, 0.0
+        for a in range(pointers[column], pointers[column + 1]):  # kinks: a margin or the cell at zero
+            move = -deviations[reached[a]]
+            move = min(max(move, -fall[cell] - deviations[cell]), rise[cell] - deviations[cell])
             change = _change(pointers, reached, costs, rise, fall, overrun, deviations, column, cell, move)
             change += costs[cell] * (abs(deviations[cell] + move) - abs(deviations[cell]))
-            if change <= 0.0 or (temperature > 0.0 and np.random.random() < np.exp(-change / temperature)):
-                directions[one] = 1 - directions[one]
-                for a in range(pointers[column], pointers[column + 1]):
-                    deviations[reached[a]] += move
-        if sweep < sweeps:
-            continue
-        for k in range(len(shifting)):
-            cell, column = shifting[k], shifting_columns[k]
-            best, step = -1e-9, 0.0
-            for a in range(pointers[column], pointers[column + 1]):  # kinks: a margin or the cell at zero
-                move = -deviations[reached[a]]
-                move = min(max(move, -fall[cell] - deviations[cell]), rise[cell] - deviations[cell])
-                change = _change(
-                    pointers, reached, costs, rise, fall, overrun, deviations, column, cell, move
-                )
-                change += costs[cell] * (abs(deviations[cell] + move) - abs(deviations[cell]))
-                if change < best:
-                    best, step = change, move
-            if step != 0.0:
-                for a in range(pointers[column], pointers[column + 1]):
-                    deviations[reached[a]] += step
+            if change < best:
+                best, step = change, move
+        if step != 0.0:
+            for a in range(pointers[column], pointers[column + 1]):
+                deviations[reached[a]] += step

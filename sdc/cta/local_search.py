@@ -1,10 +1,10 @@
 """Ours: anneal on stand-ins of the linear program, then improve under its duals, then flip by it.
 
-Directions are annealed from random starts on line residuals and on the quadratic surrogate, in turn and
-then on whichever led to the cheaper table; each result costs one linear program. The incumbent is then
-annealed under the bundle of duals met so far (`dual_cuts`). At last cells are flipped one and two at a
-time, asked in the order of what the duals promise and not at all where they promise nothing, for the
-promise is a bound.
+Directions are annealed from random starts on line residuals (their sum, and the largest class sum) and on
+the quadratic surrogate, in turn and then on whichever led to the cheaper table; each result costs one linear
+program. The incumbent is then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are
+flipped one and two at a time, asked in the order of what the duals promise and not at all where they promise
+nothing, for the promise is a bound.
 """
 
 from __future__ import annotations
@@ -15,22 +15,25 @@ import numpy as np
 from scipy import sparse
 
 from sdc.cta.dual_cuts import CutParams, anneal_under_cuts
+from sdc.cta.line_sums import LineSums
 from sdc.cta.random_directions import random_directions
 from sdc.cta.residuals import LineClasses
 from sdc.cta.search import Search
 from sdc.cta.surrogate import MAX_LINES, Surrogate
 
-#: Starts on each stand-in before the better one gets the rest: line residuals win on two-way tables, the
-#: quadratic surrogate on others.
-TRIALS = 2
+#: Sensitive cells up to which each stand-in gets two starts before the best one gets the rest (one start
+#: beyond): the largest class sum wins on two-way tables, the surrogate on small and the sum on large others.
+TWO_TRIALS_SIZE = 1000
 
 
 @dataclass(frozen=True)
 class LocalSearchParams:
-    """Random starts and their sweeps, rounds under cuts and their sweeps, questions of the final flips."""
+    """Random starts and their sweeps (on sums of residuals: `sum_sweeps`), rounds under cuts and their
+    sweeps, questions of the final flips; without rounds only the sums are annealed."""
 
     starts: int
     sweeps: int
+    sum_sweeps: int
     rounds: int
     cut_sweeps: int
     questions: int
@@ -45,19 +48,24 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
     """
     problem = search.problem
     rng = np.random.default_rng(seed)
-    lines = LineClasses.of(problem)
-    small = problem.lines.shape[0] <= MAX_LINES
-    surrogate = Surrogate.of(problem) if small and problem.size else None
-    models: list[LineClasses | Surrogate] = [lines] if surrogate is None else [surrogate, lines]
+    sums = LineSums.of(problem)
+    models: list[LineSums | LineClasses | Surrogate] = [sums]
+    surrogate = None
+    if params.rounds:
+        if problem.lines.shape[0] <= MAX_LINES:
+            surrogate = Surrogate.of(problem)
+            models.append(surrogate)
+        models.append(LineClasses.of(problem))
+    trials = len(models) * (2 if problem.size <= TWO_TRIALS_SIZE else 1)
     cheapest = [np.inf] * len(models)
     for number in range(params.starts):
         search.check_time()
-        trying = number < TRIALS * len(models)
-        turn = number % len(models) if trying else int(np.argmin(cheapest))
+        turn = number % len(models) if number < trials else int(np.argmin(cheapest))
         start = random_directions(problem, rng)
-        chosen = models[turn].anneal(start, params.sweeps, int(rng.integers(2**31)))
-        search.count_moves(params.sweeps * problem.size)
-        cheapest[turn] = min(cheapest[turn], search.ask(chosen).cost)
+        sweeps = params.sum_sweeps if models[turn] is sums else params.sweeps
+        chosen = models[turn].anneal(start, sweeps, int(rng.integers(2**31)), deadline=search.deadline)
+        search.count_moves(sweeps * problem.size)
+        cheapest[turn] = min(cheapest[turn], search.ask(chosen, overtime=search.best is None).cost)
     if surrogate is not None:
         anneal_under_cuts(search, surrogate, CutParams(params.rounds, params.cut_sweeps), seed)
     flip_by_duals(search, params.questions)

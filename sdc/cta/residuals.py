@@ -15,11 +15,14 @@ from scipy import sparse
 
 from sdc.cta.problem import Problem
 from sdc.kernels import kernel
+from sdc.stop import Deadline
 
 #: First and last temperature relative to the mean protection level.
 HOT, COLD = 1.0, 1e-3
 #: Weight of the mean class beside the largest: breaks the ties between classes that are not the largest.
 MEAN_CLASS_WEIGHT = 0.1
+#: Moves between two looks at the clock.
+SLICE_MOVES = 2e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,29 +56,42 @@ class LineClasses:
             classes=_disjoint_classes(problem),
         )
 
-    def anneal(self, directions: np.ndarray, sweeps: int, seed: int, hot: float = HOT) -> np.ndarray:
+    def anneal(
+        self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline | None = None
+    ) -> np.ndarray:
         """Best directions met while annealing the largest class sum of |r|."""
         problem = self.problem
         free = np.flatnonzero(problem.forced < 0)
         start = problem.admissible(directions)
         if len(free) == 0 or sweeps < 1:
             return start
-        residuals = problem.incidence @ problem.base(start)
+        residuals = np.asarray(problem.incidence @ problem.base(start))
         level = float(np.mean(problem.swing)) / 2
-        return _anneal(
-            self.pointers,
-            self.lines,
-            self.entries,
-            problem.swing,
-            self.classes,
-            np.asarray(residuals),
-            start.copy(),
-            free,
-            hot * level,
-            COLD * level,
-            sweeps,
-            seed,
-        )
+        deadline = deadline or Deadline.after(None)
+        current, chosen, best = start.copy(), start.copy(), np.full(1, np.inf)
+        step = max(1, int(SLICE_MOVES / len(free)))
+        for first in range(0, sweeps, step):
+            _anneal(
+                self.pointers,
+                self.lines,
+                self.entries,
+                problem.swing,
+                self.classes,
+                residuals,
+                current,
+                chosen,
+                best,
+                free,
+                HOT * level,
+                COLD * level,
+                first,
+                min(first + step, sweeps),
+                sweeps,
+                seed + first,
+            )
+            if deadline.passed:
+                break
+        return chosen
 
 
 def _disjoint_classes(problem: Problem) -> np.ndarray:
@@ -95,7 +111,24 @@ def _disjoint_classes(problem: Problem) -> np.ndarray:
 
 
 @kernel
-def _anneal(pointers, lines, entries, swing, classes, residuals, directions, free, hot, cold, sweeps, seed):
+def _anneal(
+    pointers,
+    lines,
+    entries,
+    swing,
+    classes,
+    residuals,
+    directions,
+    chosen,
+    best,
+    free,
+    hot,
+    cold,
+    first,
+    last,
+    sweeps,
+    seed,
+):
     np.random.seed(seed)
     count = classes.max() + 1
     sums = np.zeros(count)
@@ -104,9 +137,11 @@ def _anneal(pointers, lines, entries, swing, classes, residuals, directions, fre
             sums[classes[line]] += abs(residuals[line])
     weight = MEAN_CLASS_WEIGHT / count
     energy = sums.max() + weight * sums.sum()
-    best, chosen = energy, directions.copy()
+    if energy < best[0]:
+        best[0] = energy
+        chosen[:] = directions
     after = np.empty(count)
-    for sweep in range(sweeps):
+    for sweep in range(first, last):
         temperature = hot * (cold / hot) ** (sweep / max(1, sweeps - 1))
         for _ in range(len(free)):
             cell = free[np.random.randint(len(free))]
@@ -139,8 +174,8 @@ def _anneal(pointers, lines, entries, swing, classes, residuals, directions, fre
                     directions[other] = 1 - directions[other]
                 for k in range(count):
                     sums[k] = after[k]
-                if energy < best:
-                    best = energy
+                if energy < best[0]:
+                    best[0] = energy
                     chosen[:] = directions
             else:
                 for a in range(pointers[cell], pointers[cell + 1]):
@@ -148,4 +183,3 @@ def _anneal(pointers, lines, entries, swing, classes, residuals, directions, fre
                 if other >= 0:
                     for a in range(pointers[other], pointers[other + 1]):
                         residuals[lines[a]] -= second * entries[a]
-    return chosen

@@ -15,6 +15,7 @@ from scipy import linalg, sparse
 
 from sdc.cta.problem import Problem
 from sdc.kernels import kernel
+from sdc.stop import Deadline
 
 #: Lines beyond which the dense matrix G no longer fits a task's memory (8 bytes each squared).
 MAX_LINES = 6000
@@ -23,6 +24,8 @@ MAX_LINES = 6000
 REGULARISATION = 1e-6
 #: First and last temperature relative to the typical change of energy by one flip.
 HOT, COLD = 0.5, 1e-3
+#: Moves between two looks at the clock.
+SLICE_MOVES = 2e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,27 +96,40 @@ class Surrogate:
         own = np.asarray(sample.multiply(sample @ self.matrix).sum(axis=1)).ravel()
         return max(float(np.mean(own)), np.finfo(float).tiny)
 
-    def anneal(self, directions: np.ndarray, sweeps: int, seed: int, hot: float = HOT) -> np.ndarray:
+    def anneal(
+        self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline | None = None
+    ) -> np.ndarray:
         """Best directions met while annealing from the given ones; sweeps times p proposals."""
         free = np.flatnonzero(self.problem.forced < 0)
         start = self.problem.admissible(directions)
         if len(free) == 0 or sweeps < 1:
             return start
         typical = self._typical_change
-        return _anneal(
-            self.pointers,
-            self.lines,
-            self.entries,
-            self.problem.swing,
-            self.matrix,
-            self.residuals(start),
-            start.copy(),
-            free,
-            hot * typical,
-            COLD * typical,
-            sweeps,
-            seed,
-        )
+        deadline = deadline or Deadline.after(None)
+        current, chosen, best = start.copy(), start.copy(), np.full(1, np.inf)
+        step = max(1, int(SLICE_MOVES / len(free)))
+        for first in range(0, sweeps, step):
+            _anneal(
+                self.pointers,
+                self.lines,
+                self.entries,
+                self.problem.swing,
+                self.matrix,
+                self.residuals(current),
+                current,
+                chosen,
+                best,
+                free,
+                HOT * typical,
+                COLD * typical,
+                first,
+                min(first + step, sweeps),
+                sweeps,
+                seed + first,
+            )
+            if deadline.passed:
+                break
+        return chosen
 
 
 @kernel
@@ -138,14 +154,33 @@ def move_forces(pointers, lines, entries, matrix, forces, cell, move):
 
 
 @kernel
-def _anneal(pointers, lines, entries, swing, matrix, residuals, directions, free, hot, cold, sweeps, seed):
+def _anneal(
+    pointers,
+    lines,
+    entries,
+    swing,
+    matrix,
+    residuals,
+    directions,
+    chosen,
+    best,
+    free,
+    hot,
+    cold,
+    first,
+    last,
+    sweeps,
+    seed,
+):
     np.random.seed(seed)
     forces = matrix @ residuals
     energy = 0.0
     for k in range(len(forces)):
         energy += residuals[k] * forces[k]
-    best, chosen = energy, directions.copy()
-    for sweep in range(sweeps):
+    if energy < best[0]:
+        best[0] = energy
+        chosen[:] = directions
+    for sweep in range(first, last):
         temperature = hot * (cold / hot) ** (sweep / max(1, sweeps - 1))
         for _ in range(len(free)):
             cell = free[np.random.randint(len(free))]
@@ -155,7 +190,6 @@ def _anneal(pointers, lines, entries, swing, matrix, residuals, directions, free
                 directions[cell] = 1 - directions[cell]
                 energy += change
                 move_forces(pointers, lines, entries, matrix, forces, cell, move)
-                if energy < best:
-                    best = energy
+                if energy < best[0]:
+                    best[0] = energy
                     chosen[:] = directions
-    return chosen

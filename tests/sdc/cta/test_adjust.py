@@ -183,6 +183,17 @@ def test_a_passed_time_limit_still_gives_a_sound_table_and_says_so():
     assert check(table, d.values, "exact").sound
 
 
+def test_a_passed_time_limit_also_ends_the_summing_of_large_tables(monkeypatch):
+    module = importlib.import_module("sdc.cta.adjust")
+
+    monkeypatch.setattr(module, "LARGE_CELLS", 100)
+    table = random_grid((40, 40), 0, sensitive=0.3)
+    d = adjust(table, mode="exact", effort="standard", time_limit=1e-6)
+    assert d.algorithm == "resummed-margins"
+    assert d.stopped_by == "time"
+    assert check(table, d.values, "exact").sound
+
+
 def test_margins_are_summed_again_where_the_table_is_too_large_for_a_linear_program(monkeypatch):
     module = importlib.import_module("sdc.cta.adjust")
 
