@@ -1,0 +1,74 @@
+"""Tables in units of their last digit are whole, protect as much, and come back additive to that digit."""
+
+import numpy as np
+import pytest
+
+from sdc.cta import CellTable, adjust
+from sdc.cta.rounding import in_last_digits
+from sdc.errors import InvalidParameter, SdcError
+from tests.sdc.cta.tables import grid_relations, with_margins
+
+
+def cents_table(values=None):
+    values = with_margins(np.array([[1.25, 2.5], [3.75, 4.0]])) if values is None else values
+    sensitive = np.zeros(9, dtype=bool)
+    sensitive[0] = True
+    return CellTable(
+        values=values,
+        relations=grid_relations((2, 2)),
+        sensitive=sensitive,
+        lower_protection=np.where(sensitive, 0.251, 0.0),
+        upper_protection=np.where(sensitive, 0.251, 0.0),
+        lower_capacity=np.full(9, 0.999),
+        upper_capacity=np.full(9, 0.999),
+        costs=np.arange(1.0, 10.0),
+    )
+
+
+def test_values_become_whole_levels_go_up_and_capacities_down():
+    table = cents_table()
+    digits = in_last_digits(table, 2)
+    assert digits.whole
+    assert digits.values[0] == 125
+    assert digits.lower_protection[0] == 26  # 25.1 cents would not be kept by 25
+    assert digits.upper_protection[0] == 26
+    assert np.all(digits.lower_capacity == 99)  # 99.9 cents would be exceeded by 100
+    assert np.array_equal(digits.costs, table.costs)
+
+
+def test_a_level_that_is_whole_in_decimals_does_not_go_up_for_binary_dust():
+    # 0.29 * 100 is 28.999999999999996 and 0.07 * 100 is 7.000000000000001
+    table = cents_table()
+    exact = CellTable(
+        values=table.values,
+        relations=table.relations,
+        sensitive=table.sensitive,
+        lower_protection=np.where(table.sensitive, 0.07, 0.0),
+        upper_protection=np.where(table.sensitive, 0.07, 0.0),
+        lower_capacity=np.full(9, 0.29),
+        upper_capacity=np.full(9, 0.29),
+    )
+    digits = in_last_digits(exact, 2)
+    assert digits.lower_protection[0] == 7
+    assert np.all(digits.lower_capacity == 29)
+
+
+@pytest.mark.parametrize("mode", ["exact", "at-least"])
+def test_adjusted_digits_add_up_without_any_rest_and_protect_the_original(mode):
+    table = cents_table()
+    digits = adjust(in_last_digits(table, 2), mode=mode, effort="fast")
+    assert digits.whole
+    assert not np.any(table.relations @ digits.values)
+    published = digits.values / 100
+    assert abs(published[0] - table.values[0]) >= 0.251
+    assert np.all(np.abs(published - table.values) <= 0.999)
+
+
+def test_values_that_do_not_add_up_at_the_digit_asked_for_are_refused():
+    with pytest.raises(SdcError):
+        in_last_digits(cents_table(), 0)  # 1 + 2 is not 4, rounded from 1.25 + 2.5 = 3.75
+
+
+def test_decimals_are_a_whole_number():
+    with pytest.raises(InvalidParameter):
+        in_last_digits(cents_table(), 1.5)
