@@ -29,8 +29,10 @@ Effort = Literal["fast", "standard", "thorough", "exact"]
 #: Moves tried, per square root of the combinations below k. "exact" spends what "thorough" does: the
 #: search proves nothing, and more work would not either.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
-#: The most moves: beyond, a file has so much freedom that more work gains little.
-_MOST = {"fast": 30_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
+#: The most moves: beyond, a file has so much freedom that more work gains little. "fast" is to cost seconds
+#: beside a job that sorts the file: on 129,000 combinations of a million records (77,600 below k = 3) 5.5
+#: million moves take 7 s of one core and leave a chi-square 3 % above that of 13.2 million in 18 s.
+_MOST = {"fast": 5_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def protect_frequencies(
     tables : ControlTables
         Of these frequencies.
     effort : how much work the search does
+        "fast" is bounded to about 5 million moves, seconds whatever the number of combinations.
     seed : int
     max_absolute_error : mapping of dimension to records, optional
         What the search is to respect; not a promise: see `errors`.
