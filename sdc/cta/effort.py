@@ -27,10 +27,10 @@ _MOVE_DOUBLING_LINES = 600
 #: Sensitive cells above which long runs from few starts beat short ones from many.
 _FEW_STARTS_SIZE = 1000
 #: Sensitive cells up to which branch and bound is run, and its nodes (None: to proof).
-_PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 150, "exact": 10**9}
+_PROOF_SIZE = {"fast": 25, "standard": 150, "thorough": 150, "exact": 10**9}
 _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
-#: Above this many sensitive cells the root of branch and bound already takes most of a minute.
-_ROOT_ONLY_SIZE = 100
+#: Above this many sensitive cells only the root is solved, for its bound: it takes up to half a minute.
+_ROOT_ONLY_SIZE = {"fast": 25, "standard": 70, "thorough": 100, "exact": 10**9}
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def budget(problem: Problem, effort: str) -> Budget:
     rounds = 0 if many else min(1500, programs // 3)
     cut_sweeps = int(min(300, max(10, moves / max(rounds, 1))))
     nodes = _NODES[effort]
-    if nodes is not None and size > _ROOT_ONLY_SIZE:
+    if nodes is not None and size > _ROOT_ONLY_SIZE[effort]:
         nodes = 1
     return Budget(
         search=LocalSearchParams(
