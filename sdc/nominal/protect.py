@@ -84,7 +84,7 @@ def protect_frequencies(
     tables : ControlTables
         Of these frequencies.
     effort : how much work the search does
-        "fast" is bounded to about 5 million moves, seconds whatever the number of combinations.
+        "fast" is bounded to about 5 million moves, however many combinations there are.
     seed : int
     max_absolute_error : mapping of dimension to records, optional
         What the search is to respect; not a promise: see `errors`.
