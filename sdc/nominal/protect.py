@@ -167,8 +167,6 @@ def reconcile(
     """
     if effort not in _MOVES:
         raise InvalidParameter(f"effort must be one of {', '.join(_MOVES)}, found {effort!r}")
-    if effort not in _MOVES:
-        raise InvalidParameter(f"effort must be one of {', '.join(_MOVES)}, found {effort!r}")
     allowed = _check(frequencies, counts, k, allowed)
     at_risk = frequencies.at_risk(k)
     if not at_risk.any() and not frequencies.counts[~allowed].any():

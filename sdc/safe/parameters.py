@@ -40,8 +40,8 @@ class SafeParams:
         Increasing original counts; a cell's extra error g is how many of them it reaches.
     max_exceedings, max_total_exceedings : int
         Algorithm 3: cells that a lowered bound may leave above it before the bounds stop falling,
-        and before the improvement ends. Appendix A does not give them; ours are settings at which
-        full Adult ends with the lowest maxima.
+        and before the improvement ends. Appendix A does not give them; ours end full Adult with small
+        maxima (10 exceedings end it with slightly smaller ones).
     max_nodes : int or None
         Branch-and-bound nodes of safe-exact and modified-safe-exact; None for no limit.
     """
