@@ -35,6 +35,7 @@ from pipelines.reconcile import carried_back, combinations, on_combinations, pro
 from pipelines.risk import Risk, risk
 from pipelines.tables import frequency_tables
 from pipelines.written import Written, verify_written
+from schemas.errors import MicroguardError
 from schemas.specification import Group, Specification
 from schemas.table_input import require_records
 
@@ -98,7 +99,11 @@ class Run:
             }
             quality["counts"]["published"] = written.records
             write_evidence(places, release_id, quality, measure.block_table(protections))
-        refuse(verdicts, written)
+        try:
+            refuse(verdicts, written)
+        except MicroguardError:
+            places.forget_work(release_id)  # a refusal leaves nothing but evidence
+            raise
         with progress.stage("publish"):
             self._publish(staged, written, quality, list(tables), checked, release_id)
         places.forget_work(release_id)
