@@ -1,0 +1,122 @@
+"""Nothing leaks: canaries in the original records are sought in all that a run leaves and says.
+
+What is searched is decoded first: Parquet columns, dictionaries and metadata, not only bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from tests.system.command import microguard, specification
+
+VARIABLES = """
+person = { role = "unit" }
+name = { role = "identifier" }
+household = { role = "household" }
+region = { role = "region" }
+sex = { role = "quasi_identifier", kind = "nominal" }
+income = { role = "quasi_identifier", kind = "numeric" }
+wealth = { role = "quasi_identifier", kind = "numeric" }
+diagnosis = { role = "sensitive", kind = "nominal" }
+note = { role = "other" }
+"""
+N = 300
+
+
+def persons() -> pd.DataFrame:
+    """Records whose every secret is a canary: unique, and of a shape that nothing else has."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "person": [f"CANARYUNIT{i:05d}" for i in range(N)],
+            "name": [f"CANARYNAME{i:05d}é" for i in range(N)],
+            "household": np.arange(N) // 2 + 771_000_000,
+            "region": pd.Categorical(np.where(np.arange(N) % 2, "north", "south")),
+            "sex": np.where(rng.random(N) < 0.5, "f", "m"),
+            "income": 770_000_000 + rng.choice(10_000_000, N, replace=False),
+            "wealth": rng.normal(size=N),  # full precision: no mean meets a value by chance
+            "diagnosis": np.where(rng.random(N) < 0.2, "ill", "well"),
+            "note": "as it is",
+        }
+    )
+    frame["income"] = frame["income"].astype("Int64")
+    frame.loc[0, ["income", "diagnosis", "note"]] = [pd.NA, "CANARYREJECTED", "CANARYREJECTED"]
+    return frame
+
+
+def secrets(frame: pd.DataFrame) -> set[str]:
+    found = {"CANARY", *frame["household"].astype(str).head(40)}
+    found |= {str(value) for value in frame["income"].dropna()}
+    return found | {repr(float(value)) for value in frame["wealth"]}
+
+
+def texts(folder: Path):
+    """Every file as the texts it holds, and its own name."""
+    for path in sorted(folder.rglob("*")):
+        yield path, str(path.relative_to(folder))
+        if path.suffix == ".parquet":
+            metadata = pq.read_metadata(path)
+            yield path, str(metadata.metadata)
+            for group in range(metadata.num_row_groups):
+                for column in range(metadata.num_columns):
+                    yield path, str(metadata.row_group(group).column(column).statistics)
+            for column in pq.read_table(path).columns:
+                yield path, " ".join(map(str, column.to_pylist()))
+                for chunk in column.chunks:
+                    yield path, str(getattr(chunk, "dictionary", ""))
+        elif path.is_file() and path.name != "key":
+            yield path, path.read_bytes().decode("utf-8", errors="replace")
+
+
+def leaks(text: str, canaries: set[str]) -> bool:
+    return any(canary in text for canary in canaries)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ("[missing]\nmax_rejected = 1", 0),
+        ("[missing]\nmax_rejected = 1\n[quality]\nmax_information_loss = 0.000001", 4),
+        ("", 3),
+    ],
+    ids=["published", "refused by the gate", "input rejected"],
+)
+def test_no_value_of_a_record_is_in_anything_a_run_leaves_or_says(tmp_path, more, code):
+    frame = persons()
+    canaries = secrets(frame)
+    ran = microguard("protect", specification(tmp_path, frame, VARIABLES, more), "--json")
+    assert ran.code == code, ran.err
+    assert "Traceback" not in ran.err
+    assert not leaks(ran.out + ran.err, canaries)
+    for area in ("lake", "evidence"):
+        for path, text in texts(tmp_path / area):
+            assert not leaks(text, canaries), path
+    assert (tmp_path / "lake" / "current.json").exists() == (code == 0)
+    assert code == 0 or not (tmp_path / "lake").exists() or not list((tmp_path / "lake").iterdir())
+
+
+@pytest.mark.spark
+def test_a_release_says_nothing_about_the_order_of_the_input_or_its_unused_categories(tmp_path):
+    frame = (
+        persons()
+        .iloc[1:]
+        .assign(region=lambda f: pd.Categorical(f["region"], categories=["north", "south", "CANARYEMPTY"]))
+    )
+    frame["note"] = [f"{i:05d}" for i in range(len(frame))]
+    ran = microguard("protect", specification(tmp_path, frame, VARIABLES), "--json")
+    assert ran.code == 0, ran.err
+    release = Path(json.loads(ran.out.strip().splitlines()[-1])["release"])
+    published = pd.read_parquet(release / "microdata")
+    assert published["region"].dtype == "category"
+    assert set(published["region"].cat.categories) == {"north", "south"}
+    order = published["note"].astype(int).to_numpy()
+    assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 0.2
+    manifest = json.loads((release / "manifest.json").read_text())
+    assert "seed" not in json.dumps(manifest)
