@@ -124,6 +124,15 @@ class Plan:
         place = self.strata.column_names.index("tree")
         return replace(self, strata=self.strata.set_column(place, "tree", pa.array(tree)))
 
+    def reach(self, block: int, records: pa.Table) -> np.ndarray:
+        """For records of a block, a distance within which no record of another block of the stratum lies."""
+        stratum = int(np.searchsorted(self.strata["first"].to_numpy(), block, side="right")) - 1
+        tree = self.strata["tree"][stratum].as_py()
+        if tree < 0:
+            return np.full(len(records), np.inf)
+        leaf = block - self.strata["first"][stratum].as_py()
+        return self.trees[tree].margins(self.coordinates.points(records), leaf)
+
     def sizes(self) -> np.ndarray:
         """Expected records of each block, (blocks,); 0 for the leaves of a tree that is not used."""
         sizes = np.zeros(self.blocks)

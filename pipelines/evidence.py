@@ -10,8 +10,10 @@ risk
     clustering -> before and after, each with the counts of `pipelines.risk.Risk`; where groups are
     protected independently, ``jointly`` -> the same over all of their variables.
 loss
-    clustering -> sse, sst, information_loss, lower_bound (in units of sse, given the blocking),
-    whole_file_lower_bound (weak), by_variable (variable -> information loss).
+    clustering -> sse, sst, information_loss (of the numeric variables as written), objective (what the
+    clusterings cost before rounding, nominal variables included), lower_bound (of the objective, given
+    the blocking), whole_file_lower_bound (the same whatever the blocking, weak), by_variable (variable ->
+    information loss). Bounds are null where they were not proved.
 moments
     variable -> mean_before, mean_after, variance_before, variance_after.
 correlations

@@ -7,6 +7,7 @@ up, in the order of the blocks. Tables are counted in Spark before and after.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -80,18 +81,24 @@ def collected(reports: Iterable[str], numeric: int) -> Protection:
 def loss(protection: Protection, scales: Mapping[str, Scale]) -> dict[str, Any]:
     """Section ``loss`` of one clustering."""
     moments = protection.moments
-    bounds = [report.get("lower_bound") for report in protection.blocks]
-    proved = [bound for bound in bounds if bound is not None]
     return {
         "sse": float(moments.sse.sum()),
         "sst": float(moments.sst.sum()),
         "information_loss": moments.information_loss,
-        "lower_bound": float(sum(proved)) if proved and len(proved) == len(bounds) else None,
+        "objective": _total(protection, "objective"),
+        "lower_bound": _total(protection, "lower_bound"),
+        "whole_file_lower_bound": _total(protection, "file_bound"),
         "by_variable": {
             name: float(sse / sst) if sst > 0 else 0.0
             for name, sse, sst in zip(scales, moments.sse, moments.sst, strict=True)
         },
     }
+
+
+def _total(protection: Protection, name: str) -> float | None:
+    """Sum over the blocks, None where a block has no such number."""
+    found = [report[name] for report in protection.blocks if report.get(name) is not None]
+    return math.fsum(found) if len(found) == len(protection.blocks) else None
 
 
 def moments_of(protection: Protection, scales: Mapping[str, Scale]) -> dict[str, dict[str, float]]:

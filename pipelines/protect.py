@@ -23,11 +23,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from pipelines.block import BLOCK, Coordinates, numbers
+from pipelines.block import BLOCK, Coordinates, Plan, numbers
 from sdc.diversity import diversify, least_distinct
 from sdc.dominance import dominated
 from sdc.errors import InvalidParameter, SdcError
 from sdc.microaggregation import microaggregate
+from sdc.microaggregation.bounds import nearest_neighbour_bound
 from sdc.moments import Moments
 from sdc.representatives import category_codes, represent
 
@@ -37,6 +38,9 @@ REPORT = "__report"
 #: What a block is protected by when the method asked for fails on it.
 FALLBACK = "mdav"
 
+#: Largest block whose nearest neighbours are all looked up for the bound of the whole file (a second).
+BOUND_RECORDS = 20_000
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -45,8 +49,8 @@ class Recipe:
     Attributes
     ----------
     k, seed, effort, algorithm, representative, min_diversity, sensitive : as in the specification
-    coordinates : Coordinates
-        Scales of the numeric variables; their order is that of the moments.
+    plan : Plan
+        The blocks, and the scales of the numeric variables, whose order is that of the moments.
     nominal : tuple of str
         Nominal variables of the clustering.
     dominance : tuple of (int, float), optional
@@ -62,10 +66,15 @@ class Recipe:
     representative: str
     min_diversity: int
     sensitive: tuple[str, ...]
-    coordinates: Coordinates
+    plan: Plan
     nominal: tuple[str, ...]
     dominance: tuple[int, float] | None
     resume: str | None
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """How the variables become coordinates of points."""
+        return self.plan.coordinates
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -144,6 +153,7 @@ def protect_block(block: pa.Table, recipe: Recipe) -> tuple[pa.Table, dict[str, 
         protected = _replaced(block, points, nominal, labels, recipe)
         moments = _moments(block, protected, recipe)
         report |= told | _clusters(block, labels, recipe)
+        report["file_bound"] = _file_bound(block, points, nominal, recipe)
         if moments is not None:
             report |= {"sse": float(moments.sse.sum())}
     except SdcError as error:  # its messages never hold a value
@@ -290,6 +300,14 @@ def _clusters(block: pa.Table, labels: np.ndarray, recipe: Recipe) -> dict[str, 
             name: least_distinct(category_codes(block[name]), labels) for name in recipe.sensitive
         }
     return told
+
+
+def _file_bound(block: pa.Table, points: np.ndarray, nominal: np.ndarray, recipe: Recipe) -> float | None:
+    """What these records cost at least in any clustering of the whole file; None for too large a block."""
+    if not recipe.k <= len(points) <= BOUND_RECORDS:
+        return None
+    reach = recipe.plan.reach(block[BLOCK][0].as_py(), block)
+    return nearest_neighbour_bound(_spread(points, nominal), recipe.k, reach=reach)
 
 
 def _reported(table: pa.Table, report: Mapping[str, Any]) -> pa.Table:

@@ -272,7 +272,7 @@ def _recipe(chosen: Plan, group: Group, specification: Specification, resume: st
         representative=_per_cluster(specification),
         min_diversity=specification.method.min_diversity,
         sensitive=specification.sensitive,
-        coordinates=chosen.coordinates,
+        plan=chosen,
         nominal=tuple(name for name in group.variables if name in specification.nominal),
         dominance=None if dominance is None else (dominance.n, dominance.k),
         resume=resume,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from sdc.microaggregation.records import Records
 
-
-def nearest_neighbour_bound(records: Records, k: int) -> float:
+def nearest_neighbour_bound(
+    values: np.ndarray, k: int, *, weight: float = 1.0, reach: np.ndarray | float = np.inf
+) -> float:
     """A weak lower bound on the SSE of any clustering of a whole file, by nearest neighbours.
 
     A cluster of size s costs the sum over its members of 1 / (2s) times the squared distances to the
@@ -18,17 +18,23 @@ def nearest_neighbour_bound(records: Records, k: int) -> float:
 
     Parameters
     ----------
-    records : Records
+    values : (n, p) float array
+        Points, at least k.
     k : int
         Least cluster size.
+    weight : float
+        The smallest record weight (lowering all weights to it lowers the weighted squares about any
+        centre, so also their minimum).
+    reach : (n,) float array, optional
+        Where the points are a part of the file: a distance within which no record of the rest lies. A
+        neighbour is then at least as far as the nearer of both; the bounds of the parts add up to one for
+        the file.
 
     Returns
     -------
     float
-        Sum over records of w / (2k) times the squared distances to the k - 1 nearest neighbours, where w
-        is the smallest record weight (lowering all weights to w lowers the weighted squares about any
-        centre, so also their minimum).
+        Sum over records of weight / (2k) times the squared distances to the k - 1 nearest neighbours.
     """
-    values = records.values
     nearest, _ = cKDTree(values).query(values, k=k)
-    return float(records.weights.min() * np.sum(nearest[:, 1:] ** 2) / (2 * k))
+    least = np.minimum(nearest[:, 1:], np.broadcast_to(reach, len(values))[:, None])
+    return float(weight * np.sum(least**2) / (2 * k))

@@ -131,7 +131,7 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
     kind = "set partitioning solved" if certifier.optimal else "column generation with subset-row cuts"
     lower_bound = certifier.lower_bound / scale
     if not np.isfinite(lower_bound):
-        kind, lower_bound = "nearest neighbours", nearest_neighbour_bound(records, k)
+        kind, lower_bound = "nearest neighbours", nearest_neighbour_bound(records.values, k)
     sse = Clustering.of(records, labels, NAME).sse
     return Clustering.of(
         records,

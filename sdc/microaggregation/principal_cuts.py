@@ -153,6 +153,19 @@ class CutTree:
             )
         return _assign(records, keys, self.directions, self.thresholds, self.tie_keys, self.left, self.right)
 
+    def margins(self, records: np.ndarray, leaf: int) -> np.ndarray:
+        """Distance of records (n, p) of a leaf to the nearest cut on the way to it, (n,).
+
+        No record of another leaf lies nearer: one of these cuts stands between. Infinite without a cut.
+        """
+        cuts: list[int] = []
+        parents = np.flatnonzero((self.left == ~leaf) | (self.right == ~leaf))
+        while len(parents):
+            cuts.append(int(parents[0]))
+            parents = np.flatnonzero((self.left == cuts[-1]) | (self.right == cuts[-1]))
+        distances = np.abs(records @ self.directions[cuts].T - self.thresholds[cuts])
+        return np.asarray(distances.min(axis=1, initial=np.inf))
+
 
 def _check(records: np.ndarray, keys: np.ndarray) -> None:
     if records.ndim != 2 or keys.shape != (len(records),):

@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines import protect
-from pipelines.block import BLOCK, Coordinates, Scale
+from pipelines.block import BLOCK, Coordinates, Plan, Scale
 from pipelines.protect import Recipe, blocks_of, protect_block
 
 CANARY = "CANARY"
+
+
+def plan(scales):
+    """One stratum, one block."""
+    return Plan(pa.table({"first": [0], "tree": [-1]}), (), Coordinates(scales, {}), 1)
 
 
 def recipe(**changes):
@@ -26,7 +31,7 @@ def recipe(**changes):
         "representative": "auto",
         "min_diversity": 1,
         "sensitive": (),
-        "coordinates": Coordinates({"income": Scale(2.0, 1.0, 4)}, {}),
+        "plan": plan({"income": Scale(2.0, 1.0, 4)}),
         "nominal": (),
         "dominance": None,
         "resume": None,
@@ -87,7 +92,7 @@ def test_other_columns_stay_with_their_record():
 def test_a_variable_missing_in_the_whole_block_stays_missing():
     table = pa.table({"income": [1.0, 2.0, 9.0, 12.0], "rent": pa.nulls(4, pa.float64()), BLOCK: [0] * 4})
     scales = {"income": Scale(2.0, 1.0, 4), "rent": Scale(0.0, 1.0, 0)}
-    protected, report, moments = protect_block(table, recipe(coordinates=Coordinates(scales, {})))
+    protected, report, moments = protect_block(table, recipe(plan=plan(scales)))
     assert report["status"] == "done"
     assert protected["rent"].null_count == 4
     assert moments.records.tolist() == [4, 0]

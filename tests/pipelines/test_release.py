@@ -72,6 +72,28 @@ def test_the_loss_is_that_of_the_records_as_published(spark, tmp_path):
     assert found["moments"]["income"]["variance_after"] == pytest.approx(after[:, 1].var(ddof=1), rel=1e-5)
 
 
+def test_bounds_are_stated_given_the_blocking_and_for_the_whole_file(spark, tmp_path):
+    persons(110).to_parquet(tmp_path / "data", index=False)
+    found = {}
+    for name, most in (("cut", 25), ("whole", 200)):
+        spec = specification(
+            tmp_path,
+            blocking={"max_records": most},
+            method={"effort": "exact"},
+            publish={"path": f"lake-{name}", "evidence": f"evidence-{name}"},
+        )
+        places = run(spark, spec)[1]
+        found[name] = quality(places)["loss"]["all"]
+        assert set(
+            pq.read_table(places.record(current(places)) / "blocks.parquet")["optimal"].to_pylist()
+        ) == {True}
+    optimum = found["whole"]["lower_bound"]
+    assert optimum == pytest.approx(found["whole"]["objective"])
+    assert found["cut"]["lower_bound"] >= optimum * (1 - 1e-9)
+    assert 0 < found["cut"]["whole_file_lower_bound"] <= found["whole"]["whole_file_lower_bound"] * (1 + 1e-9)
+    assert found["whole"]["whole_file_lower_bound"] < optimum
+
+
 def test_a_nominal_release_invents_no_combination_and_measures_its_tables(spark, tmp_path):
     original = persons(120).drop(columns="region")
     original.loc[:4, "sex"] = None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sdc.microaggregation.bounds import nearest_neighbour_bound
+from sdc.microaggregation.principal_cuts import CutTree
 from sdc.microaggregation.records import Records
 from tests.sdc.microaggregation.brute_force import least_sse
 
@@ -13,7 +14,7 @@ from tests.sdc.microaggregation.brute_force import least_sse
 def test_equal_distances_make_the_bound_tight() -> None:
     triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
     records = Records.of(np.vstack([triangle, triangle + 100.0]), 3, standardise=False)[0]
-    assert nearest_neighbour_bound(records, 3) == pytest.approx(2.0)
+    assert nearest_neighbour_bound(records.values, 3) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
@@ -21,4 +22,31 @@ def test_equal_distances_make_the_bound_tight() -> None:
 def test_the_bound_is_at_most_the_optimum(k: int, seed: int) -> None:
     values = np.random.default_rng(seed).normal(size=(9, 2))
     records = Records.of(values, k, standardise=False)[0]
-    assert 0.0 < nearest_neighbour_bound(records, k) <= least_sse(records.values, k) + 1e-9
+    assert 0.0 < nearest_neighbour_bound(records.values, k) <= least_sse(records.values, k) + 1e-9
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_of_parts_with_their_reach_add_up_to_a_bound_of_the_whole(k: int, seed: int) -> None:
+    values = np.random.default_rng(seed).normal(size=(12, 2))
+    keys = np.arange(12)
+    tree = CutTree.grow(values, keys, 3)
+    leaf = tree.assign(values, keys)
+    parts = [values[leaf == part] for part in range(tree.leaves)]
+    blind = [nearest_neighbour_bound(part, k) for part in parts]
+    found = [
+        nearest_neighbour_bound(part, k, reach=tree.margins(part, number))
+        for number, part in enumerate(parts)
+    ]
+    whole = nearest_neighbour_bound(values, k)
+    rounding = 1 + 1e-12
+    assert 0.0 < sum(found) <= whole * rounding <= sum(blind) * rounding**2
+    assert whole <= least_sse(values, k) + 1e-9
+
+
+def test_a_margin_is_the_distance_to_the_nearest_cut_on_the_way() -> None:
+    values = np.array([[0.0], [1.0], [10.0], [14.0]])
+    tree = CutTree.grow(values, np.arange(4), 4)
+    leaf = tree.assign(values, np.arange(4))
+    assert [tree.margins(values[[i]], int(leaf[i]))[0] for i in range(4)] == [0.5, 0.5, 2.0, 2.0]
+    assert CutTree.grow(values, np.arange(4), 1).margins(values, 0).tolist() == [np.inf] * 4
