@@ -26,7 +26,7 @@ by_dimension
 uniques_published
     column published as it is -> records unique on the protected variables joined with it.
 dominance
-    numeric variable -> clusters, failing.
+    numeric variable -> n, k (the rule), clusters, failing.
 stages
     stage -> seconds.
 verdicts

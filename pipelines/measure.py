@@ -19,9 +19,13 @@ import pyarrow as pa
 from pipelines.block import Scale
 from pipelines.tables import FREQUENCY
 from schemas.errors import ProtectionFailed, SpecificationError
+from schemas.specification import Specification
 from sdc.moments import Moments
 
 Table = tuple[str, ...]
+
+#: Dominance is counted whether the gate limits it or not: one contributor above 85 percent of the total.
+USUAL_DOMINANCE = (1, 85.0)
 
 
 @dataclass(frozen=True)
@@ -125,14 +129,26 @@ def _matrix(values: np.ndarray) -> list[list[float | None]]:
     return [[None if np.isnan(value) else float(value) for value in row] for row in values]
 
 
-def dominance_of(protection: Protection, names: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Section ``dominance``: clusters, and those that fail the rule, by variable."""
-    reports = [report for report in protection.blocks if "dominated" in report]
-    clusters = sum(report["clusters"] for report in reports)
+def dominance_rule(specification: Specification) -> tuple[int, float]:
+    """The (n, k) rule that clusters are counted by: the gate's, or the usual one where it has none."""
+    rule = specification.quality.dominance
+    return USUAL_DOMINANCE if rule is None else (rule.n, rule.k)
+
+
+def dominance_of(
+    protection: Protection, names: Iterable[str], specification: Specification
+) -> dict[str, dict[str, float]]:
+    """Section ``dominance``: the rule, clusters, and those that fail it, by variable."""
+    n, k = dominance_rule(specification)
+    clusters = sum(report["clusters"] for report in protection.blocks)
     return {
-        name: {"clusters": clusters, "failing": sum(report["dominated"][name] for report in reports)}
+        name: {
+            "n": n,
+            "k": k,
+            "clusters": clusters,
+            "failing": sum(report["dominated"][name] for report in protection.blocks),
+        }
         for name in names
-        if reports
     }
 
 

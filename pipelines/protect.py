@@ -53,7 +53,7 @@ class Recipe:
         The blocks, and the scales of the numeric variables, whose order is that of the moments.
     nominal : tuple of str
         Nominal variables of the clustering.
-    dominance : tuple of (int, float), optional
+    dominance : tuple of (int, float)
         The (n, k) rule that clusters are counted by.
     resume : str, optional
         Private folder that finished blocks are kept in, where it is one that every task can write to.
@@ -68,7 +68,7 @@ class Recipe:
     sensitive: tuple[str, ...]
     plan: Plan
     nominal: tuple[str, ...]
-    dominance: tuple[int, float] | None
+    dominance: tuple[int, float]
     resume: str | None
 
     @property
@@ -291,10 +291,11 @@ def _clusters(block: pa.Table, labels: np.ndarray, recipe: Recipe) -> dict[str, 
     """What is told of the clusters as they are published: number, dominance, diversity."""
     if len(labels) == 0:
         return {}
-    told: dict[str, Any] = {"clusters": len(np.unique(labels))}
-    if recipe.dominance is not None:
-        n, k = recipe.dominance
-        told["dominated"] = {name: dominated(numbers(block[name]), labels, n, k) for name in recipe.numeric}
+    n, k = recipe.dominance
+    told: dict[str, Any] = {
+        "clusters": len(np.unique(labels)),
+        "dominated": {name: dominated(numbers(block[name]), labels, n, k) for name in recipe.numeric},
+    }
     if recipe.min_diversity > 1:
         told["diversity"] = {
             name: least_distinct(category_codes(block[name]), labels) for name in recipe.sensitive

@@ -228,7 +228,7 @@ class Run:
                 protection = protections[group.name]
                 quality["loss"][group.name] = measure.loss(protection, own)
                 quality["moments"] |= measure.moments_of(protection, own)
-                quality["dominance"] |= measure.dominance_of(protection, own)
+                quality["dominance"] |= measure.dominance_of(protection, own, specification)
                 quality.setdefault("correlations", {})[group.name] = measure.correlations_of(protection, own)
         if specification.groups:
             quality["risk"]["jointly"] = _risks(
@@ -263,7 +263,6 @@ class Run:
 
 
 def _recipe(chosen: Plan, group: Group, specification: Specification, resume: str) -> Recipe:
-    dominance = specification.quality.dominance
     return Recipe(
         k=specification.release.k,
         seed=specification.release.seed,
@@ -274,7 +273,7 @@ def _recipe(chosen: Plan, group: Group, specification: Specification, resume: st
         sensitive=specification.sensitive,
         plan=chosen,
         nominal=tuple(name for name in group.variables if name in specification.nominal),
-        dominance=None if dominance is None else (dominance.n, dominance.k),
+        dominance=measure.dominance_rule(specification),
         resume=resume,
     )
 

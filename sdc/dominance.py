@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdc.errors import InvalidParameter, ShapeMismatch
+from sdc.kernels import kernel
 
 
 def dominated(values: np.ndarray, labels: np.ndarray, n: int, k: float) -> int:
@@ -32,11 +33,22 @@ def dominated(values: np.ndarray, labels: np.ndarray, n: int, k: float) -> int:
     if len(values) == 0:
         return 0
     sizes = np.abs(np.nan_to_num(values, nan=0.0))
-    order = np.lexsort((-sizes, labels))
-    ranked, clusters = sizes[order], labels[order]
-    first = np.flatnonzero(np.concatenate([[True], clusters[1:] != clusters[:-1]]))
-    counts = np.diff(np.append(first, len(clusters)))
-    rank = np.arange(len(clusters)) - np.repeat(first, counts)
-    totals = np.add.reduceat(ranked, first)
-    largest = np.add.reduceat(np.where(rank < n, ranked, 0.0), first)
+    clusters = int(labels.max()) + 1
+    totals = np.bincount(labels, sizes, clusters)
+    largest = _largest(sizes, labels, clusters, n).sum(axis=1)
     return int(np.count_nonzero(largest * 100.0 > k * totals))
+
+
+@kernel
+def _largest(sizes, labels, clusters, n):
+    """The n largest sizes of each cluster, (clusters, n), descending, 0 where it has fewer."""
+    top = np.zeros((clusters, n))
+    for i in range(len(sizes)):
+        ranks, place = top[labels[i]], n
+        while place > 0 and sizes[i] > ranks[place - 1]:
+            if place < n:
+                ranks[place] = ranks[place - 1]
+            place -= 1
+        if place < n:
+            ranks[place] = sizes[i]
+    return top

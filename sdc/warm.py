@@ -11,6 +11,7 @@ import pandas as pd
 
 from sdc.cta import CellTable, adjust
 from sdc.diversity import diversify
+from sdc.dominance import dominated
 from sdc.microaggregation import individual_ranking, microaggregate
 from sdc.microaggregation.algorithms import ALGORITHMS
 from sdc.microaggregation.neighbours import EXACT_RECORDS, nearest_neighbours
@@ -33,6 +34,7 @@ def warm() -> None:
     keys = np.arange(12)
     CutTree.grow(points, keys, 2).assign(points, keys)
     diversify(points, keys // 3, keys[:, np.newaxis] % 3, 2)
+    dominated(points[:, 0], keys // 3, 1, 85)
     _nominal(random)
     _tables()
 

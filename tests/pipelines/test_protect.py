@@ -33,7 +33,7 @@ def recipe(**changes):
         "sensitive": (),
         "plan": plan({"income": Scale(2.0, 1.0, 4)}),
         "nominal": (),
-        "dominance": None,
+        "dominance": (1, 85.0),
         "resume": None,
     }
     return Recipe(**base | changes)

@@ -72,6 +72,25 @@ def test_the_loss_is_that_of_the_records_as_published(spark, tmp_path):
     assert found["moments"]["income"]["variance_after"] == pytest.approx(after[:, 1].var(ddof=1), rel=1e-5)
 
 
+def test_a_giant_is_counted_as_dominating_its_cluster_and_refused_where_the_gate_says_so(spark, tmp_path):
+    original = persons(90).drop(columns="note").assign(income=lambda frame: 1000 + frame.index % 10)
+    original.loc[7, "income"] = 50 * original["income"].max()
+    original.to_parquet(tmp_path / "data", index=False)
+    roles = {name: role for name, role in ROLES.items() if name != "note"}
+    _, places = run(spark, specification(tmp_path, roles))
+    found = quality(places)["dominance"]
+    assert found["income"]["failing"] == 1
+    assert found["age"]["failing"] == 0
+    limited = specification(
+        tmp_path,
+        roles,
+        quality={"dominance": {"n": 1, "k": 85}},
+        publish={"path": "other", "evidence": "own"},
+    )
+    with pytest.raises(GateRefused, match="income"):
+        run(spark, limited)
+
+
 def test_bounds_are_stated_given_the_blocking_and_for_the_whole_file(spark, tmp_path):
     persons(110).to_parquet(tmp_path / "data", index=False)
     found = {}

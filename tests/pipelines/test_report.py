@@ -50,7 +50,7 @@ QUALITY = {
     "tables": [{"variables": ["sex"], "dimension": 1, **TABLE}],
     "by_dimension": {"1": TABLE},
     "uniques_published": {"hours<script>": 7},
-    "dominance": {"income": {"clusters": 20, "failing": 2}},
+    "dominance": {"income": {"n": 1, "k": 85.0, "clusters": 20, "failing": 2}},
     "stages": {"read": 1.0, "protect": 2.0},
     "verdicts": [{"check": "release", "metric": "smallest_class", "found": 3, "limit": 3, "passed": True}],
 }  # fmt: skip
