@@ -13,7 +13,11 @@ from schemas.roles import AT_MOST_ONE, NOMINAL_ONLY
 from schemas.table_consistency import table_faults
 
 if TYPE_CHECKING:
+    from schemas.sections import Group
     from schemas.specification import Specification
+
+FREQUENCY = "frequency"
+"""Column of the published tables that holds the number of records."""
 
 
 def inconsistencies(specification: Specification, in_doubt: bool = False) -> list[Fault]:
@@ -23,7 +27,17 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
     """
     checks: list[Callable[[Specification], Iterable[Fault]]] = [_roles, _kinds, _paths, _blocking, _algorithm]
     if not in_doubt:
-        checks += [_methods, _groups, _control_tables, _gate, _diversity, _dependencies, table_faults]
+        checks += [
+            _methods,
+            _groups,
+            _control_tables,
+            _counted,
+            _unheeded,
+            _gate,
+            _diversity,
+            _dependencies,
+            table_faults,
+        ]
     return [found for check in checks for found in check(specification)]
 
 
@@ -117,6 +131,33 @@ def _methods(spec: Specification) -> Iterator[Fault]:
         yield fault(("method", "unit"), "household", "record, as no variable has the role household")
 
 
+def _unheeded(spec: Specification) -> Iterator[Fault]:
+    """Values that the method asked for would not heed: what is not carried out is refused, never ignored."""
+    method, diverse = spec.method, spec.method.min_diversity > 1
+    if diverse and method.name == "safe":
+        yield fault(("method", "min_diversity"), method.min_diversity, "1 with SAFE, which has no clusters")
+    if diverse and method.representative == "control_tables":
+        allowed = "auto, mode, medoid with min_diversity above 1, which needs clusters"
+        yield fault(("method", "representative"), "control_tables", allowed)
+    bounds = method.control_tables.max_absolute_error
+    searching = method.name == "microaggregation" and method.algorithm in ("auto", "local-search")
+    on_tables = method.representative in ("auto", "control_tables") and not diverse
+    if bounds is not None and not (
+        searching and on_tables and any(spec.kinds(each.variables) == "nominal" for each in _known(spec))
+    ):
+        allowed = (
+            "no such key, as only the search over nominal quasi-identifiers heeds it (algorithm auto or "
+            "local-search, representative auto or control_tables, min_diversity 1)"
+        )
+        yield fault(("method", "control_tables", "max_absolute_error"), _keys(bounds), allowed)
+
+
+def _known(spec: Specification) -> list[Group]:
+    """Clusterings all of whose variables are quasi-identifiers."""
+    known = set(spec.quasi_identifiers)
+    return [each for each in spec.clusterings if set(each.variables) <= known] if known else []
+
+
 def _groups(spec: Specification) -> Iterator[Fault]:
     placed: dict[str, str] = {}
     for number, group in enumerate(spec.groups):
@@ -152,6 +193,12 @@ def _control_tables(spec: Specification) -> Iterator[Fault]:
             )
     if chosen.max_absolute_error is not None:
         yield from _bounds(spec, chosen.max_absolute_error, (*key, "max_absolute_error"))
+
+
+def _counted(spec: Specification) -> Iterator[Fault]:
+    if FREQUENCY in spec.nominal:
+        allowed = "another name in the file, as the published tables count records in a column of this name"
+        yield fault(("variables", FREQUENCY), FREQUENCY, allowed)
 
 
 def _tables(spec: Specification, tables: tuple[tuple[str, ...], ...], key: Path) -> Iterator[Fault]:

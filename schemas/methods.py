@@ -42,7 +42,7 @@ SAFE_ALGORITHMS: tuple[str, ...] = ("safe", "safe-exact", "modified-safe-exact")
 REPRESENTATIVES: dict[Kinds, tuple[str, ...]] = {
     "numeric": ("auto", "mean", "median", "medoid"),
     "nominal": ("auto", "control_tables", "mode", "medoid"),
-    "mixed": ("auto", "mean", "median", "medoid", "control_tables", "mode"),
+    "mixed": ("auto", "mean", "median", "medoid", "mode"),
 }
 
 MAX_RECORDS_BY_EFFORT: dict[str, int] = {

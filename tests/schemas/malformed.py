@@ -105,6 +105,32 @@ MALFORMED = (
         'sex = { role = "quasi_identifier", kind = "ordinal" }',
         ("[variables] sex.kind", 'found "ordinal"', "nominal, numeric"),
     ),
+    Malformed(
+        "a variable as published tables call their counts",
+        SEX,
+        SEX.replace("sex", "frequency"),
+        ("[variables] frequency", "another name"),
+    ),
+    Malformed(
+        "diverse clusters with SAFE",
+        SOUND[SOUND.index("income =") : SOUND.index("diagnosis =")]
+        + SOUND[SOUND.index("diagnosis =") : SOUND.index(METHOD)]
+        + METHOD,
+        SOUND[SOUND.index("diagnosis =") : SOUND.index(METHOD)] + 'name = "safe"\nmin_diversity = 2',
+        ("[method] min_diversity", "found 2", "1 with SAFE"),
+    ),
+    Malformed(
+        "control tables decide in a mixed clustering",
+        METHOD,
+        _effort('representative = "control_tables"'),
+        ("[method] representative", '"control_tables"', "mixed"),
+    ),
+    Malformed(
+        "bounds that no search heeds",
+        METHOD,
+        _effort("control_tables.max_absolute_error = { 1 = 5 }"),
+        ("[method] control_tables.max_absolute_error", "no such key", "nominal"),
+    ),
     Malformed("variable is text", SEX, 'sex = "nominal"', ("[variables] sex", 'found "nominal"', "a table")),
     Malformed(
         "numeric region", '"region" }', '"region", kind = "numeric" }', ("[variables] region.kind", "a name")
