@@ -224,20 +224,29 @@ def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:
 
 
 def _smallest(strata: pa.Table, specification: Specification) -> dict[MetricKey, float]:
-    """Records of the smallest region, and of the smallest missing pattern of a clustering in a region."""
-    patterns = [strata_of(strata, pattern_of(group, specification)) for group in specification.clusterings]
-    found: dict[MetricKey, float] = {
-        MetricKey("smallest_region", specification.region or ""): _least(strata_of(strata, 0)),
-    }
+    """Records of the smallest region, and how often a missing pattern of a clustering is too rare."""
+    smallest = {MetricKey("smallest_region", specification.region or ""): float(_least(strata_of(strata, 0)))}
     small = _small_regions(strata, specification)
     if len(small):
-        large = pc.invert(pc.is_in(strata[REGION], value_set=small[REGION].combine_chunks()))
-        patterns = [
-            strata_of(strata.filter(large), pattern_of(group, specification))
-            for group in specification.clusterings
-        ]
-    found[MetricKey("smallest_pattern")] = min(_least(pattern) for pattern in patterns)
-    return found
+        strata = strata.filter(pc.invert(pc.is_in(strata[REGION], value_set=small[REGION].combine_chunks())))
+    rare = [
+        pattern
+        for group in specification.clusterings
+        for pattern in _rare(strata_of(strata, pattern_of(group, specification)), specification.release.k)
+    ]
+    return (
+        smallest
+        | {
+            MetricKey("patterns_below_k", name): sum(pattern >> i & 1 for pattern in rare)
+            for i, name in enumerate(specification.numeric)
+        }
+        | {MetricKey("complete_below_k"): rare.count(0)}
+    )
+
+
+def _rare(strata: pa.Table, k: int) -> list[int]:
+    """Patterns of the strata with fewer than k records."""
+    return list(strata.filter(pc.less(strata["records"], k))[PATTERN].to_pylist())
 
 
 def _least(strata: pa.Table) -> int:

@@ -17,7 +17,8 @@ Metrics of the input (`input_requirements`); a *kept* record is one that is not 
 | not_positive | weight | records with a weight of zero or below |
 | repeated | unit | records whose unit occurs more than once |
 | smallest_region | region, or "" where there is none | kept records of the smallest region |
-| smallest_pattern | - | kept records of the smallest missing pattern in a region |
+| patterns_below_k | each numeric quasi-identifier | missing patterns of a region with it, below k |
+| complete_below_k | - | regions in which some kept records, but fewer than k, lack no number |
 | domain | nominal quasi-identifiers | distinct values among kept records |
 
 Metrics of the release (`gate_requirements`); a group is a clustering's name:
@@ -149,8 +150,12 @@ def _regions(spec: Specification) -> Iterator[Requirement]:
         remedy = 'set blocking.small_regions to "suppress", or merge regions before the run'
         yield Requirement(MetricKey("smallest_region", spec.region or ""), remedy, at_least=k)
     if spec.missing.numeric == "own_cluster" and spec.numeric:
-        remedy = 'set missing.numeric to "reject", or fill in the missing values before the run'
-        yield Requirement(MetricKey("smallest_pattern"), remedy, at_least=k)
+        mend = 'set missing.numeric to "reject", or fill in the missing values before the run'
+        rare = f"fewer than k = {k} records of a region lack the same numbers, this one among them; {mend}"
+        for name in spec.numeric:
+            yield Requirement(MetricKey("patterns_below_k", name), rare, at_most=0)
+        whole = f"fewer than k = {k} records of a region lack no number; {mend}"
+        yield Requirement(MetricKey("complete_below_k"), whole, at_most=0)
 
 
 def _guarantee(spec: Specification) -> Iterator[Requirement]:

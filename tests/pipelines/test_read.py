@@ -220,6 +220,22 @@ def test_small_regions_are_suppressed_where_the_specification_says_so(spark, tmp
     assert checked.kept == checked.frame.count() == len(frame) - 2
 
 
+def test_a_missing_pattern_that_is_too_rare_fails_by_the_names_of_its_variables(spark, tmp_path):
+    frame = persons().assign(region="north")
+    frame["income"] = frame["income"].mask(frame["person"] < 20)
+    frame["age"] = frame["age"].astype("Int16").mask(frame["person"] < 2)
+    frame.to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, missing={"numeric": "own_cluster"})
+    with pytest.raises(InputRejected) as caught:
+        accept_input(check(read(spark, spec), spec), spec, tmp_path / "evidence")
+    assert "patterns_below_k of age is 1" in str(caught.value)
+    assert "patterns_below_k of income is 1" in str(caught.value)
+    assert "complete_below_k" not in str(caught.value)
+    frame["age"] = frame["age"].fillna(20)
+    frame.to_parquet(tmp_path / "data", index=False)
+    accept_input(check(read(spark, spec), spec), spec, tmp_path / "evidence")
+
+
 def test_a_missing_category_is_a_category_unless_it_is_to_be_rejected(spark, tmp_path):
     frame = persons()
     frame.loc[0, "sex"] = None

@@ -40,7 +40,8 @@ def test_policies_decide_what_may_be_missing(tmp_path: Path) -> None:
     found = limits(input_requirements(specified(tmp_path, *other)))
     assert "missing of income" not in found
     assert "missing of sex" in found
-    assert found["smallest_pattern"] == (3, None)
+    assert found["patterns_below_k of income"] == (None, 0)
+    assert found["complete_below_k"] == (None, 0)
     assert "smallest_region of region" not in found
 
 
