@@ -27,8 +27,10 @@ from schemas.specification import Group, Specification
 from sdc.microaggregation.principal_cuts import CutTree
 
 BLOCK = "__block"
-_PARTITION = "__partition"
 HASH = "__hash"
+_PARTITION, _OF_BLOCK = "__partition", "__of_block"
+#: Of a stratum: the block of its first leaf, and the position of its tree.
+_FIRST, _TREE = "__first", "__tree"
 
 #: Records of the sample that trees are grown on, over all strata that need one.
 SAMPLE = 100_000
@@ -103,8 +105,8 @@ class Plan:
     Attributes
     ----------
     strata : pyarrow.Table
-        ``region`` (where there is one), `PATTERN`, ``records``, ``first`` (block of the first leaf) and
-        ``tree`` (position in `trees`, -1 for none), sorted by region and pattern.
+        ``region`` (where there is one), `PATTERN`, ``records``, ``__first`` (block of the first leaf) and
+        ``__tree`` (position in `trees`, -1 for none), sorted by region and pattern.
     trees : tuple of CutTree
     coordinates : Coordinates
     blocks : int
@@ -117,12 +119,12 @@ class Plan:
 
     def without_trees(self, blocks: set[int]) -> Plan:
         """The plan with the strata of these blocks left whole; block numbers stay."""
-        first = self.strata["first"].to_numpy()
+        first = self.strata[_FIRST].to_numpy()
         spoilt = {int(np.searchsorted(first, block, side="right")) - 1 for block in blocks}
-        tree = self.strata["tree"].to_numpy().copy()
+        tree = self.strata[_TREE].to_numpy().copy()
         tree[sorted(spoilt)] = -1
-        place = self.strata.column_names.index("tree")
-        return replace(self, strata=self.strata.set_column(place, "tree", pa.array(tree)))
+        place = self.strata.column_names.index(_TREE)
+        return replace(self, strata=self.strata.set_column(place, _TREE, pa.array(tree)))
 
     def reach(self, block: int, records: pa.Table) -> np.ndarray:
         """For records of a block, a distance within which no record of another block of the stratum lies."""
@@ -137,7 +139,7 @@ class Plan:
         """Expected records of each block, (blocks,); 0 for the leaves of a tree that is not used."""
         sizes = np.zeros(self.blocks)
         for records, first, tree in zip(
-            *(self.strata[name].to_pylist() for name in ("records", "first", "tree")), strict=True
+            *(self.strata[name].to_pylist() for name in ("records", _FIRST, _TREE)), strict=True
         ):
             leaves = 1 if tree < 0 else self.trees[tree].leaves
             sizes[first : first + leaves] = records / leaves
@@ -209,7 +211,7 @@ def plan(
             position[place] = len(trees)
             trees.append(tree)
     first = np.concatenate([[0], np.cumsum(leaves)[:-1]]).astype(np.int64)
-    strata = strata.append_column("first", pa.array(first)).append_column("tree", pa.array(position))
+    strata = strata.append_column(_FIRST, pa.array(first)).append_column(_TREE, pa.array(position))
     return Plan(strata, tuple(trees), coordinates, int(leaves.sum()))
 
 
@@ -237,17 +239,17 @@ def blocked(
     if chosen.trees:
         placed = placed.withColumn(
             BLOCK,
-            f.col("first")
-            + _leaf(chosen)(f.col("tree"), f.col(HASH), *[column(name) for name in _variables(chosen)]),
+            f.col(_FIRST)
+            + _leaf(chosen)(f.col(_TREE), f.col(HASH), *[column(name) for name in _variables(chosen)]),
         )
     else:
-        placed = placed.withColumn(BLOCK, f.col("first"))
+        placed = placed.withColumn(BLOCK, f.col(_FIRST))
     if partitions > 1:
         where = pa.table(
-            {"b": pa.array(np.arange(chosen.blocks)), _PARTITION: pa.array(partition, pa.int32())}
+            {_OF_BLOCK: pa.array(np.arange(chosen.blocks)), _PARTITION: pa.array(partition, pa.int32())}
         )
         placed = placed.join(
-            f.broadcast(spark.createDataFrame(where)), f.col(BLOCK) == f.col("b"), how="inner"
+            f.broadcast(spark.createDataFrame(where)), f.col(BLOCK) == f.col(_OF_BLOCK), how="inner"
         )
         placed = placed.repartitionById(partitions, f.col(_PARTITION))
     else:
@@ -283,11 +285,11 @@ def _with_stratum(
     kept = strata.drop_columns(["records"])
     if len(kept) == 1:
         return frame.withColumns(
-            {name: f.lit(kept[name][0].as_py()).cast("bigint") for name in ("first", "tree")}
+            {name: f.lit(kept[name][0].as_py()).cast("bigint") for name in (_FIRST, _TREE)}
         )
     table = f.broadcast(
         spark.createDataFrame(
-            kept.rename_columns([f"__s_{n}" if n not in ("first", "tree") else n for n in kept.column_names])
+            kept.rename_columns([f"__s_{n}" if n not in (_FIRST, _TREE) else n for n in kept.column_names])
         )
     )
     same = f.col(f"__s_{PATTERN}") == f.col(PATTERN).bitwiseAND(f.lit(mask))

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.block import Scale
-from pipelines.tables import FREQUENCY
+from schemas.consistency import FREQUENCY
 from schemas.errors import ProtectionFailed, SpecificationError
 from schemas.specification import Specification
 from sdc.moments import Moments

@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.block import HASH, content_order, with_hash
-from pipelines.columns import column
+from pipelines.columns import column, map_in_arrow
 from pipelines.combination_blocks import solved_by_block
 from pipelines.risk import digest
 from schemas.errors import ProtectionFailed
@@ -184,7 +184,7 @@ def carried_back(
                 last, rank = int(place[-1]), int(ranks[-1]) + 1
             yield from carrier.carry(values, batch.drop_columns(_DIGESTS), place, ranks).to_batches()
 
-    return together.mapInArrow(task, schema)
+    return map_in_arrow(together, task, schema)
 
 
 @dataclass(frozen=True)

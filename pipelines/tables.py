@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.columns import column
-
-FREQUENCY = "frequency"
+from schemas.consistency import FREQUENCY
 
 
 def frequency_tables(frame: DataFrame, tables: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], pa.Table]:
@@ -55,9 +54,10 @@ def _one_table(
     cells: pa.Table, table: tuple[str, ...], names: list[str], aliases: dict[str, str]
 ) -> pa.Table:
     chosen = cells.filter(pc.equal(cells["set"], _grouping(table, names)))
-    columns = {name: chosen[aliases[name]] for name in table}
-    columns[FREQUENCY] = chosen[FREQUENCY].cast(pa.int64())
-    return pa.table(columns).sort_by([(name, "ascending") for name in table])
+    keys = [aliases[name] for name in table]
+    ordered = chosen.sort_by([(key, "ascending") for key in keys])  # a name may look like a path to Arrow
+    columns = {name: ordered[key] for name, key in zip(table, keys, strict=True)}
+    return pa.table(columns | {FREQUENCY: ordered[FREQUENCY].cast(pa.int64())})
 
 
 def _grouping(table: tuple[str, ...], names: list[str]) -> int:

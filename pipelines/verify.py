@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from pipelines import verify_table
 from pipelines.locate import locate
 from pipelines.outcome import Outcome
-from schemas.errors import GateRefused
+from schemas.consistency import FREQUENCY
+from schemas.errors import GateRefused, SpecificationError
 
 _KEPT_METADATA = {b"ARROW:schema"}
 
@@ -65,10 +66,21 @@ def verify(named: str) -> Outcome:
 
     Raises
     ------
+    SpecificationError
+        Where the release is not in the public area.
     GateRefused
         Where anything the manifest promises does not hold; every failure is named.
     """
-    result = audit(locate(named).folder)
+    located = locate(named)
+    if not located.folder.is_dir():
+        raise SpecificationError(f"Release {located.release_id} is not in the public area (any more).")
+    try:
+        result = audit(located.folder)
+    except Exception as error:  # damage of any kind; what cannot be audited has not passed
+        raise GateRefused(
+            f"Release {located.release_id} cannot be audited ({type(error).__name__}): its manifest or files "
+            "are damaged, or not microguard's. Withdraw it, and look at who can write to the public area."
+        ) from error
     if not result.passed:
         raise GateRefused(
             f"Release {result.release_id} does not keep what its manifest promises. "
@@ -100,10 +112,15 @@ def audit(folder: Path) -> Audit:
     if all(finding.passed for finding in findings):
         with duckdb.connect() as engine:
             engine.execute("SET enable_progress_bar = false")
-            engine.read_parquet(str(folder / "microdata" / "*.parquet")).create_view("microdata")
+            names = [column["name"] for column in manifest["columns"]]
+            _view(
+                engine, "microdata", folder / "microdata" / "*.parquet", [_key(names, name) for name in names]
+            )
             findings.append(_records(engine, manifest))
-            findings += [_classes(engine, manifest, group) for group in manifest["guarantee"]["groups"]]
-            findings.append(_tables(engine, folder, manifest))
+            findings += [
+                _classes(engine, manifest, group, names) for group in manifest["guarantee"]["groups"]
+            ]
+            findings.append(_tables(engine, folder, manifest, names))
     return Audit(str(manifest["release_id"]), tuple(findings))
 
 
@@ -192,8 +209,10 @@ def _records(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any]) -> Fin
     )
 
 
-def _classes(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], group: dict[str, Any]) -> Finding:
-    keys = ", ".join(_name(name) for name in [*group["variables"], *group["with_region"]])
+def _classes(
+    engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], group: dict[str, Any], names: list[str]
+) -> Finding:
+    keys = ", ".join(_key(names, name) for name in [*group["variables"], *group["with_region"]])
     k = manifest["guarantee"]["k"]
     ((smallest, classes),) = engine.execute(
         f"SELECT min(n), count(*) FROM (SELECT count(*) AS n FROM microdata GROUP BY {keys})"
@@ -211,13 +230,16 @@ def _classes(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], group:
     )
 
 
-def _tables(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> Finding:
+def _tables(
+    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], names: list[str]
+) -> Finding:
     different = 0
     for table in manifest["tables"]:
-        keys = ", ".join(_name(name) for name in table["variables"])
-        engine.read_parquet(str(folder / table["file"])).create_view("published", replace=True)
-        counted = f"SELECT {keys}, count(*) AS frequency FROM microdata GROUP BY {keys}"
-        published = f"SELECT {keys}, frequency FROM published"
+        columns = [_key(names, name) for name in table["variables"]]
+        keys = ", ".join(columns)
+        _view(engine, "published", folder / table["file"], [*columns, FREQUENCY])
+        counted = f"SELECT {keys}, count(*) AS {FREQUENCY} FROM microdata GROUP BY {keys}"
+        published = f"SELECT {keys}, {FREQUENCY} FROM published"
         different += (
             _one(
                 engine,
@@ -236,5 +258,14 @@ def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:
     return int(value)
 
 
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _view(engine: duckdb.DuckDBPyConnection, view: str, files: Path, columns: list[str]) -> None:
+    """Show files under names of our own, by position: to DuckDB, "Sex" and "sex" are one name."""
+    relation = engine.read_parquet(str(files))
+    found = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
+    shown = ", ".join(f"{name} AS {column}" for name, column in zip(found, columns, strict=True))
+    relation.project(shown).create_view(view, replace=True)
+
+
+def _key(names: list[str], name: str) -> str:
+    """Column of the view that shows the variable."""
+    return f"c{names.index(name)}"

@@ -13,6 +13,8 @@ from pipelines.publish import Staged, content
 from schemas.requirements import MetricKey
 from schemas.specification import Specification
 
+_RECORDS = "__records"
+
 
 @dataclass(frozen=True)
 class Written:
@@ -63,8 +65,8 @@ def verify_written(spark: SparkSession, staged: Staged, specification: Specifica
             keys.append(column(specification.region))
         row = (
             frame.groupBy(*keys)
-            .agg(f.count(f.lit(1)).alias("records"))
-            .agg(f.min("records").alias("smallest"), f.count(f.lit(1)).alias("classes"))
+            .agg(f.count(f.lit(1)).alias(_RECORDS))
+            .agg(f.min(_RECORDS).alias("smallest"), f.count(f.lit(1)).alias("classes"))
             .first()
         )
         assert row is not None
