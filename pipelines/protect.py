@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
 from pipelines.block import BLOCK, Coordinates, Plan, numbers
+from pipelines.columns import map_in_arrow
 from sdc.diversity import diversify, least_distinct
 from sdc.dominance import dominated
 from sdc.errors import InvalidParameter, SdcError
@@ -117,7 +118,7 @@ def protect(frame: DataFrame, recipe: Recipe) -> DataFrame:
             }
             yield from _reported(first.slice(0, 0), row).to_batches()
 
-    return frame.mapInArrow(task, schema)
+    return map_in_arrow(frame, task, schema)
 
 
 def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -194,9 +195,9 @@ def _labels(
         return np.zeros(len(points), np.int64), told
     seed = block_seed(recipe.seed, block)
     finished = _finished(points, nominal, seed, block, recipe)
-    if finished is not None and finished.is_file():
-        with np.load(finished, allow_pickle=False) as kept:
-            return kept["labels"], json.loads(str(kept["told"])) | {"resumed": True}
+    resumed = _resumed(finished, len(points), recipe.k)
+    if resumed is not None:
+        return resumed
     labels, told = _solve(points, nominal, seed, recipe)
     if finished is not None:
         fresh = finished.with_name(f".{finished.name}.{os.getpid()}")
@@ -204,6 +205,25 @@ def _labels(
             np.savez(file, labels=labels.astype(np.int32), told=json.dumps(told))
         fresh.replace(finished)
     return labels, told
+
+
+def _resumed(finished: Path | None, records: int, k: int) -> tuple[np.ndarray, dict[str, Any]] | None:
+    """What an earlier run left of the block; None where it left nothing, or nothing that can be believed."""
+    if finished is None or not finished.is_file():
+        return None
+    try:
+        with np.load(finished, allow_pickle=False) as kept:
+            labels = _believed(kept["labels"], records, k)
+            return labels, dict(json.loads(str(kept["told"]))) | {"resumed": True}
+    except Exception:  # a damaged archive raises anything; the block is solved anew
+        return None
+
+
+def _believed(labels: np.ndarray, records: int, k: int) -> np.ndarray:
+    """The clusters, where each has at least k records: a method that breaks its promise is not believed."""
+    if labels.shape != (records,) or np.unique(labels, return_counts=True)[1].min() < k:
+        raise ArithmeticError
+    return labels
 
 
 def _solve(
@@ -217,12 +237,14 @@ def _solve(
     told: dict[str, Any] = {}
     try:
         found = microaggregate(points, recipe.k, effort=recipe.effort, algorithm=recipe.algorithm, **options)
+        labels = _believed(found.labels, len(points), recipe.k)
     except InvalidParameter:
         raise  # what was asked for is impossible for every block
     except Exception as error:
         told = {"fallback": FALLBACK, "why": type(error).__name__}
         found = microaggregate(points, recipe.k, effort="fast", algorithm=FALLBACK, **options)
-    return found.labels, told | {
+        labels = _believed(found.labels, len(points), recipe.k)
+    return labels, told | {
         "algorithm": found.algorithm,
         "stopped_by": found.stopped_by,
         "objective": found.sse,

@@ -24,6 +24,7 @@ from pipelines.columns import column
 from pipelines.ledger import Entry, Ledger
 from pipelines.places import Places, checksum, sync_folder, write_atomically
 from pipelines.risk import content_of
+from schemas.consistency import FREQUENCY
 from schemas.errors import ProtectionFailed
 
 RECORDS_PER_FILE = 500_000
@@ -54,12 +55,26 @@ class Contract:
 
 @dataclass(frozen=True)
 class Staged:
-    """A release that nobody has verified yet, in a private folder."""
+    """A release that nobody has verified yet, in a private folder.
+
+    Attributes
+    ----------
+    content : (int, int)
+        Records and sum of row hashes, before they were written.
+    checksums : mapping of file name to checksum
+        Of every file, before anybody verified it: what is released must be these.
+    """
 
     release_id: str
     folder: Path
     contract: Contract
-    content: tuple[int, int]  # records and sum of row hashes, before they were written
+    content: tuple[int, int]
+    checksums: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        files = sorted(self.folder.rglob("*.parquet"))
+        named = {path.relative_to(self.folder).as_posix(): checksum(path) for path in files}
+        object.__setattr__(self, "checksums", named)
 
     @property
     def microdata(self) -> list[Path]:
@@ -145,32 +160,19 @@ def release(
     Raises
     ------
     ProtectionFailed
-        Where a copied file is not the file that was verified.
+        Where a copied file is not the file that was staged and verified.
     """
-    files = sorted(path for path in staged.folder.rglob("*.parquet"))
-    sums = {path.relative_to(staged.folder).as_posix(): checksum(path) for path in files}
     public = places.release(staged.release_id)
     places.public.mkdir(parents=True, exist_ok=True)
     incoming = places.public / f".{staged.release_id}.incoming"
     shutil.rmtree(incoming, ignore_errors=True)
     if public.exists():  # a run died between this rename and its ledger line
         shutil.rmtree(public)
-    for name in sums:
-        target = incoming / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(staged.folder / name, target)
-    if any(checksum(incoming / name) != found for name, found in sums.items()):
+    try:
+        _copy(staged, incoming, manifest)
+    except BaseException:
         shutil.rmtree(incoming, ignore_errors=True)
-        raise ProtectionFailed(
-            "A file of the release changed while it was copied to the public area. Nothing was published; "
-            "look for a faulty disk or another writer, and call this again."
-        )
-    sized = {
-        name: {"sha256": found, "bytes": (incoming / name).stat().st_size} for name, found in sums.items()
-    }
-    write_atomically(incoming / "manifest.json", json.dumps({**manifest, "files": sized}, indent=2))
-    for folder in [incoming, *(path for path in incoming.rglob("*") if path.is_dir())]:
-        sync_folder(folder)
+        raise
     incoming.rename(public)
     sync_folder(places.public)
     Ledger(places).append(entry)
@@ -178,12 +180,33 @@ def release(
     return public
 
 
+def _copy(staged: Staged, incoming: Path, manifest: Mapping[str, Any]) -> None:
+    """Copy what was staged, every file compared with its checksum, and add the manifest."""
+    files = {}
+    for name, expected in staged.checksums.items():
+        source, target = staged.folder / name, incoming / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_file():
+            shutil.copyfile(source, target)
+        if not target.is_file() or checksum(target) != expected:
+            raise ProtectionFailed(
+                "A file of the release changed after it was staged, or while it was copied to the public "
+                "area. Nothing was published; look for a faulty disk or another writer, and call this again."
+            )
+        files[name] = {"sha256": expected, "bytes": target.stat().st_size}
+    write_atomically(incoming / "manifest.json", json.dumps({**manifest, "files": files}, indent=2))
+    for folder in [incoming, *(path for path in incoming.rglob("*") if path.is_dir())]:
+        sync_folder(folder)
+
+
 def standing(places: Places, release_id: str, format: str = "parquet") -> bool:
     """Whether a release is published already; finishes the last step of a run that died before it."""
-    ids = [entry.release_id for entry in Ledger(places).standing()]
-    if release_id not in ids or not (places.release(release_id) / "manifest.json").is_file():
+    standing = Ledger(places).standing()
+    names = {entry.release_id: entry.name for entry in standing}
+    if release_id not in names or not (places.release(release_id) / "manifest.json").is_file():
         return False
-    if ids[-1] == release_id and current(places) != release_id:
+    latest = [each for each, name in names.items() if name == names[release_id]][-1]
+    if latest == release_id and current(places) != release_id:
         _make_current(places, release_id, format)
     return True
 
@@ -245,10 +268,15 @@ def _typed(array: pa.ChunkedArray, wanted: pa.DataType, order: Sequence[Any] | N
 
 
 def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract, folder: Path) -> None:
+    """The cells, in the types of the records; dictionaries as the values they stand for."""
     folder.mkdir()
     for table, name in zip(tables, table_files(list(tables)), strict=True):
         cells = tables[table]
-        pq.write_table(cells.replace_schema_metadata(None), folder / name)
+        types = [contract.schema.field(variable).type for variable in table]
+        plain = [each.value_type if pa.types.is_dictionary(each) else each for each in types]
+        arrays = [cells[variable].cast(kind) for variable, kind in zip(table, plain, strict=True)]
+        named = pa.table([*arrays, cells[FREQUENCY]], names=[*table, FREQUENCY])
+        pq.write_table(named, folder / name)
 
 
 def table_files(tables: Sequence[tuple[str, ...]]) -> list[str]:

@@ -20,12 +20,13 @@ from pipelines.evidence import write_evidence
 from pipelines.examine import examine, session
 from pipelines.gate import accept_input, disclosed, gate, refuse
 from pipelines.identity import answer, description, identity, now
+from pipelines.kept import keep, kept
 from pipelines.ledger import Entry, Ledger
 from pipelines.linkage import uniques_published
 from pipelines.manifest import manifest
 from pipelines.measure import Protection
 from pipelines.outcome import Outcome
-from pipelines.places import Places, private_folder, write_atomically
+from pipelines.places import Places, private_folder
 from pipelines.progress import Progress
 from pipelines.protect import REPORT, Recipe
 from pipelines.protect import protect as protect_blocks
@@ -49,6 +50,7 @@ def protect(specification: Specification, *, master: str | None = None, progress
     """
     require_records(specification)
     places = Places(Path(specification.public_area), Path(specification.evidence_area))
+    places.require_public()
     with places.lock(), session(places, master) as spark:
         return Run(spark, specification, places, progress).outcome()
 
@@ -139,8 +141,9 @@ class Run:
         finished = private_folder(resume / f"blocks-{group.name}")
         target = resume / f"protected-{group.name}"
         recipe = _recipe(chosen, group, self.specification, str(finished))
+        done = kept(target)
         while True:
-            if not (target / "_SUCCESS").exists():
+            if done is None:
                 in_blocks = blocked(
                     frame,
                     chosen,
@@ -156,30 +159,28 @@ class Run:
                     protect_blocks(in_blocks, recipe).write.mode("overwrite").option(
                         "compression", "lz4"
                     ).parquet(str(target))
+                    keep(target)
             stored = self.spark.read.parquet(str(target))
             reports = [row[0] for row in stored.where(f.col(REPORT).isNotNull()).select(REPORT).collect()]
             protection = measure.collected(reports, len(recipe.numeric))
             if not protection.too_few:
-                kept = [column(name) for name in frame.columns]
-                return stored.where(f.col(BLOCK).isNotNull()).select(*kept), protection
-            chosen = chosen.without_trees(protection.too_few)
-            (target / "_SUCCESS").unlink()
+                wanted = [column(name) for name in frame.columns]
+                return stored.where(f.col(BLOCK).isNotNull()).select(*wanted), protection
+            chosen, done = chosen.without_trees(protection.too_few), None
 
     def _recombined(self, frame: DataFrame, group: Group, release_id: str) -> tuple[DataFrame, Protection]:
         """Protect one clustering of nominal variables as counts of combinations."""
-        resume = self.places.work(release_id, "resume")
-        target = resume / f"protected-{group.name}"
-        kept = resume / f"reports-{group.name}.json"
-        if not (target / "_SUCCESS").exists():
+        target = self.places.work(release_id, "resume") / f"protected-{group.name}"
+        reports = kept(target)
+        if reports is None:
             with self.progress.stage("block"):
                 found = combinations(frame, group, self.specification)
             with self.progress.stage(f"protect {group.name}"):
                 counts, reports = protected_counts(self.spark, found, group, self.specification)
-                write_atomically(kept, json.dumps(reports))
             with self.progress.stage("reconcile"):
                 back = carried_back(frame, found, counts, group, self.specification)
                 back.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
-        reports = json.loads(kept.read_text(encoding="utf-8"))
+                keep(target, reports)
         protection = measure.collected([json.dumps(report) for report in reports], 0)
         stored = self.spark.read.parquet(str(target))
         return stored.select(*[column(name) for name in frame.columns]), protection
@@ -268,7 +269,7 @@ def _recipe(chosen: Plan, group: Group, specification: Specification, resume: st
         seed=specification.release.seed,
         effort=specification.method.effort,
         algorithm=specification.method.algorithm,
-        representative=_per_cluster(specification),
+        representative=specification.method.representative,
         min_diversity=specification.method.min_diversity,
         sensitive=specification.sensitive,
         plan=chosen,
@@ -276,12 +277,6 @@ def _recipe(chosen: Plan, group: Group, specification: Specification, resume: st
         dominance=measure.dominance_rule(specification),
         resume=resume,
     )
-
-
-def _per_cluster(specification: Specification) -> str:
-    """The representative of a cluster; control tables speak of combinations, which have no clusters."""
-    chosen = specification.method.representative
-    return "auto" if chosen == "control_tables" else chosen
 
 
 def _risks(before: Risk, after: Risk) -> dict[str, dict[str, int]]:

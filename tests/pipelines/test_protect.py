@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -153,6 +154,37 @@ def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
     assert again.equals(first)
     changed, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.5]), kept)
     assert (len(changed), report["status"]) == (0, "failed")  # other content: not the kept labels
+
+
+@pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])
+def test_a_finished_block_that_cannot_be_believed_is_solved_anew(damage, tmp_path):
+    table, resuming = block([1.0, 2.0, 9.0, 12.0]), recipe(resume=str(tmp_path))
+    first, _, _ = protect_block(table, resuming)
+    (path,) = tmp_path.glob("*.npz")
+    if damage == "cut off":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        labels = np.array([0, 0, 0, 1] if damage == "too small clusters" else [0, 0])
+        np.savez(path, labels=labels, told="{}")
+    again, report, _ = protect_block(table, resuming)
+    assert report["status"] == "done"
+    assert "resumed" not in report
+    assert again.equals(first)
+
+
+def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch):
+    honest = protect.microaggregate
+
+    def breaking(points, k, **options):
+        found = honest(points, k, **options)
+        if options["algorithm"] != "mdav":
+            found = replace(found, labels=np.arange(len(points)))
+        return found
+
+    monkeypatch.setattr(protect, "microaggregate", breaking)
+    protected, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0]), recipe())
+    assert (report["fallback"], report["why"]) == ("mdav", "ArithmeticError")
+    assert len(set(protected["income"].to_pylist())) == 2
 
 
 def test_clusters_are_merged_until_they_are_diverse():

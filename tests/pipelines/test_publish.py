@@ -1,5 +1,6 @@
 """Release, audit and withdrawal of a small verified release, and what tampering meets."""
 
+import errno
 import json
 import shutil
 
@@ -12,9 +13,9 @@ from pipelines.ledger import Entry, Ledger
 from pipelines.locate import locate
 from pipelines.places import Places
 from pipelines.publish import Contract, Staged
-from pipelines.verify import audit
+from pipelines.verify import audit, verify
 from pipelines.withdraw import withdraw
-from schemas.errors import ProtectionFailed, SpecificationError
+from schemas.errors import GateRefused, ProtectionFailed, SpecificationError
 
 ID = "0123456789abcdef0123456789abcdef"
 RECORDS = pa.table(
@@ -80,10 +81,49 @@ def test_a_file_that_changes_while_it_is_copied_leaves_nothing(places, monkeypat
 
     ready = staged(places)
     monkeypatch.setattr(publish.shutil, "copyfile", torn)
-    with pytest.raises(ProtectionFailed, match="changed while it was copied"):
+    with pytest.raises(ProtectionFailed, match="while it was copied"):
         publish.release(ready, manifest(), places, entry())
     assert list(places.public.iterdir()) == []
     assert Ledger(places).entries() == []
+
+
+@pytest.mark.parametrize("name", ["microdata/part-00000.parquet", "tables/001_sex.parquet"])
+def test_a_file_that_changes_after_it_was_staged_is_not_released(places, name):
+    ready = staged(places)
+    pq.write_table(CELLS.slice(0, 1), ready.folder / name)
+    with pytest.raises(ProtectionFailed, match="changed after it was staged"):
+        publish.release(ready, manifest(), places, entry())
+    assert list(places.public.iterdir()) == []
+
+
+def test_a_file_that_nobody_staged_is_not_released(places):
+    ready = staged(places)
+    pq.write_table(RECORDS, ready.folder / "microdata" / "part-00001.parquet")
+    publish.release(ready, manifest(), places, entry())
+    assert audit(places.release(ID)).passed
+
+
+def test_a_disk_that_is_full_leaves_nothing_in_the_public_area(places, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no space")
+
+    ready = staged(places)
+    monkeypatch.setattr(publish.shutil, "copyfile", full)
+    with pytest.raises(OSError):
+        publish.release(ready, manifest(), places, entry())
+    assert list(places.public.iterdir()) == []
+
+
+def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_published(tmp_path, monkeypatch):
+    persons = Places(tmp_path / "lake" / "persons", tmp_path / "evidence")
+    firms = Places(tmp_path / "lake" / "firms", tmp_path / "evidence")
+    with monkeypatch.context() as patched:
+        patched.setattr(publish, "_make_current", lambda *_: None)  # killed before it
+        publish.release(staged(persons), manifest(), persons, entry())
+    other = Entry("published", "f" * 32, "firms", "2026-01-01T00:00:00+00:00", {})
+    publish.release(staged(firms, "f" * 32), manifest("f" * 32), firms, other)
+    assert publish.standing(persons, ID)
+    assert publish.current(persons) == ID
 
 
 @pytest.mark.parametrize("step", ["rename", "ledger", "current"])
@@ -207,3 +247,19 @@ def test_a_specification_names_its_current_release(released, tmp_path):
     )
     assert locate(str(path)).folder == released.release(ID)
     assert locate(str(path)).places() == released
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"release_id": 1, "files": 2}'])
+def test_a_damaged_manifest_does_not_pass_the_audit(released, content):
+    (released.release(ID) / "manifest.json").write_text(content)
+    with pytest.raises(GateRefused, match="cannot be audited"):
+        verify(str(released.public))
+
+
+def test_what_is_not_public_any_more_cannot_be_audited(released):
+    record = released.record(ID)
+    record.mkdir()
+    (record / "quality.json").write_text(json.dumps({"release": {"public_area": str(released.public)}}))
+    withdraw(str(record))
+    with pytest.raises(SpecificationError, match="not in the public area"):
+        verify(str(record))

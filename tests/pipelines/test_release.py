@@ -1,6 +1,7 @@
 """The main job end to end on a small town: what is published, what is refused, what stays the same."""
 
 import json
+import logging
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,12 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import AnalysisException
 
 from pipelines import release as main_job
+from pipelines.columns import column
 from pipelines.publish import current
+from pipelines.verify import audit
 from schemas.errors import GateRefused, ProtectionFailed, SpecificationError
 from tests.pipelines.microdata import ROLES, persons, run, specification
 
@@ -211,3 +215,78 @@ def test_a_method_that_cannot_carry_the_variables_is_a_faulty_specification(spar
     persons().to_parquet(tmp_path / "data", index=False)
     with pytest.raises(SpecificationError):
         run(spark, specification(tmp_path, method={"algorithm": "projection-pv"}))
+
+
+ODD_NAMES = {
+    "a.b": {"role": "quasi_identifier", "kind": "nominal"},
+    ".x": {"role": "quasi_identifier", "kind": "nominal"},
+    "Sex": {"role": "quasi_identifier", "kind": "nominal"},
+    "records": {"role": "quasi_identifier", "kind": "nominal"},
+    "q`": {"role": "other"},
+    "first": {"role": "other"},
+    "tree": {"role": "other"},
+    "b": {"role": "other"},
+}
+
+
+@pytest.mark.parametrize("kind", ["mixed", "nominal", "mixed without region"])
+def test_a_column_may_have_any_name_and_keeps_its_values(kind, spark, tmp_path):
+    rng = np.random.default_rng(3)
+    original = persons(90)
+    for name in ODD_NAMES:
+        original[name] = rng.integers(0, 3, len(original))
+    roles = ODD_NAMES | (NOMINAL if kind == "nominal" else ROLES)
+    if kind == "mixed without region":
+        original, roles = original.drop(columns="region"), {n: r for n, r in roles.items() if n != "region"}
+    original.to_parquet(tmp_path / "data", index=False)
+    _, places = run(spark, specification(tmp_path, roles, blocking={"max_records": 12}))
+    kept = ["note", "q`", "first", "tree", "b", "weight"]
+    pd.testing.assert_frame_equal(
+        published(places)[kept].sort_values(kept, ignore_index=True),
+        original[kept].sort_values(kept, ignore_index=True),
+    )
+    found = audit(places.release(current(places)))
+    assert found.passed, found.failures()
+
+
+def test_tables_have_the_types_of_the_records(spark, tmp_path):
+    original = persons().assign(age=lambda frame: pd.to_datetime(frame["age"], unit="D").astype("M8[ns]"))
+    original.to_parquet(tmp_path / "data", index=False)
+    _, places = run(spark, specification(tmp_path, NOMINAL))
+    folder = places.release(current(places))
+    types = {pq.read_schema(path).field("age").type for path in folder.glob("tables/*age*.parquet")}
+    assert types == {pa.timestamp("ns")}
+    assert audit(folder).passed
+
+
+@pytest.mark.parametrize("roles", [ROLES, NOMINAL], ids=["mixed", "nominal"])
+def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spark, tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def killed(*_):
+        raise Killed
+
+    original = persons()
+    for name in ("whole", "spoilt"):
+        (tmp_path / name).mkdir()
+        original.to_parquet(tmp_path / name / "data", index=False)
+    expected = published(run(spark, specification(tmp_path / "whole", roles))[1])
+    with monkeypatch.context() as patched:
+        patched.setattr(main_job, "stage", killed)
+        with pytest.raises(Killed):
+            run(spark, specification(tmp_path / "spoilt", roles))
+    (resume,) = (tmp_path / "spoilt" / "evidence" / ".work").glob("*/resume")
+    for path in [*resume.glob("protected-all/*.parquet"), *resume.glob("blocks-all/*.npz")]:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    pd.testing.assert_frame_equal(
+        published(run(spark, specification(tmp_path / "spoilt", roles))[1]), expected
+    )
+
+
+def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
+    logged = []
+    monkeypatch.setattr(logging.Logger, "handle", lambda _, record: logged.append(record))
+    with pytest.raises(AnalysisException):
+        spark.range(1).select(column("no such column"))
+    assert not logged
