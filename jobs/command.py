@@ -101,8 +101,11 @@ class _Run:
     def unexpected(self, error: Exception) -> str:
         stages = list(self.progress.seconds) if self.progress is not None else []
         where = f"in or after the stage {stages[-1]!r}" if stages else f"in {self.verb or 'microguard'}"
+        what = type(error).__name__
+        if isinstance(error, OSError) and error.errno is not None:
+            what += f" ({os.strerror(error.errno)})"  # the system's words alone: a path could hold a value
         return (
-            f"Stopped {where} by an unexpected {type(error).__name__}. "
+            f"Stopped {where} by an unexpected {what}. "
             "Its text is not shown, as it could hold values of records: call again with --debug to see it."
         )
 

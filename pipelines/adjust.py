@@ -57,6 +57,7 @@ def adjust(specification: Specification, *, master: str | None = None, progress:
     """
     table = table_of(specification)
     places = Places(Path(specification.public_area), Path(specification.evidence_area))
+    places.require_public()
     with places.lock(), session(places, master) as spark:
         return Run(spark, specification, table, places, progress).outcome()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.outcome import Outcome
-from pipelines.places import WORK, hold
+from pipelines.places import WORK, hold, is_work
 
 
 def clean(named: Sequence[str]) -> Outcome:
@@ -31,4 +31,4 @@ def clean(named: Sequence[str]) -> Outcome:
 def _areas(roots: Sequence[Path]) -> list[Path]:
     """Evidence areas at or below the folders that have work folders, sorted."""
     found = {folder for root in roots for folder in [root / WORK, *root.glob(f"**/{WORK}")]}
-    return sorted(folder.parent.resolve() for folder in found if folder.is_dir())
+    return sorted(folder.parent.resolve() for folder in found if folder.is_dir() and is_work(folder))

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ KEY_BYTES = 32
 KEY_VARIABLE = "MICROGUARD_KEY_FILE"
 WORK = ".work"
 _SESSION = "session-"
+_RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
 
 
 class PlaceBusy(MicroguardError):
@@ -55,6 +57,20 @@ class Places:
             raise SpecificationError(
                 "[publish] evidence lies inside the public area. Readers of the data lake would see it: "
                 "choose a folder outside of [publish] path."
+            )
+
+    def require_public(self) -> None:
+        """Refuse a public area that cannot be written, before hours of work are spent on it.
+
+        Raises
+        ------
+        SpecificationError
+        """
+        there = next(folder for folder in (self.public, *self.public.absolute().parents) if folder.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            raise SpecificationError(
+                "[publish] path is no folder that can be written, and none can be made there. Choose another "
+                "one, or have it made writable for the user who runs this."
             )
 
     def release(self, release_id: str) -> Path:
@@ -118,15 +134,17 @@ class Places:
         """The secret that names releases; created with mode 0600 where it does not exist yet."""
         named = os.environ.get(KEY_VARIABLE)
         path = Path(named) if named else self.evidence / "key"
-        if not path.exists():
+        if self.public.resolve() in path.resolve().parents:
+            raise SpecificationError(f"{KEY_VARIABLE} names a file inside the public area: choose another.")
+        try:
             if not named:
                 private_folder(self.evidence)
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(secrets.token_hex(KEY_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-        key = path.read_bytes().strip()
+            key = _key_at(path)
+        except OSError as error:
+            raise SpecificationError(
+                f"The key file can be neither read nor created ({os.strerror(error.errno or 0)}). Make it "
+                f"readable for the user who runs this, or name another one in {KEY_VARIABLE}."
+            ) from error
         if len(key) < KEY_BYTES:
             raise SpecificationError(
                 f"The key file holds {len(key)} bytes, expected at least {KEY_BYTES} (256 bits). Remove it "
@@ -138,6 +156,23 @@ class Places:
         """Opaque name of a release: a keyed hash of what it is made from (32 hexadecimal digits)."""
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hmac.new(self.key(), text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def _key_at(path: Path) -> bytes:
+    """The key in a file, created where it does not exist yet."""
+    if not path.exists():
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    return path.read_bytes().strip()
+
+
+def is_work(folder: Path) -> bool:
+    """Whether a folder of the name `WORK` is one of ours: private, and with folders of runs alone."""
+    private = not folder.stat().st_mode & 0o077
+    return private and all(_RUN.fullmatch(entry.name) for entry in folder.iterdir())
 
 
 @contextmanager

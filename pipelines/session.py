@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from pipelines.java import java_home
@@ -102,7 +103,12 @@ def _standard_error_to(path: Path) -> Iterator[None]:
 
 
 def _silence(spark: SparkSession) -> None:
-    """Apply the log configuration to a JVM that was already running (spark-submit's)."""
+    """Apply the log configuration to a JVM that was already running (spark-submit's), and to pyspark.
+
+    pyspark logs an exception of its own accord, with the JVM's traceback, where it knows the query.
+    """
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(

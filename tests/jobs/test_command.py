@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -152,6 +153,16 @@ def test_an_unexpected_error_never_shows_its_text(
     assert CANARY not in out + err
     assert "ValueError" in err
     assert "Traceback" not in err
+
+
+def test_an_unexpected_error_of_the_system_is_told_in_the_words_of_the_system(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ending(monkeypatch, OSError(errno.ENOSPC, CANARY, f"/data/region={CANARY}"))
+    assert run_command(["protect", "release.toml"]) == 1
+    err = capsys.readouterr().err
+    assert os.strerror(errno.ENOSPC) in err
+    assert CANARY not in err
 
 
 def test_debug_adds_the_traceback(

@@ -52,6 +52,29 @@ def test_a_short_key_is_refused(places, tmp_path, monkeypatch):
         places.key()
 
 
+def test_a_key_that_cannot_be_read_is_a_faulty_setting(places, tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "folder"))
+    with pytest.raises(SpecificationError, match="neither read nor created"):
+        places.key()
+
+
+def test_a_key_in_the_public_area_is_refused(places, monkeypatch):
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(places.public / "key"))
+    with pytest.raises(SpecificationError, match="inside the public area"):
+        places.key()
+    assert not places.public.exists()
+
+
+def test_a_public_area_that_no_folder_can_be_is_refused_before_the_work(places):
+    places.require_public()
+    assert not places.public.exists()
+    places.public.parent.mkdir(parents=True, exist_ok=True)
+    places.public.write_text("a file")
+    with pytest.raises(SpecificationError, match=r"\[publish\] path"):
+        places.require_public()
+
+
 def test_one_run_at_a_time_and_a_killed_one_lets_go(places):
     holder = subprocess.Popen(
         [
@@ -113,6 +136,16 @@ def test_clean_removes_work_folders_but_not_of_a_run_at_work(places):
     assert places.unfinished() == ["a" * 32]
     assert clean([str(places.evidence.parent)]).as_json() == {"removed": 1}
     assert places.unfinished() == []
+
+
+def test_clean_leaves_folders_that_are_not_ours(tmp_path):
+    theirs = tmp_path / "project" / ".work"
+    (theirs / "build").mkdir(parents=True, mode=0o700)
+    theirs.chmod(0o700)
+    before = theirs.parent.stat().st_mode
+    assert clean([str(tmp_path)]).as_json() == {"removed": 0}
+    assert (theirs / "build").is_dir()
+    assert theirs.parent.stat().st_mode == before
 
 
 def test_a_session_sweeps_what_killed_runs_left_and_leaves_nothing_itself(places):
