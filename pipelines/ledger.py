@@ -85,7 +85,7 @@ class Ledger:
         known = {entry.release_id for entry in self.entries()}
         public = self._places.public
         strangers = (
-            [folder.name for folder in public.iterdir() if (folder / "manifest.json").is_file()]
+            [folder.name for folder in public.glob("[!.]*") if (folder / "manifest.json").is_file()]
             if public.is_dir()
             else []
         )

@@ -68,7 +68,7 @@ def collected(reports: Iterable[str], numeric: int) -> Protection:
         listed = "; ".join(f"{reason} ({count})" for reason, count in sorted(reasons.items()))
         raise ProtectionFailed(
             f"{len(failed)} of {len(blocks)} blocks could not be protected: {listed}. Nothing was published. "
-            "Choose another method.algorithm or a smaller blocking.max_records, and call this again: "
+            "Choose another method.algorithm or blocking.max_records, and call this again: "
             "finished blocks are kept."
         )
     parts = [report for report in parsed if "moments" in report]

@@ -20,6 +20,7 @@ _STYLE: Any = {
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a name may hold dollars
     "svg.hashsalt": "microguard",
 }
 #: Bars of a plot; more variables than this would not be readable.

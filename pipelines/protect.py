@@ -213,17 +213,11 @@ def _resumed(finished: Path | None, records: int, k: int) -> tuple[np.ndarray, d
         return None
     try:
         with np.load(finished, allow_pickle=False) as kept:
-            labels = _believed(kept["labels"], records, k)
-            return labels, dict(json.loads(str(kept["told"]))) | {"resumed": True}
+            labels, told = kept["labels"], dict(json.loads(str(kept["told"])))
     except Exception:  # a damaged archive raises anything; the block is solved anew
         return None
-
-
-def _believed(labels: np.ndarray, records: int, k: int) -> np.ndarray:
-    """The clusters, where each has at least k records: a method that breaks its promise is not believed."""
-    if labels.shape != (records,) or np.unique(labels, return_counts=True)[1].min() < k:
-        raise ArithmeticError
-    return labels
+    sound = labels.shape == (records,) and np.unique(labels, return_counts=True)[1].min() >= k
+    return (labels, told | {"resumed": True}) if sound else None
 
 
 def _solve(
@@ -237,14 +231,12 @@ def _solve(
     told: dict[str, Any] = {}
     try:
         found = microaggregate(points, recipe.k, effort=recipe.effort, algorithm=recipe.algorithm, **options)
-        labels = _believed(found.labels, len(points), recipe.k)
     except InvalidParameter:
         raise  # what was asked for is impossible for every block
     except Exception as error:
         told = {"fallback": FALLBACK, "why": type(error).__name__}
         found = microaggregate(points, recipe.k, effort="fast", algorithm=FALLBACK, **options)
-        labels = _believed(found.labels, len(points), recipe.k)
-    return labels, told | {
+    return found.labels, told | {
         "algorithm": found.algorithm,
         "stopped_by": found.stopped_by,
         "objective": found.sse,

@@ -165,7 +165,8 @@ def release(
     public = places.release(staged.release_id)
     places.public.mkdir(parents=True, exist_ok=True)
     incoming = places.public / f".{staged.release_id}.incoming"
-    shutil.rmtree(incoming, ignore_errors=True)
+    for left in places.public.glob(".*.incoming"):  # of runs that died while they copied
+        shutil.rmtree(left)
     if public.exists():  # a run died between this rename and its ledger line
         shutil.rmtree(public)
     try:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -170,21 +169,6 @@ def test_a_finished_block_that_cannot_be_believed_is_solved_anew(damage, tmp_pat
     assert report["status"] == "done"
     assert "resumed" not in report
     assert again.equals(first)
-
-
-def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch):
-    honest = protect.microaggregate
-
-    def breaking(points, k, **options):
-        found = honest(points, k, **options)
-        if options["algorithm"] != "mdav":
-            found = replace(found, labels=np.arange(len(points)))
-        return found
-
-    monkeypatch.setattr(protect, "microaggregate", breaking)
-    protected, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0]), recipe())
-    assert (report["fallback"], report["why"]) == ("mdav", "ArithmeticError")
-    assert len(set(protected["income"].to_pylist())) == 2
 
 
 def test_clusters_are_merged_until_they_are_diverse():

@@ -87,6 +87,22 @@ def test_a_file_that_changes_while_it_is_copied_leaves_nothing(places, monkeypat
     assert Ledger(places).entries() == []
 
 
+def test_a_copy_that_a_killed_run_left_stands_in_nobodys_way(places, monkeypatch):
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publish.Path, "rename", kill)
+        patched.setattr(publish.shutil, "rmtree", lambda *_, **__: None)  # nor does it tidy up
+        with pytest.raises(KeyboardInterrupt):
+            publish.release(staged(places), manifest(), places, entry())
+    assert [path.name for path in places.public.iterdir()] == [f".{ID}.incoming"]
+    second = "f" * 32
+    Ledger(places).refuse_successive("persons", second, accepted=False)
+    publish.release(staged(places, second), manifest(second), places, entry(second))
+    assert {path.name for path in places.public.iterdir()} == {second, "current.json"}
+
+
 @pytest.mark.parametrize("name", ["microdata/part-00000.parquet", "tables/001_sex.parquet"])
 def test_a_file_that_changes_after_it_was_staged_is_not_released(places, name):
     ready = staged(places)

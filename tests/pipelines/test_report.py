@@ -92,3 +92,9 @@ def test_a_refused_run_says_so_first(folder):
 
 def test_the_same_evidence_gives_the_same_page(folder):
     assert write_report(folder).read_text() == write_report(folder).read_text()
+
+
+def test_a_name_with_dollars_is_no_formula(folder):
+    loss = {"all": QUALITY["loss"]["all"] | {"by_variable": {"in_$ and out_$": 0.1}}}
+    (folder / "quality.json").write_text(json.dumps(QUALITY | {"loss": loss}))
+    assert "in_$ and out_$" in write_report(folder).read_text()
