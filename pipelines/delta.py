@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
@@ -11,6 +13,26 @@ from pipelines.places import Places
 
 FOLDER = "delta"
 PROPERTY = "release_id"
+
+
+def not_carried(schema: pa.Schema) -> list[str]:
+    """Columns that a Delta table has no type for, or whose name it cannot tell from another's."""
+    names = [name.lower() for name in schema.names]
+    return [
+        entry.name
+        for entry in schema
+        if names.count(entry.name.lower()) > 1 or any(foreign(entry.type) for foreign in _FOREIGN)
+    ]
+
+
+_FOREIGN: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_unsigned_integer,
+    pa.types.is_float16,
+    pa.types.is_time,
+    pa.types.is_duration,
+    lambda kind: pa.types.is_decimal(kind) and not pa.types.is_decimal128(kind),
+    lambda kind: pa.types.is_timestamp(kind) and kind.unit == "ns",  # would lose its last digits
+)
 
 
 def commit(places: Places, release_id: str) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from pipelines.check import Checked, Exposure
 from pipelines.places import private_folder, write_atomically
 from pipelines.quality import Verdicts, judge
@@ -32,8 +34,31 @@ def accept_input(checked: Checked, specification: Specification, folder: Path) -
     write_atomically(folder / QUARANTINE, json.dumps(report, indent=2, sort_keys=True))
     verdicts = judge("input", input_requirements(specification), checked.metrics, folder / EXPECTATIONS)
     if not verdicts.passed:
-        raise InputRejected(f"The input does not fit the specification: {' '.join(verdicts.failures)}")
+        reasons = "; ".join(f"{reason}: {count}" for reason, count in checked.rejected.items())
+        rejected = f" Records rejected: {reasons}." if reasons else ""
+        raise InputRejected(
+            f"The input does not fit the specification: {' '.join(verdicts.failures)}{rejected}"
+        )
     return verdicts
+
+
+def accept_types(schema: pa.Schema, specification: Specification) -> None:
+    """Refuse columns that the format of the release cannot hold as they are.
+
+    Raises
+    ------
+    InputRejected
+    """
+    if specification.publish.format != "delta":
+        return
+    from pipelines.delta import not_carried
+
+    names = not_carried(schema)
+    if names:
+        raise InputRejected(
+            f"A Delta table cannot hold {', '.join(names)} as the input has it: its type is none of Delta's, "
+            'or names differ in case alone. Change the file, or set publish.format to "parquet".'
+        )
 
 
 def gate(

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.publish import Contract, table_files
+from pipelines.contract import Contract
+from pipelines.publish import table_files
 from pipelines.written import Written
 from schemas.specification import Specification
 

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from pipelines.columns import column
+from pipelines.contract import Contract
 from pipelines.ledger import Entry, Ledger
 from pipelines.places import Places, checksum, sync_folder, write_atomically
 from pipelines.risk import content_of
@@ -30,27 +31,6 @@ from schemas.errors import ProtectionFailed
 RECORDS_PER_FILE = 500_000
 ROW_GROUP = 131_072
 _ORDER = "__order"
-
-
-@dataclass(frozen=True)
-class Contract:
-    """What the published microdata look like.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Columns in the order and with the types of the input.
-    categories : mapping of column to list
-        Order of the categories of ordered dictionary columns; only those that occur are written.
-    """
-
-    schema: pa.Schema
-    categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        """Published columns, in order."""
-        return list(self.schema.names)
 
 
 @dataclass(frozen=True)

@@ -7,26 +7,23 @@ and these only where the file plausibly has a header.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipelines.columns import column
-from pipelines.publish import Contract
-from schemas.errors import InputRejected
+from pipelines.contract import Contract, Unfit, contract_of
+from schemas.errors import InputRejected, SpecificationError
 from schemas.specification import Specification
 
 #: Marks a record in which a number could not be read (CSV only).
@@ -91,7 +88,11 @@ def read(spark: SparkSession, specification: Specification) -> Microdata:
         _check_types(raw.select([column(name) for name in wanted]), specification)
         frame = _typed(raw, wanted, specification)
         published = [name for name in wanted if name in specification.published]
-        contract = Contract(*_contract(frame, published, files, specification))
+        columns = frame.select([column(name) for name in published])
+        try:
+            contract = contract_of(columns, files, specification.input.format == "parquet")
+        except Unfit as error:
+            raise InputRejected(f"{_where(specification)} {error}") from None
         hidden = [name for name in wanted if name not in published]
         ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
     return Microdata(ordered, contract, len(files))
@@ -103,6 +104,11 @@ def reading(specification: Specification) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
+        if "CHARSET" in (error.getCondition() or ""):
+            raise SpecificationError(
+                f"[input] encoding: found {specification.input.encoding!r}, allowed: an encoding that Java "
+                "knows, such as utf-8, windows-1252 or iso-8859-1."
+            ) from None
         raise InputRejected(_paragraph(error.getCondition() or "", specification)) from None
     except (Py4JJavaError, pa.ArrowException, OSError):  # of a task, whose text holds the faulty line
         raise InputRejected(_paragraph("", specification)) from None
@@ -150,11 +156,27 @@ def _csv(spark: SparkSession, specification: Specification) -> DataFrame:
     )
     header = [] if first is None else ["" if name is None else name.removeprefix("\ufeff") for name in first]
     _check_header(header, specification)
+    _check_lines(spark, specification)
     schema = t.StructType([t.StructField(name, t.StringType()) for name in header])
     reader = spark.read.options(
         **options, header=True, mode="FAILFAST", enforceSchema=False
     )  # every file's header
     return reader.schema(schema).csv(specification.input_path)
+
+
+def _check_lines(spark: SparkSession, specification: Specification) -> None:
+    """Refuse fields with line breaks: what follows the break could be taken for a record of its own."""
+    line = f.col("value")
+    quotes = f.octet_length(line) - f.octet_length(f.replace(line, f.lit('"'), f.lit("")))
+    begun = rf'(?:^|{re.escape(specification.input.delimiter)})"[^"]*+(?:""[^"]*+)*+$'
+    open_lines = (
+        spark.read.text(specification.input_path).where((quotes % 2 == 1) & line.rlike(begun)).count()
+    )
+    if open_lines:
+        raise InputRejected(
+            f"{_where(specification)} has {open_lines} line(s) that end inside of a quoted field. A line "
+            "break in a field is not supported: take it out, or write the file as Parquet."
+        )
 
 
 def _check_header(header: list[str], specification: Specification) -> None:
@@ -264,40 +286,6 @@ def _whole(raw: DataFrame, written: dict[str, Column]) -> set[str]:
     row = raw.agg(*broken).first()
     assert row is not None
     return {name for i, name in enumerate(written) if row[str(i)] is False}
-
-
-def _contract(
-    frame: DataFrame, published: list[str], files: list[str], specification: Specification
-) -> tuple[pa.Schema, dict[str, list[object]]]:
-    """Types of the published columns as the file declares them, categories of dictionaries included."""
-    from_spark = to_arrow_schema(frame.select([column(name) for name in published]).schema)
-    paths = [_local(file) for file in files]
-    if specification.input.format == "csv" or None in paths:
-        return from_spark, {}
-    schemas = [pq.read_schema(path) for path in paths]
-    first = schemas[0]
-    for other in schemas[1:]:
-        if {(e.name, e.type) for e in other} != {(e.name, e.type) for e in first}:
-            raise InputRejected(
-                f"{_where(specification)}: its files differ in columns or types. Write them with one schema."
-            )
-    fields = [
-        pa.field(name, first.field(name).type if name in first.names else from_spark.field(name).type)
-        for name in published
-    ]
-    ordered = [e.name for e in fields if pa.types.is_dictionary(e.type) and e.type.ordered]
-    return pa.schema(fields), {name: _categories(paths, name) for name in ordered}
-
-
-def _categories(paths: list[Path | None], name: str) -> list[object]:
-    """Categories of an ordered dictionary column, in their order, as the first file has them."""
-    column_of_first = pq.ParquetFile(paths[0]).read_row_group(0, columns=[name])[name]
-    return list(column_of_first.chunk(0).dictionary.to_pylist()) if column_of_first.num_chunks else []
-
-
-def _local(file: str) -> Path | None:
-    address = urlparse(file)
-    return Path(unquote(address.path)) if address.scheme in ("", "file") else None
 
 
 def _listed(names: list[str], most: int = 10) -> str:

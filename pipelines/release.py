@@ -18,7 +18,7 @@ from pipelines.check import check as count
 from pipelines.columns import column
 from pipelines.evidence import write_evidence
 from pipelines.examine import examine, session
-from pipelines.gate import accept_input, disclosed, gate, refuse
+from pipelines.gate import accept_input, accept_types, disclosed, gate, refuse
 from pipelines.identity import answer, description, identity, now
 from pipelines.kept import keep, kept
 from pipelines.ledger import Entry, Ledger
@@ -73,6 +73,7 @@ class Run:
         specification, places, progress = self.specification, self.places, self.progress
         with progress.stage("read and check"):
             microdata = read(self.spark, specification)
+            accept_types(microdata.contract.schema, specification)
             checked = count(microdata, specification)
         release_id = places.release_id(identity(checked, specification))
         if standing(places, release_id, specification.publish.format):

@@ -34,6 +34,7 @@ _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.legacy.parquet.nanosAsLong": "true",  # pandas writes nanoseconds: kept to the last digit
     "spark.sql.caseSensitive": "true",
+    "spark.sql.legacy.javaCharsets": "true",  # else a CSV may not be in windows-1252
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
 _LOCAL = {

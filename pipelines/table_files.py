@@ -11,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.contract import Contract
 from pipelines.places import Places
-from pipelines.publish import ROW_GROUP, Contract, Staged, table_files
+from pipelines.publish import ROW_GROUP, Staged, table_files
 from schemas.table import Table
 
 FOLDER = "table"

@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import publish
+from pipelines.contract import Contract
 from pipelines.ledger import Entry, Ledger
 from pipelines.locate import locate
 from pipelines.places import Places
-from pipelines.publish import Contract, Staged
+from pipelines.publish import Staged
 from pipelines.verify import audit, verify
 from pipelines.withdraw import withdraw
 from schemas.errors import GateRefused, ProtectionFailed, SpecificationError
@@ -242,6 +243,20 @@ def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(places):
     assert sum(pq.read_metadata(path).num_rows for path in files) == 3
     withdraw(str(places.release(second)))
     assert not (places.public / "delta").exists()
+
+
+def test_what_a_delta_table_cannot_hold_is_known_before():
+    from pipelines.delta import not_carried
+
+    held = {
+        "a b": pa.int64(), "c": pa.dictionary(pa.int8(), pa.string()), "t": pa.timestamp("us"),
+        "m": pa.decimal128(9, 2), "b": pa.bool_(), "d": pa.date32(), "f": pa.float32(),
+    }  # fmt: skip
+    foreign = {
+        "u": pa.uint8(), "n": pa.timestamp("ns"), "h": pa.float16(), "w": pa.time64("us"),
+        "Sex": pa.string(), "sex": pa.string(), "e": pa.duration("s"), "x": pa.decimal32(5, 2),
+    }  # fmt: skip
+    assert not_carried(pa.schema(list((held | foreign).items()))) == list(foreign)
 
 
 def test_a_release_is_found_by_its_folders(released):

@@ -12,7 +12,7 @@ import pytest
 from pipelines.check import check
 from pipelines.gate import accept_input
 from pipelines.read import read
-from schemas.errors import InputRejected
+from schemas.errors import InputRejected, SpecificationError
 from tests.pipelines.microdata import ROLES, persons, specification
 
 pytestmark = pytest.mark.spark
@@ -57,6 +57,24 @@ def test_types_are_those_of_the_file(spark, tmp_path):
         assert rows[name].cast(table[name].type).to_pylist() == table[name].to_pylist(), name
 
 
+def test_categories_of_many_files_have_codes_enough(spark, tmp_path):
+    (tmp_path / "data").mkdir()
+    for number in range(2):
+        notes = pd.Categorical([f"{number}/{i}" for i in range(70)])
+        persons().assign(note=notes).to_parquet(tmp_path / "data" / f"{number}.parquet", index=False)
+    found = read(spark, specification(tmp_path)).contract.schema.field("note").type
+    assert found == pa.dictionary(pa.int32(), pa.string())
+
+
+def test_ordered_categories_are_those_of_all_files(spark, tmp_path):
+    (tmp_path / "data").mkdir()
+    for number, categories in enumerate([["low"], ["low", "high"], ["high", "highest"]]):
+        codes = pd.Categorical.from_codes(np.arange(70) % len(categories), categories, ordered=True)
+        rows = pa.Table.from_pandas(persons().assign(note=codes), preserve_index=False)
+        pq.write_table(rows.slice(0, 0 if number == 0 else None), tmp_path / "data" / f"{number}.parquet")
+    assert read(spark, specification(tmp_path)).contract.categories == {"note": ["low", "high", "highest"]}
+
+
 def test_text_of_a_csv_stays_as_written_and_numbers_become_numbers(spark, tmp_path):
     (tmp_path / "data.csv").write_bytes(
         'código;betrag;anzahl;gewicht\n007;1,5;3;2\n?;-2;4;1,25\n"a""b;c";;5;1e3\n'.encode("latin-1")
@@ -75,6 +93,31 @@ def test_text_of_a_csv_stays_as_written_and_numbers_become_numbers(spark, tmp_pa
         "anzahl": [3, 4, 5],
         "gewicht": [2.0, 1.25, 1000.0],
     }
+
+
+def test_quotes_in_fields_are_no_line_breaks(spark, tmp_path):
+    notes = ['"a ""b"" c"', 'a 5" pipe', '"x,"",y"', '"x,"""', '""', 'a"', '"a, b"']
+    lines = "".join(f"{note},{number}\n" for number, note in enumerate(notes))
+    (tmp_path / "data.csv").write_text("note,age\n" + lines)
+    found = read(spark, csv_specification(tmp_path, {name: ROLES[name] for name in ("note", "age")})).frame
+    assert [row["note"] for row in found.orderBy("age").collect()] == [
+        'a "b" c', 'a 5" pipe', 'x,",y', 'x,"', None, 'a"', "a, b"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["windows-1252", "cp1252", "latin1", "utf8"])
+def test_a_csv_may_be_in_any_encoding_that_java_knows(encoding, spark, tmp_path):
+    (tmp_path / "data.csv").write_bytes("sex,age\nfé,1\nm,2\n".encode(encoding))
+    roles = {name: ROLES[name] for name in ("sex", "age")}
+    found = read(spark, csv_specification(tmp_path, roles, encoding=encoding)).frame
+    assert {row["sex"] for row in found.collect()} == {"fé", "m"}
+
+
+def test_an_unknown_encoding_is_a_fault_of_the_specification(spark, tmp_path):
+    (tmp_path / "data.csv").write_text("sex,age\nf,1\n")
+    roles = {name: ROLES[name] for name in ("sex", "age")}
+    with pytest.raises(SpecificationError, match="encoding: found 'klingon'"):
+        read(spark, csv_specification(tmp_path, roles, encoding="klingon"))
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_name(spark, tmp_path):
@@ -163,6 +206,9 @@ MALFORMED_INPUTS = {
     "a nested column": _nested,
     "a column is absent": parquet(lambda frame: frame.drop(columns="note")),
     "a column is not declared": parquet(lambda frame: frame.assign(extra=CANARY)),
+    "a type of another program": parquet(
+        lambda frame: frame.assign(note=pd.period_range("2000-01", periods=len(frame), freq="M"))
+    ),
     "text where numbers are declared": parquet(lambda frame: frame.assign(income=CANARY)),
     "a number is missing": parquet(_set("income", None)),
     "a number is infinite": parquet(_set("income", float("inf"))),
@@ -178,6 +224,7 @@ MALFORMED_INPUTS = {
     "a CSV with another delimiter": csv(f"sex;age\n{CANARY};1\nf;2\n"),
     "a CSV with a line too long": csv(f"sex,age\nf,1\nf,2,{CANARY}\nm,3\n"),
     "a CSV with a number that is none": csv(f"sex,age\nf,1\nm,{CANARY}\nf,3\nm,4\n"),
+    "a CSV with a line break in its last field": csv(f'age,sex\n1,f\n2,"m\n3,{CANARY}"\n4,m\n5,f\n'),
     "a CSV with thousands separated": csv("sex,age\nf,1\nm,1.000\nf,3\nm,4\n", decimal=","),
     "a CSV in another encoding": csv("sex,age\nfé,1\nm,2\nf,3\nm,4\n"),
     "a CSV with a column twice": csv(f"sex,age,sex\nf,1,{CANARY}\nm,2,m\nf,3,f\n"),

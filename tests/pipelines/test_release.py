@@ -15,7 +15,7 @@ from pipelines import release as main_job
 from pipelines.columns import column
 from pipelines.publish import current
 from pipelines.verify import audit
-from schemas.errors import GateRefused, ProtectionFailed, SpecificationError
+from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from tests.pipelines.microdata import ROLES, persons, run, specification
 
 pytestmark = pytest.mark.spark
@@ -257,6 +257,12 @@ def test_tables_have_the_types_of_the_records(spark, tmp_path):
     types = {pq.read_schema(path).field("age").type for path in folder.glob("tables/*age*.parquet")}
     assert types == {pa.timestamp("ns")}
     assert audit(folder).passed
+
+
+def test_a_format_that_cannot_hold_the_columns_is_refused_before_the_work(spark, tmp_path):
+    persons().assign(note=np.uint8(200)).to_parquet(tmp_path / "data", index=False)
+    with pytest.raises(InputRejected, match="cannot hold note"):
+        run(spark, specification(tmp_path, publish={"format": "delta"}))
 
 
 @pytest.mark.parametrize("roles", [ROLES, NOMINAL], ids=["mixed", "nominal"])
