@@ -128,11 +128,11 @@ class Plan:
 
     def reach(self, block: int, records: pa.Table) -> np.ndarray:
         """For records of a block, a distance within which no record of another block of the stratum lies."""
-        stratum = int(np.searchsorted(self.strata["first"].to_numpy(), block, side="right")) - 1
-        tree = self.strata["tree"][stratum].as_py()
+        stratum = int(np.searchsorted(self.strata[_FIRST].to_numpy(), block, side="right")) - 1
+        tree = self.strata[_TREE][stratum].as_py()
         if tree < 0:
             return np.full(len(records), np.inf)
-        leaf = block - self.strata["first"][stratum].as_py()
+        leaf = block - self.strata[_FIRST][stratum].as_py()
         return self.trees[tree].margins(self.coordinates.points(records), leaf)
 
     def sizes(self) -> np.ndarray:

@@ -141,9 +141,9 @@ class Run:
         resume = self.places.work(release_id, "resume")
         finished = private_folder(resume / f"blocks-{group.name}")
         target = resume / f"protected-{group.name}"
-        recipe = _recipe(chosen, group, self.specification, str(finished))
         done = kept(target)
         while True:
+            recipe = _recipe(chosen, group, self.specification, str(finished))
             if done is None:
                 in_blocks = blocked(
                     frame,
@@ -160,11 +160,12 @@ class Run:
                     protect_blocks(in_blocks, recipe).write.mode("overwrite").option(
                         "compression", "lz4"
                     ).parquet(str(target))
-                    keep(target)
             stored = self.spark.read.parquet(str(target))
             reports = [row[0] for row in stored.where(f.col(REPORT).isNotNull()).select(REPORT).collect()]
             protection = measure.collected(reports, len(recipe.numeric))
             if not protection.too_few:
+                if done is None:
+                    keep(target)  # not before: what failed is to be tried again
                 wanted = [column(name) for name in frame.columns]
                 return stored.where(f.col(BLOCK).isNotNull()).select(*wanted), protection
             chosen, done = chosen.without_trees(protection.too_few), None

@@ -19,7 +19,7 @@ CANARY = "CANARY"
 
 def plan(scales):
     """One stratum, one block."""
-    return Plan(pa.table({"first": [0], "tree": [-1]}), (), Coordinates(scales, {}), 1)
+    return Plan(pa.table({"__first": [0], "__tree": [-1]}), (), Coordinates(scales, {}), 1)
 
 
 def recipe(**changes):

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -288,6 +289,21 @@ def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spar
     pd.testing.assert_frame_equal(
         published(run(spark, specification(tmp_path / "spoilt", roles))[1]), expected
     )
+
+
+def test_blocks_that_failed_are_tried_again_by_the_next_run(spark, tmp_path, monkeypatch):
+    persons().to_parquet(tmp_path / "data", index=False)
+    honest = main_job.protect_blocks
+
+    def failing(frame, recipe):
+        return honest(frame, replace(recipe, min_diversity=9))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(main_job, "protect_blocks", failing)
+        with pytest.raises(ProtectionFailed, match="9"):
+            run(spark, specification(tmp_path))
+    run(spark, specification(tmp_path))
+    assert (tmp_path / "lake" / "current.json").exists()
 
 
 def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
