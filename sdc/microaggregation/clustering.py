@@ -89,7 +89,7 @@ class Clustering:
             sum_of_squares(records.values, records.weights, compact),
             records.sst,
             algorithm,
-            lower_bound,
+            None if lower_bound is None else float(lower_bound),
             bound_kind,
             stopped_by,
             work or {},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,6 +55,14 @@ def test_a_bound_without_the_last_step_is_below_the_optimum(rounds: int) -> None
         found = certify(values, 3, work)
         assert found.lower_bound is not None
         assert found.lower_bound <= least_sse(values, 3) * (1 + 1e-9)
+
+
+def test_a_clustering_that_is_not_proved_optimal_can_be_reported_as_json() -> None:
+    work = certified.Work(Allowance(10**9, 10**9), 1, 1, 1, 1, 1)
+    found = certify(np.random.default_rng(0).normal(size=(40, 4)), 3, work)
+    assert not found.optimal
+    told = {"gap": found.gap, "optimal": found.optimal, "bound": found.lower_bound, "work": dict(found.work)}
+    assert json.loads(json.dumps(told)) == told
 
 
 def test_without_work_only_the_weak_bound_is_claimed() -> None:
