@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels import kernel
+from sdc.kernels import inlined, kernel
 from sdc.microaggregation.principal_cuts import first_component, select
 from sdc.microaggregation.randomness import sequence, uniform
 
@@ -23,6 +23,12 @@ LEAF = 48
 DIRECTION_SAMPLE, POWER_ITERATIONS = 32, 4
 #: A cut gives one side this share of the node at least; the rest is drawn.
 SMALLEST_SHARE = 0.35
+
+#: A near record is kept as one number that sorts by distance, then position: the bits of the squared
+#: distance, a non-negative float, and below them the position.
+_HALF = np.uint64(32)
+#: Sorts after every near record.
+_NONE = np.uint64(2**64 - 1)
 
 
 def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int) -> np.ndarray:
@@ -44,19 +50,20 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
     """
     n = len(points)
     count = min(count, n - 1)
-    near = np.empty((n, count), dtype=np.int32)
-    near[:] = np.arange(n, dtype=np.int32)[:, np.newaxis]
-    squares = np.full((n, count), np.inf, dtype=np.float32)
+    keys = np.full((n, count), _NONE, dtype=np.uint64)
     if n <= EXACT_RECORDS:
-        _compare(points, np.arange(n), 0, n, near, squares)
+        _compare(points, np.arange(n), 0, n, keys)
     else:
         for tree in range(trees):
-            _look_in_tree(points, sequence(seed, tree), max(LEAF, count), near, squares)
+            _look_in_tree(points, sequence(seed, tree), max(LEAF, count), keys)
+    near = keys.astype(np.int32)  # the lower half: the position
+    missing = keys == _NONE
+    near[missing] = np.nonzero(missing)[0]
     return near
 
 
 @kernel
-def _look_in_tree(points, state, leaf, near, squares):
+def _look_in_tree(points, state, leaf, keys):
     n, p = points.shape
     order = np.arange(n)
     projections = np.empty(n)
@@ -68,7 +75,7 @@ def _look_in_tree(points, state, leaf, near, squares):
         start, stop = stack[height, 0], stack[height, 1]
         size = stop - start
         if size <= leaf:
-            _compare(points, order, start, stop, near, squares)
+            _compare(points, order, start, stop, keys)
             continue
         first = start + int(uniform(state) * size / 2)
         direction = first_component(points, order, first, stop, DIRECTION_SAMPLE, POWER_ITERATIONS)
@@ -86,16 +93,18 @@ def _look_in_tree(points, state, leaf, near, squares):
 
 
 @kernel
-def _compare(points, order, start, stop, near, squares):
+def _compare(points, order, start, stop, keys):
     """Compare all pairs of order[start:stop]."""
     p = points.shape[1]
     size = stop - start
-    last = near.shape[1] - 1
+    last = keys.shape[1] - 1
     across = np.empty((p, size))
     for t in range(size):
         for d in range(p):
             across[d, t] = points[order[start + t], d]
     row = np.empty(size)
+    squares = np.empty(size, dtype=np.float32)
+    bits = squares.view(np.uint32)
     for s in range(size):
         row[:] = 0.0
         for d in range(p):
@@ -103,30 +112,22 @@ def _compare(points, order, start, stop, near, squares):
             line = across[d]
             for t in range(s + 1, size):
                 row[t] += (line[t] - at) * (line[t] - at)
+        squares[:] = row
         i = order[start + s]
         for t in range(s + 1, size):
-            square = np.float32(row[t])
             j = order[start + t]
-            if square < squares[i, last]:
-                _insert(near, squares, i, j, square)
-            if square < squares[j, last]:
-                _insert(near, squares, j, i, square)
+            square = np.uint64(bits[t]) << _HALF
+            if square < keys[i, last]:
+                _insert(keys[i], square | np.uint64(j))
+            if square < keys[j, last]:
+                _insert(keys[j], square | np.uint64(i))
 
 
-@kernel
-def _insert(near, squares, i, j, square):
-    """Insert neighbour j, nearer than the last, into the sorted list of record i unless it is there."""
-    last = near.shape[1] - 1
-    place = last
-    while place > 0 and squares[i, place - 1] > square:
-        place -= 1
-    before = place - 1
-    while before >= 0 and squares[i, before] == square:
-        if near[i, before] == j:
-            return
-        before -= 1
-    for t in range(last, place, -1):
-        near[i, t] = near[i, t - 1]
-        squares[i, t] = squares[i, t - 1]
-    near[i, place] = j
-    squares[i, place] = square
+@inlined
+def _insert(keys, key):
+    """Insert a key into sorted ones, unless it is there; the last falls out. Without a branch: which
+    place it takes cannot be predicted."""
+    for t in range(len(keys)):
+        here = keys[t]
+        keys[t] = min(here, key)
+        key = _NONE if here == key else max(here, key)
