@@ -1,9 +1,10 @@
 """Simulated annealing over partitions: sweeps over the records, each moving towards a near record.
 
-Kirkpatrick, Gelatt and Vecchi 1983, with the neighbourhoods of microaggregation: a record shifts into
-the cluster of a near record or swaps with one of its members; now and then a cluster is dissolved into
-the clusters around it, or one is created from near records of clusters above k. Records are visited in
-the order they are stored in (near ones together), which keeps what is read in the cache.
+Kirkpatrick, Gelatt and Vecchi 1983, with the neighbourhoods of microaggregation: a visited record is
+offered the best of its shifts into the clusters of near records and of its swaps with their members (a
+few visits so do what takes many random moves); now and then a cluster is dissolved into the clusters
+around it, or one is created from near records of clusters above k. Records are visited in the order they
+are stored in (near ones together), which keeps what is read in the cache.
 """
 
 from __future__ import annotations
@@ -13,17 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.kernels import kernel
+from sdc.microaggregation.gains import best_move, join_gain
 from sdc.microaggregation.partition import (
     Partition,
     join,
     leave,
+    move,
     refresh,
     refresh_cluster,
     set_energy,
-    shift,
-    shift_gain,
-    swap,
-    swap_gain,
 )
 from sdc.microaggregation.randomness import uniform
 from sdc.stop import Deadline
@@ -82,29 +81,23 @@ def anneal(
 
 @kernel
 def sweep_once(partition, near, k, temperature, state):
-    """Visit every record once."""
-    n, count = near.shape
-    largest = 2 * k - 1
-    for i in range(n):
-        u = uniform(state)
-        j = near[i, int(u * u * count)]
-        a, b = partition.labels[i], partition.labels[j]
-        if a == b:
-            if uniform(state) * DISSOLVE_EVERY * k < 1.0:
-                dissolve(partition, near, a, k, temperature, state)
-            continue
-        if partition.sizes[a] > k:
-            if uniform(state) * CREATE_EVERY < 1.0:
-                create(partition, near, i, k, temperature, state)
+    """Visit every record once; return the moves tried."""
+    tried = 0
+    for i in range(len(near)):
+        a = partition.labels[i]
+        if uniform(state) * DISSOLVE_EVERY * k < 1.0:
+            tried += 1
+            if dissolve(partition, near, a, k, temperature, state):
                 continue
-            if partition.sizes[b] < largest and uniform(state) < 0.5:
-                if accepts(shift_gain(partition, i, b), temperature, state):
-                    shift(partition, i, b)
+        if partition.sizes[a] > k and uniform(state) * CREATE_EVERY < 1.0:
+            tried += 1
+            if create(partition, near, i, k, temperature, state):
                 continue
-        other = partition.members[b, int(uniform(state) * partition.sizes[b])]
-        if accepts(swap_gain(partition, i, other), temperature, state):
-            swap(partition, i, other)
-    return n
+        gain, target, partner, moves = best_move(partition, near[i], i, k)
+        tried += moves
+        if accepts(gain, temperature, state):
+            move(partition, i, target, partner)
+    return tried
 
 
 @kernel
@@ -156,17 +149,6 @@ def _undo_dissolve(partition, movers, targets, moved, a):
         join(partition, movers[t], a)
     refresh_cluster(partition, a)
     return False
-
-
-@kernel
-def join_gain(partition, i, b):
-    """Energy that cluster b gains by record i (what i's own cluster loses is not counted)."""
-    weight = partition.weights[i]
-    energy = 0.0
-    for d in range(partition.points.shape[1]):
-        coordinate = partition.sums[b, d] + weight * partition.points[i, d]
-        energy += coordinate * coordinate
-    return energy / (partition.masses[b] + weight) - partition.energies[b]
 
 
 @kernel

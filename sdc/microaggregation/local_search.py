@@ -12,16 +12,14 @@ import numpy as np
 
 from sdc.kernels import kernel
 from sdc.microaggregation.annealing import create, dissolve
+from sdc.microaggregation.gains import best_move
 from sdc.microaggregation.partition import (
     Partition,
     join,
     leave,
+    move,
     refresh,
     refresh_cluster,
-    shift,
-    shift_gain,
-    swap,
-    swap_gain,
 )
 from sdc.microaggregation.principal_cuts import POWER_ITERATIONS, first_component
 from sdc.stop import Deadline
@@ -63,38 +61,14 @@ def _pass(partition, near, k, state):
 @kernel
 def _improve_record(partition, near, i, k):
     """Make the best shift or swap of record i, if it gains."""
-    a = partition.labels[i]
-    largest = 2 * k - 1
-    best, partner, target = 0.0, -1, -1
-    for t in range(len(near)):
-        b = partition.labels[near[t]]
-        if b == a or _met(partition, near, t, b):
-            continue
-        least = ROUNDING * (partition.energies[a] + partition.energies[b])
-        if partition.sizes[a] > k and partition.sizes[b] < largest:
-            gain = shift_gain(partition, i, b)
-            if gain > max(best, least):
-                best, partner, target = gain, -1, b
-        for s in range(partition.sizes[b]):
-            gain = swap_gain(partition, i, partition.members[b, s])
-            if gain > max(best, least):
-                best, partner, target = gain, partition.members[b, s], b
+    gain, target, partner, _ = best_move(partition, near, i, k)
     if target < 0:
         return False
-    if partner < 0:
-        shift(partition, i, target)
-    else:
-        swap(partition, i, partner)
+    energy = partition.energies[partition.labels[i]] + partition.energies[target]
+    if gain <= ROUNDING * energy:
+        return False
+    move(partition, i, target, partner)
     return True
-
-
-@kernel
-def _met(partition, near, stop, cluster):
-    """Whether one of the first `stop` near records lies in the cluster."""
-    met = False
-    for t in range(stop):
-        met = met or partition.labels[near[t]] == cluster
-    return met
 
 
 @kernel

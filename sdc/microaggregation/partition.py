@@ -1,8 +1,8 @@
 """A partition under change: clusters by their sum vectors, so that a change costs O(p).
 
 The SSE of a cluster with weighted sum S and mass W is sum(w |x|^2) - |S|^2 / W; the first term is the
-same in every partition, so that a change *gains* what it adds to the sum of |S|^2 / W over clusters,
-the *energy* kept per cluster. Sizes stay within k to 2k - 1.
+same in every partition, so that what counts is the sum of |S|^2 / W over clusters, the *energy* kept per
+cluster (``gains.py``). Sizes stay within k to 2k - 1.
 """
 
 from __future__ import annotations
@@ -115,47 +115,6 @@ def refresh_cluster(partition, cluster):
 
 
 @kernel
-def swap_gain(partition, i, j):
-    """Gain of records i and j, of different clusters, changing places."""
-    a, b = partition.labels[i], partition.labels[j]
-    weight_i, weight_j = partition.weights[i], partition.weights[j]
-    energy_a, energy_b = 0.0, 0.0
-    for d in range(partition.points.shape[1]):
-        moved = weight_j * partition.points[j, d] - weight_i * partition.points[i, d]
-        sum_a = partition.sums[a, d] + moved
-        sum_b = partition.sums[b, d] - moved
-        energy_a += sum_a * sum_a
-        energy_b += sum_b * sum_b
-    shift = weight_j - weight_i
-    return (
-        energy_a / (partition.masses[a] + shift)
-        + energy_b / (partition.masses[b] - shift)
-        - partition.energies[a]
-        - partition.energies[b]
-    )
-
-
-@kernel
-def shift_gain(partition, i, b):
-    """Gain of record i moving to cluster b (sizes are not looked at)."""
-    a = partition.labels[i]
-    weight = partition.weights[i]
-    energy_a, energy_b = 0.0, 0.0
-    for d in range(partition.points.shape[1]):
-        moved = weight * partition.points[i, d]
-        sum_a = partition.sums[a, d] - moved
-        sum_b = partition.sums[b, d] + moved
-        energy_a += sum_a * sum_a
-        energy_b += sum_b * sum_b
-    return (
-        energy_a / (partition.masses[a] - weight)
-        + energy_b / (partition.masses[b] + weight)
-        - partition.energies[a]
-        - partition.energies[b]
-    )
-
-
-@kernel
 def swap(partition, i, j):
     """Let records i and j, of different clusters, change places."""
     a, b = partition.labels[i], partition.labels[j]
@@ -179,6 +138,15 @@ def shift(partition, i, b):
     join(partition, i, b)
     set_energy(partition, a)
     set_energy(partition, b)
+
+
+@kernel
+def move(partition, i, target, partner):
+    """Let record i change places with `partner` in cluster `target`, or shift there where that is -1."""
+    if partner < 0:
+        shift(partition, i, target)
+    else:
+        swap(partition, i, partner)
 
 
 @kernel

@@ -1,8 +1,8 @@
 """The tiers of effort below exact: MDAV in blocks, local search over the whole file, several starts.
 
 fast: records are cut into blocks of about 250 and clustered by MDAV inside. standard: from there,
-annealing over approximate neighbours across the blocks' borders, then descent, which erases the penalty
-of the blocks. thorough: hot annealing from several starts, and a set-partitioning program over all
+annealing over approximate neighbours across the blocks' borders, which erases the penalty of the
+blocks. thorough: hot annealing from several starts, and a set-partitioning program over all
 clusters met. Work is fixed by n and effort, never by the clock.
 """
 
@@ -25,17 +25,18 @@ from sdc.stop import Deadline, StoppedBy
 
 #: Records per block of MDAV: larger ones cost more than the local search afterwards.
 BLOCK = 250
-#: Moves of the standard tier: this many in all, within the limits per record.
-STANDARD_MOVES = 6_000_000
-FEWEST_SWEEPS, MOST_SWEEPS = 30, 6_000
-#: Moves of the thorough tier: about half a minute for a thousand records, within limits per start.
-THOROUGH_MOVES = 200_000_000
-FEWEST_THOROUGH_SWEEPS, MOST_THOROUGH_SWEEPS = 1_000, 30_000
+#: Work of the standard tier in visits of a record, a floor for small files: about a second. What a record
+#: costs before the first sweep (blocks, MDAV, near records) counts as so many visits.
+STANDARD_VISITS, VISITS_BEFORE = 2_000_000, 15
+FEWEST_SWEEPS, MOST_SWEEPS = 5, 2_000
+#: Visits of the thorough tier: about half a minute for a thousand records, within limits per start.
+THOROUGH_VISITS = 40_000_000
+FEWEST_THOROUGH_SWEEPS, MOST_THOROUGH_SWEEPS = 200, 6_000
 THOROUGH_STARTS = 8
 #: Above this many records the set-partitioning program is too large to help; one long start is better.
 POOL_RECORDS = 6_000
 #: Temperatures in units of the typical SSE per record.
-HOTTEST, COLDEST = 3.0, 0.003
+HOTTEST, COLDEST = 3.0, 0.01
 #: Share of the clusters it is typical of: a few giants must not heat the whole file.
 TYPICAL = 0.99
 #: Near records looked at: at least, per k, and at most (what a move costs grows with them).
@@ -43,9 +44,8 @@ NEIGHBOURS, NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 8, 2, 64
 #: Trees they are looked up in.
 TREES = 5
 THOROUGH_NEIGHBOURS, THOROUGH_TREES = 15, 8
-#: Passes of descent after annealing.
-PASSES = 2
-THOROUGH_PASSES = 100
+#: Passes of descent after thorough annealing, at most.
+PASSES = 100
 
 
 def blocks_of_mdav(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
@@ -84,12 +84,11 @@ def _standard(
     near = nearest_neighbours(records.values, count, trees=TREES, seed=seed)
     partition = partition_of(records.values, records.weights, labels, k)
     scale = _typical_cost(records, labels)
-    sweeps = min(MOST_SWEEPS, max(FEWEST_SWEEPS, STANDARD_MOVES // n))
+    sweeps = min(MOST_SWEEPS, max(FEWEST_SWEEPS, STANDARD_VISITS // n - VISITS_BEFORE))
     # Few sweeps cannot repair what a hot start destroys.
-    hot = min(HOTTEST, 0.2 * (sweeps / FEWEST_SWEEPS) ** 0.5)
+    hot = min(HOTTEST, 0.5 * (sweeps / FEWEST_SWEEPS) ** 0.5)
     moves = anneal(partition, near, k, Schedule(hot, COLDEST, sweeps), scale, sequence(seed), deadline)
-    changes = descend(partition, near, k, PASSES, deadline)
-    return _cheaper(records, labels, partition.labels.astype(np.int64)), {"moves": moves, "changes": changes}
+    return _cheaper(records, labels, partition.labels.astype(np.int64)), {"moves": moves}
 
 
 def _thorough(
@@ -97,7 +96,7 @@ def _thorough(
 ) -> tuple[np.ndarray, dict[str, int]]:
     n = len(records)
     starts = THOROUGH_STARTS if n <= POOL_RECORDS else 1
-    sweeps = THOROUGH_MOVES // n // starts
+    sweeps = THOROUGH_VISITS // n // starts
     sweeps = min(MOST_THOROUGH_SWEEPS, max(FEWEST_THOROUGH_SWEEPS, sweeps))
     count = min(MOST_NEIGHBOURS, max(THOROUGH_NEIGHBOURS, NEIGHBOURS_PER_K * k))
     near = nearest_neighbours(records.values, count, trees=THOROUGH_TREES, seed=seed)
@@ -109,7 +108,7 @@ def _thorough(
         partition = partition_of(records.values, records.weights, labels, k)
         schedule = Schedule(HOTTEST, COLDEST, sweeps)
         moves += anneal(partition, near, k, schedule, scale, sequence(seed, start), deadline)
-        changes += descend(partition, near, k, THOROUGH_PASSES, deadline)
+        changes += descend(partition, near, k, PASSES, deadline)
         pool.add(partition.labels)
         if deadline.passed:
             break
@@ -117,7 +116,7 @@ def _thorough(
         return pool.incumbent, {"moves": moves, "changes": changes}
     combined, nodes = pool.combine(deadline)
     partition = partition_of(records.values, records.weights, combined, k)
-    changes += descend(partition, near, k, THOROUGH_PASSES, deadline)
+    changes += descend(partition, near, k, PASSES, deadline)
     return partition.labels, {
         "moves": moves,
         "changes": changes,

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from sdc.errors import SolverFailed
-from sdc.microaggregation.annealing import Schedule, anneal, create, dissolve
+from sdc.microaggregation.annealing import Schedule, accepts, anneal, create, dissolve
 from sdc.microaggregation.clustering import sum_of_squares
+from sdc.microaggregation.gains import best_move
 from sdc.microaggregation.local_search import descend
 from sdc.microaggregation.neighbours import nearest_neighbours
-from sdc.microaggregation.partition import partition_of, shift, shift_gain, swap, swap_gain
+from sdc.microaggregation.partition import Partition, move, partition_of
 from sdc.microaggregation.pool import Pool, cluster_costs
 from sdc.microaggregation.randomness import sequence
 from sdc.microaggregation.records import Records
@@ -17,9 +18,9 @@ from sdc.stop import Deadline
 NEVER = Deadline.after(None)
 
 
-def _start(n=60, k=3, seed=0):
+def _start(n=60, k=3, seed=0, heaviest=2.0):
     random = np.random.default_rng(seed)
-    points, weights = random.normal(size=(n, 3)), random.uniform(0.5, 2.0, n)
+    points, weights = random.normal(size=(n, 3)), random.uniform(0.5, heaviest, n)
     labels = np.arange(n) % (n // (k + 1) + 1)
     return partition_of(points, weights, labels, k), nearest_neighbours(points, 8, trees=1, seed=0)
 
@@ -51,21 +52,50 @@ def test_a_search_refuses_to_start_from_clusters_outside_k_to_2k_minus_1(sizes):
         partition_of(np.zeros((len(labels), 1)), np.ones(len(labels)), labels, 3)
 
 
-@pytest.mark.parametrize("pair", [(0, 59), (3, 10), (20, 41)])
-def test_a_swap_gains_what_it_says(pair):
-    partition, _ = _start()
-    before, gain = _sse(partition), swap_gain(partition, *pair)
-    swap(partition, *pair)
-    assert before - _sse(partition) == pytest.approx(gain)
-    _consistent(partition, 3)
+def _moves(partition, near, i, k):
+    """Every move of record i to a cluster of its near records: target and partner."""
+    a = partition.labels[i]
+    for b in {partition.labels[j] for j in near[i]} - {a}:
+        yield from ((b, j) for j in partition.members[b, : partition.sizes[b]])
+        if partition.sizes[a] > k and partition.sizes[b] < 2 * k - 1:
+            yield b, -1
 
 
-def test_a_shift_gains_what_it_says():
-    partition, _ = _start()
-    before, gain = _sse(partition), shift_gain(partition, 0, 5)
-    shift(partition, 0, 5)
-    assert before - _sse(partition) == pytest.approx(gain)
-    _consistent(partition, 3)
+def _after(partition, i, target, partner):
+    changed = Partition(*(array.copy() for array in partition))
+    move(changed, i, target, partner)
+    _consistent(changed, 3)
+    return _sse(changed)
+
+
+@pytest.mark.parametrize("heaviest", [0.5, 2.0])
+def test_the_best_move_gains_what_it_says_and_no_move_gains_more(heaviest):
+    partition, near = _start(heaviest=heaviest)
+    for i in range(60):
+        moves = list(_moves(partition, near, i, 3))
+        gain, target, partner, tried = best_move(partition, near[i], i, 3)
+        before = _sse(partition)
+        assert tried == len(moves)
+        assert before - _after(partition, i, target, partner) == pytest.approx(gain)
+        assert gain == pytest.approx(max(before - _after(partition, i, *other) for other in moves))
+
+
+def test_a_record_shifts_where_it_lies_in_the_heap_of_another_cluster_and_swaps_where_sizes_forbid_that():
+    points = np.array([[0.0], [1], [2], [51], [50], [52], [53]])
+    near = nearest_neighbours(points, 3, trees=1, seed=0)
+    spare = partition_of(points[:7], np.ones(7), np.array([0, 0, 0, 0, 1, 1, 1]), 3)
+    assert best_move(spare, near[3], 3, 3)[1:3] == (1, -1)
+    exact = partition_of(points[[0, 1, 3, 2, 4, 5]], np.ones(6), np.array([0, 0, 0, 1, 1, 1]), 3)
+    assert best_move(exact, np.array([4, 5], dtype=np.int32), 2, 3)[1:3] == (1, 3)
+
+
+def test_a_record_whose_near_records_share_its_cluster_has_no_move():
+    partition, near = _start()
+    alone = np.full_like(near[0], partition.members[partition.labels[0], 1])
+    assert best_move(partition, alone, 0, 3)[1:] == (-1, -1, 0)
+    state = sequence(0)
+    for temperature in (0.0, 1e6):
+        assert not accepts(best_move(partition, alone, 0, 3)[0], temperature, state)
 
 
 def test_created_and_dissolved_clusters_leave_the_partition_consistent():
@@ -101,18 +131,18 @@ def test_annealing_and_descent_keep_sizes_and_lower_the_cost(k):
     annealed = _sse(partition)
     descend(partition, near, k, 100, NEVER)
     _consistent(partition, k)
-    assert moves == 200 * 100
+    assert moves > 200 * 100  # several at each visit of a record
     assert annealed < 0.7 * before
     assert _sse(partition) <= annealed * (1 + 1e-12)
 
 
-def test_descent_ends_where_no_swap_with_a_near_cluster_gains():
+def test_descent_ends_where_no_move_to_a_near_cluster_gains():
     partition, near = _start()
     descend(partition, near, 3, 100, NEVER)
+    least = _sse(partition)
     for i in range(60):
-        for b in {partition.labels[j] for j in near[i]} - {partition.labels[i]}:
-            for other in partition.members[b, : partition.sizes[b]]:
-                assert swap_gain(partition, i, other) < 1e-9
+        for target, partner in _moves(partition, near, i, 3):
+            assert _after(partition, i, target, partner) > least - 1e-9
 
 
 def test_a_deadline_that_has_passed_stops_the_search():
@@ -127,6 +157,14 @@ def test_neighbours_of_small_files_are_the_nearest():
     distances = ((points[:, None] - points) ** 2).sum(axis=2)
     np.fill_diagonal(distances, np.inf)
     assert np.array_equal(near, np.argsort(distances, axis=1)[:, :5])
+
+
+def test_equal_records_are_near_each_other_and_each_is_listed_once():
+    points = np.repeat(np.random.default_rng(0).normal(size=(1_000, 2)), 5, axis=0)
+    near = nearest_neighbours(points, 4, trees=3, seed=0)
+    assert np.all(np.diff(np.sort(near, axis=1), axis=1) > 0)
+    assert not np.any(near == np.arange(5_000)[:, None])
+    assert np.mean(np.all(points[near] == points[:, None], axis=2)) > 0.9
 
 
 def test_trees_find_most_of_the_nearest_of_large_files():
