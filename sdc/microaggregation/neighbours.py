@@ -1,7 +1,7 @@
 """Near records of each record: exactly for small files, by principal-component trees for large ones.
 
 A tree cuts the records again and again across the first principal component of a random sample of the
-node, at a random rank near the median; records that share a leaf are compared. Several trees make it
+node, at random near the mean; records that share a leaf are compared. Several trees make it
 unlikely that near records are always parted (after Dasgupta and Freund 2008, "Random projection trees
 and low dimensional manifolds"; local components find nearer records than random directions at equal
 cost). Work is n log n for a fixed number of trees.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels import inlined, kernel
+from sdc.kernels import inlined, kernel, summing
 from sdc.microaggregation.principal_cuts import first_component, select
 from sdc.microaggregation.randomness import sequence, uniform
 
@@ -21,8 +21,9 @@ EXACT_RECORDS = 3000
 LEAF = 48
 #: Records from which the direction of a cut is computed, and power iterations: roughness makes trees differ.
 DIRECTION_SAMPLE, POWER_ITERATIONS = 32, 4
-#: A cut gives one side this share of the node at least; the rest is drawn.
-SMALLEST_SHARE = 0.35
+#: A cut lies near the mean of the projections, within half this many of their standard deviations; where
+#: one side would have less than this share of the node (giants, ties), it lies at their median.
+SLACK, SMALLEST_SHARE = 0.77, 0.2
 
 #: A near record is kept as one number that sorts by distance, then position: the bits of the squared
 #: distance, a non-negative float, and below them the position.
@@ -62,7 +63,7 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
     return near
 
 
-@kernel
+@summing
 def _look_in_tree(points, state, leaf, keys):
     n, p = points.shape
     order = np.arange(n)
@@ -79,17 +80,40 @@ def _look_in_tree(points, state, leaf, keys):
             continue
         first = start + int(uniform(state) * size / 2)
         direction = first_component(points, order, first, stop, DIRECTION_SAMPLE, POWER_ITERATIONS)
+        mean, square = 0.0, 0.0
         for t in range(start, stop):
             along = 0.0
             for d in range(p):
                 along += points[order[t], d] * direction[d]
             projections[t] = along
-        share = SMALLEST_SHARE + (1.0 - 2.0 * SMALLEST_SHARE) * uniform(state)
-        middle = start + int(size * share)
-        select(projections, order, start, stop, middle)
+            mean += along
+            square += along * along
+        mean /= size
+        spread = np.sqrt(max(square / size - mean * mean, 0.0))
+        threshold = mean + (uniform(state) - 0.5) * SLACK * spread
+        middle = start + np.sum(projections[start:stop] < threshold)
+        if min(middle - start, stop - middle) > SMALLEST_SHARE * size:
+            _part(projections, order, start, stop, threshold)
+        else:
+            middle = (start + stop) // 2
+            select(projections, order, start, stop, middle)
         stack[height, 0], stack[height, 1] = middle, stop
         stack[height + 1, 0], stack[height + 1, 1] = start, middle
         height += 2
+
+
+@kernel
+def _part(projections, order, start, stop, threshold):
+    """Arrange `order` in [start, stop) so that records with projections below the threshold come first.
+
+    Without a branch, which could not be predicted; `projections` stay as they were.
+    """
+    middle = start
+    for t in range(start, stop):
+        i = order[t]
+        order[t] = order[middle]
+        order[middle] = i
+        middle += projections[t] < threshold
 
 
 @kernel

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.kernels import kernel
+from sdc.kernels import kernel, summing
 
 #: Records from which the direction of a cut is computed, evenly spaced over the node.
 DIRECTION_SAMPLE = 256
@@ -183,7 +183,7 @@ def _threshold(projections: np.ndarray, keys: np.ndarray, place: int) -> tuple[f
     return midway, int(_LAST_KEY if midway < above else _FIRST_KEY)
 
 
-@kernel
+@summing
 def first_component(values, order, start, stop, limit, iterations):
     """First principal component of values[order[start:stop]], from at most `limit` of them, roughly.
 

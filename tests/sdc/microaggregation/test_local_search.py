@@ -178,6 +178,23 @@ def test_trees_find_most_of_the_nearest_of_large_files():
     assert np.array_equal(near, nearest_neighbours(points, 5, trees=6, seed=0))
 
 
+@pytest.mark.parametrize("kind", ["giants", "ties", "huge"])
+def test_records_without_a_typical_spread_find_near_records_too(kind):
+    random = np.random.default_rng(0)
+    if kind == "giants":  # most of the file lies on one side of every mean
+        points = np.exp(random.normal(size=(4_000, 1)) * 40)
+    elif kind == "ties":
+        points = np.where(random.random((4_000, 2)) < 0.95, 0.0, random.normal(size=(4_000, 2)))
+    else:
+        points = random.normal(size=(4_000, 2)) * 1e150
+    near = nearest_neighbours(points, 4, trees=3, seed=0)
+    assert not np.any(near == np.arange(4_000)[:, None])
+    if kind != "huge":  # squares of huge coordinates overflow, so that all are equally far
+        drawn = random.integers(0, 4_000, size=near.shape)
+        distances = [np.abs(points[other] - points[:, None]).sum(axis=2) for other in (near, drawn)]
+        assert np.mean(distances[0] <= distances[1]) > 0.9
+
+
 def test_a_pool_puts_together_the_best_of_two_partitions():
     points = np.array([[0.0], [1], [2], [10], [11], [12]])
     far = np.vstack([points, points + 100])
