@@ -30,7 +30,7 @@ BLOCK = 250
 STANDARD_VISITS, VISITS_BEFORE = 2_000_000, 15
 FEWEST_SWEEPS, MOST_SWEEPS = 5, 2_000
 #: Visits of the thorough tier: about half a minute for a thousand records, within limits per start.
-THOROUGH_VISITS = 40_000_000
+THOROUGH_VISITS = 32_000_000
 FEWEST_THOROUGH_SWEEPS, MOST_THOROUGH_SWEEPS = 200, 6_000
 THOROUGH_STARTS = 8
 #: Above this many records the set-partitioning program is too large to help; one long start is better.
