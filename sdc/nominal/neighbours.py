@@ -1,10 +1,12 @@
-"""Orders of combinations in which neighbours are alike: one per variable that varies fastest."""
+"""Which combinations are alike: orders in which neighbours are, and the nearest ones of each."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from sdc.kernels import kernel
 from sdc.nominal.frequency import FrequencyVector, mixed_radix
+from sdc.nominal.partition_problem import hamming_distance
 
 #: Orders kept for the search: beyond this many variables further orders cost memory, not quality.
 _MOST_ORDERS = 12
@@ -40,3 +42,26 @@ def similarity_orders(frequencies: FrequencyVector) -> tuple[np.ndarray, np.ndar
     for order, place in zip(orders, places, strict=True):
         place[order] = np.arange(len(frequencies))
     return orders, places
+
+
+@kernel
+def nearest_combinations(codes: np.ndarray, most: int) -> np.ndarray:
+    """The nearest other combinations of each, (u, min(most, u - 1)), nearest first, ties by number."""
+    count, variables = codes.shape
+    width = min(most, count - 1)
+    near = np.empty((count, width), np.int64)
+    distance = np.empty(count, np.int64)
+    for i in range(count):
+        first = np.zeros(variables + 2, np.int64)  # place of the next combination at each distance
+        for j in range(count):
+            distance[j] = hamming_distance(codes, i, j)
+            if j != i:
+                first[distance[j] + 1] += 1
+        first = np.cumsum(first)
+        for j in range(count):
+            if j != i:
+                rank = first[distance[j]]
+                first[distance[j]] += 1
+                if rank < width:
+                    near[i, rank] = j
+    return near

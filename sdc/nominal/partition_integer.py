@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from sdc.errors import InvalidParameter
-from sdc.nominal.partition_pricing import cheapest_column, greedy_columns
+from sdc.nominal.partition_heuristic_pricing import greedy_columns
+from sdc.nominal.partition_pricing import cheapest_column
 from sdc.nominal.partition_problem import NONE, PartitionProblem
 
 Solution = Literal["exact", "heuristic"]

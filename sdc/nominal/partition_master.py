@@ -14,14 +14,13 @@ import numpy as np
 from scipy import sparse
 
 from sdc.errors import SolverFailed
-from sdc.nominal.partition_pricing import (
+from sdc.nominal.partition_heuristic_pricing import (
     ENUMERATED_NEIGHBOURS,
     GREEDY_COLUMNS,
-    REDUCED_COST_TOLERANCE,
-    best_columns,
     enumerate_columns,
     greedy_columns,
 )
+from sdc.nominal.partition_pricing import REDUCED_COST_TOLERANCE, best_columns
 from sdc.nominal.partition_problem import NONE, PartitionProblem
 from sdc.solver import INFINITY, Master, Program, Status
 from sdc.stop import Deadline, StoppedBy

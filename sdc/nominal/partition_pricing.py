@@ -1,12 +1,9 @@
-"""Pricing: clusters of negative reduced cost (Cost 2023, section 4.3).
+"""Exact pricing: clusters of negative reduced cost (Cost 2023, section 4.3), on combinations.
 
-Three ways to look for them on combinations with multiplicities, and one kept for comparison:
-
-- `greedy_columns`, Algorithm 5;
-- `enumerate_columns`, Algorithm 6;
-- `search_columns`, exact branch and bound over the members, which replaces the integer program. It also
-  lists *all* columns up to a reduced cost, and finds the single best one that Algorithm 7 asks for;
-- `solve_pricing_program`, the integer program (4.3.7)-(4.3.11) itself, by the solver.
+Exact branch and bound over the members, in place of the thesis's integer program
+(`partition_pricing_program`). It finds the best column of each seed, lists *all* columns up to a reduced
+cost, and finds the single best one that Algorithm 7 asks for. The thesis's heuristics, which find most
+columns sooner, are in `partition_heuristic_pricing`.
 
 The branch and bound fixes the size s of the cluster and chooses its members one after the other. With
 members P chosen and r still to come, a candidate c adds d(P, c) - u_c exactly and at least half the sum of
@@ -20,20 +17,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from sdc.kernels import kernel
-from sdc.nominal.partition_problem import NONE, PartitionProblem
-from sdc.solver import INFINITY, Limits, Program, Status, solve
+from sdc.nominal.partition_problem import PartitionProblem
 
 #: A reduced cost counts as negative from here on: the solver's duals carry about 1e-9 of noise.
 REDUCED_COST_TOLERANCE = 1e-7
-#: Clusters that Algorithm 5 adds per iteration (n_max; the thesis names no value).
-GREEDY_COLUMNS = 50
-#: Algorithm 6 enumerates subsets of at most this many neighbours (2k - 2 of them up to k = 10).
-ENUMERATED_NEIGHBOURS = 18
-
+#: What the search returns: the best column, the best one per first member and size, or all.
 _BEST, _BEST_PER_SEED, _ALL = 0, 1, 2
+
+
+#: Sums of duals in another order differ by this much: a branch that only ties is not explored.
+_TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ def _search(
     nodes: int,
 ) -> PricedColumns:
     return PricedColumns(
-        *search_columns(
+        *_search_columns(
             problem.distances,
             problem.half_sums,
             np.ascontiguousarray(available),
@@ -101,105 +96,7 @@ def _search(
 
 
 @kernel
-def greedy_columns(
-    distances: np.ndarray, multiplicity: np.ndarray, duals: np.ndarray, k: int, most: int, tolerance: float
-) -> np.ndarray:
-    """Clusters of negative reduced cost by Algorithm 5, at most `most`; (count, 2k - 1), padded with -1.
-
-    Each grows from the unassigned record of largest dual by the record that raises the reduced cost least,
-    to size k and then on to 2k - 1, and the best size is kept.
-    """
-    count = len(multiplicity)
-    left = multiplicity.copy()
-    unassigned = left.sum()
-    found = np.full((most, 2 * k - 1), -1, np.int64)
-    columns = 0
-    while unassigned >= k and columns < most:
-        seed = -1
-        for c in range(count):
-            if left[c] > 0 and (seed < 0 or duals[c] > duals[seed]):
-                seed = c
-        cluster = np.full(2 * k - 1, -1, np.int64)
-        increase = -duals.copy()  # d(C, l) - u_l for every l
-        cost = 0.0
-        best_cost = np.inf
-        best_size = 0
-        for size in range(min(2 * k - 1, unassigned)):
-            member = seed
-            if size > 0:
-                member = -1
-                for c in range(count):
-                    if left[c] > 0 and (member < 0 or increase[c] < increase[member]):
-                        member = c
-            cluster[size] = member
-            left[member] -= 1
-            cost += increase[member]
-            for c in range(count):
-                increase[c] += distances[member, c]
-            if size + 1 >= k and cost < best_cost:
-                best_cost = cost
-                best_size = size + 1
-        for position in range(best_size, 2 * k - 1):
-            if cluster[position] >= 0:
-                left[cluster[position]] += 1
-                cluster[position] = -1
-        if best_cost >= -tolerance:
-            break
-        found[columns, :best_size] = np.sort(cluster[:best_size])
-        columns += 1
-        unassigned -= best_size
-    return found[:columns]
-
-
-@kernel
-def enumerate_columns(
-    distances: np.ndarray,
-    multiplicity: np.ndarray,
-    duals: np.ndarray,
-    k: int,
-    most_neighbours: int,
-    tolerance: float,
-) -> np.ndarray:
-    """The first cluster of negative reduced cost that Algorithm 6 meets; (0 or 1, 2k - 1), padded with -1.
-
-    All subsets of k - 1 to 2k - 2 of the closest records to the record of largest dual are tried.
-    """
-    count = len(multiplicity)
-    seed = 0
-    for c in range(count):
-        if duals[c] > duals[seed]:
-            seed = c
-    neighbours = np.full(min(2 * k - 2, most_neighbours), -1, np.int64)
-    taken = 0
-    order = np.argsort(distances[seed], kind="mergesort")
-    for position in range(count):
-        c = order[position]
-        for _ in range(multiplicity[c] - (1 if c == seed else 0)):
-            if taken < len(neighbours):
-                neighbours[taken] = c
-                taken += 1
-    cluster = np.full(2 * k - 1, -1, np.int64)
-    for subset in range(1, 1 << taken):
-        cluster[0] = seed
-        size = 1
-        cost = -duals[seed]
-        for bit in range(taken):
-            if subset >> bit & 1:
-                c = neighbours[bit]
-                cost -= duals[c]
-                for position in range(size):
-                    cost += distances[cluster[position], c]
-                cluster[size] = c
-                size += 1
-        if size >= k and cost < -tolerance:
-            cluster[size:] = -1
-            cluster[:size] = np.sort(cluster[:size])
-            return cluster.reshape(1, -1)
-    return np.empty((0, 2 * k - 1), np.int64)
-
-
-@kernel
-def search_columns(
+def _search_columns(
     distances: np.ndarray,
     half_sums: np.ndarray,
     available: np.ndarray,
@@ -218,8 +115,8 @@ def search_columns(
     available : (u,) copies of each combination that may be used
     duals : (u,) prices of the members
     threshold : only clusters of reduced cost at most this are of interest
-    mode : the best one (0), the best one per first member and size (1), or all (2)
-    most : with mode 2, stop beyond this many columns
+    mode : _BEST, _BEST_PER_SEED or _ALL
+    most : with _ALL, stop beyond this many columns
     most_nodes : stop beyond this many nodes, over all sizes
 
     Returns
@@ -228,14 +125,14 @@ def search_columns(
     """
     count = len(available)
     largest = 2 * k - 1
-    rows = most if mode == 2 else (1 if mode == 0 else count * k)
+    rows = most if mode == _ALL else (1 if mode == _BEST else count * k)
     columns = np.full((rows, largest), -1, np.int64)
     costs = np.empty(rows)
     found = 0
     nodes = 0
     complete = True
     bounds = np.full(2 * k, threshold)
-    best = threshold  # to be improved on: mode 0 over everything, mode 1 by the present first member
+    best = threshold  # to be improved on: over everything, or by the present first member
 
     # Level l holds the candidates for member l, sorted by key; `left` the copies not in the cluster.
     candidate = np.empty((largest, count), np.int64)
@@ -250,7 +147,7 @@ def search_columns(
     nothing = np.zeros(count, distances.dtype)
 
     for size in range(k, min(largest, available.sum()) + 1):
-        if mode == 1:
+        if mode == _BEST_PER_SEED:
             best = threshold
         length[0] = _sort_candidates(
             everyone, -duals, nothing, left, half_sums, size - 1, best, candidate[0], increase[0], key[0]
@@ -259,14 +156,14 @@ def search_columns(
         level = 0
         slot = -1
         while level >= 0:
-            if level == 0 and mode == 1:
+            if level == 0 and mode == _BEST_PER_SEED:
                 best = threshold
                 slot = -1
             position = pointer[level]
             bound = reduced_cost[level] + _smallest_sum(
                 candidate[level], key[level], left, position, length[level], size - level
             )
-            explore = bound <= best and not (mode != 2 and best < threshold and bound >= best - 1e-12)
+            explore = bound <= best and not (mode != _ALL and best < threshold and bound >= best - _TIE)
             if explore and (not complete or nodes >= most_nodes):
                 complete = False  # whatever is still open bounds the clusters of this size
                 bounds[size] = min(bounds[size], bound)
@@ -282,17 +179,17 @@ def search_columns(
             cost = reduced_cost[level] + increase[level, position]
             member[level] = chosen
             if level + 1 == size:
-                if mode == 2 and found == most:
+                if mode == _ALL and found == most:
                     complete = False
                     bounds[size] = min(bounds[size], cost)
                     continue
-                if mode == 0:
+                if mode == _BEST:
                     slot = 0
                     found = 1
-                elif mode == 2 or slot < 0:
+                elif mode == _ALL or slot < 0:
                     slot = found
                     found += 1
-                if mode != 2:
+                if mode != _ALL:
                     best = cost
                 costs[slot] = cost
                 bounds[size] = min(bounds[size], cost)
@@ -374,50 +271,3 @@ def _sort_candidates(
         increase[rank] = increases[position] + added[members[position]]
         key[rank] = values[position]
     return length
-
-
-def solve_pricing_program(
-    problem: PartitionProblem, available: np.ndarray, prices: np.ndarray, limits: Limits | None = None
-) -> np.ndarray | None:
-    """The integer program (4.3.7)-(4.3.11), or (4.4.7)-(4.4.11), by the solver; kept for comparison.
-
-    Returns
-    -------
-    (2k - 1,) padded column of least weight minus prices, or None where a limit came first.
-    """
-    members = np.repeat(np.arange(len(available)), np.minimum(available, problem.largest))
-    count = len(members)
-    first, second = np.triu_indices(count, 1)
-    weights = problem.distances[members[first], members[second]].astype(float)
-    positive = weights > 0  # an edge of no weight needs no variable
-    first, second, weights = first[positive], second[positive], weights[positive]
-    edges = len(weights)
-    row = np.arange(edges)
-    linking = sparse.coo_matrix(  # (4.3.8): v_i + v_l - z_il <= 1
-        (
-            np.concatenate([np.ones(2 * edges), -np.ones(edges)]),
-            (np.concatenate([row, row, row]), np.concatenate([first, second, count + row])),
-        ),
-        shape=(edges, count + edges),
-    )
-    size = sparse.coo_matrix(  # (4.3.9)
-        (np.ones(count), (np.zeros(count, dtype=int), np.arange(count))), shape=(1, count + edges)
-    )
-    answer = solve(
-        Program(
-            costs=np.concatenate([-np.asarray(prices, float)[members], weights]),
-            matrix=sparse.vstack([linking, size]),
-            row_lower=np.concatenate([np.full(edges, -INFINITY), [problem.k]]),
-            row_upper=np.concatenate([np.ones(edges), [problem.largest]]),
-            lower=np.zeros(count + edges),
-            upper=np.ones(count + edges),
-            integer=np.arange(count + edges) < count,
-        ),
-        limits,
-    )
-    if answer.status is not Status.OPTIMAL or answer.values is None:
-        return None
-    chosen = members[answer.values[:count] > 0.5]
-    column = np.full(problem.largest, NONE, dtype=np.int64)
-    column[: len(chosen)] = np.sort(chosen)
-    return column

@@ -72,16 +72,23 @@ class PartitionProblem:
 
 
 @kernel
+def hamming_distance(codes: np.ndarray, i: int, j: int) -> int:
+    """Variables in which two combinations differ (equation 1.1.1)."""
+    different = 0
+    for a in range(codes.shape[1]):
+        if codes[i, a] != codes[j, a]:
+            different += 1
+    return different
+
+
+@kernel
 def hamming(codes: np.ndarray) -> np.ndarray:
     """Hamming distances (u, u) as int16 between the rows of `codes` (u, m)."""
-    count, variables = codes.shape
+    count = len(codes)
     distances = np.zeros((count, count), np.int16)
     for i in range(count):
         for j in range(i + 1, count):
-            distance = 0
-            for a in range(variables):
-                if codes[i, a] != codes[j, a]:
-                    distance += 1
+            distance = hamming_distance(codes, i, j)
             distances[i, j] = distance
             distances[j, i] = distance
     return distances
@@ -120,7 +127,5 @@ def column_weights(codes: np.ndarray, columns: np.ndarray) -> np.ndarray:
             if columns[row, i] < 0:
                 break
             for j in range(i):
-                for a in range(codes.shape[1]):
-                    if codes[columns[row, i], a] != codes[columns[row, j], a]:
-                        weights[row] += 1.0
+                weights[row] += hamming_distance(codes, columns[row, i], columns[row, j])
     return weights

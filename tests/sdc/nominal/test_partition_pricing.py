@@ -7,15 +7,14 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from sdc.nominal.partition_heuristic_pricing import enumerate_columns, greedy_columns
 from sdc.nominal.partition_pricing import (
     REDUCED_COST_TOLERANCE,
     best_columns,
     cheapest_column,
     columns_within,
-    enumerate_columns,
-    greedy_columns,
-    solve_pricing_program,
 )
+from sdc.nominal.partition_pricing_program import solve_pricing_program
 from sdc.nominal.partition_problem import NONE, PartitionProblem
 
 
