@@ -100,7 +100,8 @@ class Annealing:
     def _cool(self, hot: float, moves: int, deadline: Deadline) -> tuple[int, bool]:
         """One run: moves tried, and whether the deadline let it end."""
         parts = self.movable, self.orders, self.places, self.stream
-        cooling, rising = _COLD ** (1 / moves), (_STEEP * _COLD / SOFT) ** (1 / moves)
+        share = 1 / max(moves, 1)  # without moves nothing cools
+        cooling, rising = _COLD**share, (_STEEP * _COLD / SOFT) ** share
         done = 0
         while done < moves:
             if deadline.passed:

@@ -124,7 +124,7 @@ def _program(
     Columns are the counts y, whether each is above 0, and the pieces of the hulls.
     """
     m = len(frequencies)
-    regions = _region_matrix(frequencies)
+    regions = frequencies.region_matrix()
     totals = regions @ frequencies.counts.astype(float)
     hull = hull_program(rows, _attainable(rows, k, regions, totals, chi2), chi2)
     most = _largest_counts(
@@ -189,13 +189,6 @@ def _largest_counts(rows: ErrorRows, largest: np.ndarray) -> np.ndarray:
     return counts
 
 
-def _region_matrix(frequencies: FrequencyVector) -> sparse.csr_matrix:
-    """Ones where a combination lies in a region, (regions, m)."""
-    region = np.unique(frequencies.region_of(), return_inverse=True)[1]
-    m = len(region)
-    return sparse.csr_matrix((np.ones(m), (region, np.arange(m))))
-
-
 def _rows_of(pieces: sparse.csr_matrix) -> np.ndarray:
     return np.repeat(np.arange(pieces.shape[0]), np.diff(pieces.indptr))
 
@@ -205,7 +198,7 @@ def _nothing(rows: int, columns: int) -> sparse.csr_matrix:
 
 
 def _check_start(frequencies: FrequencyVector, k: int, start: np.ndarray) -> None:
-    regions = _region_matrix(frequencies)
+    regions = frequencies.region_matrix()
     if (
         start.shape != frequencies.counts.shape
         or ((start != 0) & (start < k)).any()

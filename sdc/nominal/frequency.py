@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from sdc.errors import InvalidParameter, ShapeMismatch, TooFewRecords, UnknownVariable
 
@@ -69,6 +70,11 @@ class FrequencyVector:
     def region_of(self) -> np.ndarray:
         """Region of each combination, (m,) int32; all 0 where there are no regions."""
         return np.zeros(len(self), np.int32) if self.regions is None else self.regions
+
+    def region_matrix(self) -> sparse.csr_matrix:
+        """Ones where a combination lies in a region, (regions, m): adds up by region."""
+        region = np.unique(self.region_of(), return_inverse=True)[1]
+        return sparse.csr_matrix((np.ones(len(self)), (region, np.arange(len(self)))))
 
     def at_risk(self, k: int) -> np.ndarray:
         """Combinations with 1 to k - 1 records ("confidentiality problems"), (m,) bool."""
@@ -214,6 +220,14 @@ def check_k(records: int, k: int) -> None:
         raise TooFewRecords(f"found {records} records; k = {k} needs at least {k}")
 
 
+def check_regions(frequencies: FrequencyVector, k: int) -> None:
+    """Refuse regions that have records, but fewer than k."""
+    records = frequencies.region_matrix() @ frequencies.counts
+    small = int(((records > 0) & (records < k)).sum())
+    if small:
+        raise TooFewRecords(f"{small} regions have fewer than k = {k} records; merge or suppress them")
+
+
 def _code_variable(column: pd.Series, position: int) -> tuple[np.ndarray, np.ndarray]:
     """Codes of a variable's records, and for each code a record that carries its value."""
     missing = column.isna().to_numpy()
@@ -233,8 +247,7 @@ def _code_variable(column: pd.Series, position: int) -> tuple[np.ndarray, np.nda
         rank = np.empty(distinct, np.int64)
         rank[_order(values)] = np.arange(distinct)
     order = np.where(missing, distinct, rank[met] if distinct else 0)
-    present, carriers, codes = np.unique(order, return_index=True, return_inverse=True)
-    del present
+    _, carriers, codes = np.unique(order, return_index=True, return_inverse=True)
     return codes.astype(np.int32), carriers
 
 

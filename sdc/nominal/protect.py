@@ -1,8 +1,8 @@
 """The method recommended at scale: greedy on live errors, then local search on live errors.
 
 One process works on the combinations of the whole file (`protect_frequencies`); or blocks settle
-their own combinations in parallel (`protect_block`) and one global pass on the errors of all blocks
-together finishes (`reconcile`). Errors that each block sees only for itself would add up.
+their own combinations in parallel (`protect_block`), and one global pass that starts from their counts
+finishes on the errors of all blocks together. Errors that each block sees only for itself would add up.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch, TooFewRecords
+from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 from sdc.nominal.annealing import SOFT, Annealing
 from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, check_k
+from sdc.nominal.frequency import FrequencyVector, check_k, check_regions
 from sdc.nominal.greedy import settle
 from sdc.nominal.neighbours import sorted_combinations
 from sdc.nominal.objective import ByDimension, Objective, SearchParameters
@@ -24,8 +24,6 @@ from sdc.nominal.search_state import new_state
 from sdc.stop import Deadline, StoppedBy
 
 Effort = Literal["fast", "standard", "thorough", "exact"]
-
-
 #: Moves tried, per square root of the combinations below k. "exact" spends what "thorough" does: the
 #: search proves nothing, and more work would not either.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
@@ -67,6 +65,7 @@ def protect_frequencies(
     k: int,
     tables: ControlTables,
     *,
+    start: np.ndarray | None = None,
     effort: Effort = "standard",
     seed: int = 0,
     max_absolute_error: ByDimension | None = None,
@@ -79,10 +78,13 @@ def protect_frequencies(
     Parameters
     ----------
     frequencies : FrequencyVector
-        Totals per region are kept; k holds on combination and region.
+        In canonical order; totals per region are kept, and k holds on combination and region.
     k : int
     tables : ControlTables
         Of these frequencies.
+    start : (m,) array of counts, optional
+        Where the search begins: by default the original counts, or what blocks have made of them. Counts
+        below k are settled first, and totals that blocks missed are repaired.
     effort : how much work the search does
         "fast" is bounded to about 5 million moves, however many combinations there are.
     seed : int
@@ -100,79 +102,15 @@ def protect_frequencies(
         A bad k, effort or parameter; a region with fewer than k records; a region all of whose
         combinations are structural zeros; counts of another length.
     """
-    return reconcile(
-        frequencies,
-        frequencies.counts,
-        k,
-        tables,
-        effort=effort,
-        seed=seed,
-        max_absolute_error=max_absolute_error,
-        parameters=parameters,
-        allowed=allowed,
-        deadline=deadline,
-    )
-
-
-def protect_block(
-    frequencies: FrequencyVector,
-    k: int,
-    tables: ControlTables,
-    *,
-    seed: int = 0,
-    parameters: SearchParameters | None = None,
-    allowed: np.ndarray | None = None,
-    deadline: Deadline | None = None,
-) -> ProtectedFrequencies:
-    """Protect the combinations of one block by themselves, as a start for `reconcile`.
-
-    `tables` are the control tables of the block. Little work is done on errors that only the block
-    sees, and bounds on errors are left to the global pass.
-    """
-    return protect_frequencies(
-        frequencies,
-        k,
-        tables,
-        effort="fast",
-        seed=seed,
-        parameters=parameters,
-        allowed=allowed,
-        deadline=deadline,
-    )
-
-
-def reconcile(
-    frequencies: FrequencyVector,
-    counts: np.ndarray,
-    k: int,
-    tables: ControlTables,
-    *,
-    effort: Effort = "standard",
-    seed: int = 0,
-    max_absolute_error: ByDimension | None = None,
-    parameters: SearchParameters | None = None,
-    allowed: np.ndarray | None = None,
-    deadline: Deadline | None = None,
-) -> ProtectedFrequencies:
-    """The global pass after the blocks: search on the errors of all of them together.
-
-    Parameters
-    ----------
-    frequencies : FrequencyVector
-        Of the whole file, in canonical order, whatever the order of the blocks was.
-    counts : (m,) array
-        The blocks' counts in that order. Totals they missed are repaired.
-
-    Other parameters, result and errors are those of `protect_frequencies`.
-    """
     if effort not in _MOVES:
         raise InvalidParameter(f"effort must be one of {', '.join(_MOVES)}, found {effort!r}")
-    allowed = _check(frequencies, counts, k, allowed)
+    start = frequencies.counts if start is None else start
+    allowed = _check(frequencies, start, k, allowed)
     at_risk = frequencies.at_risk(k)
     if not at_risk.any() and not frequencies.counts[~allowed].any():
         return _result(frequencies, tables, frequencies.counts, 0, "work")
     objective = Objective.of(frequencies, tables, k, parameters or SearchParameters(), max_absolute_error)
-    state = new_state(frequencies, counts, k, tables, objective, allowed)
+    state = new_state(frequencies, start, k, tables, objective, allowed)
     settle(state, sorted_combinations(frequencies), SOFT)
     movable = np.flatnonzero(at_risk & allowed)
     if len(movable) == 0:
@@ -183,21 +121,28 @@ def reconcile(
     return _result(frequencies, tables, found, work, stopped_by)
 
 
-def _check(
-    frequencies: FrequencyVector, counts: np.ndarray, k: int, allowed: np.ndarray | None
-) -> np.ndarray:
+def protect_block(
+    frequencies: FrequencyVector, k: int, tables: ControlTables, *, seed: int = 0
+) -> ProtectedFrequencies:
+    """Protect the combinations of one block by themselves, as a start of the global pass or a fallback.
+
+    `tables` are the control tables of the block. Little work is done on errors that only the block
+    sees, and bounds on errors are left to the global pass.
+    """
+    return protect_frequencies(frequencies, k, tables, effort="fast", seed=seed)
+
+
+def _check(frequencies: FrequencyVector, start: np.ndarray, k: int, allowed: np.ndarray | None) -> np.ndarray:
     """Refuse what cannot be protected; return which combinations may be occupied."""
     check_k(frequencies.records, k)
+    check_regions(frequencies, k)
     m = len(frequencies)
     allowed = np.ones(m, bool) if allowed is None else np.asarray(allowed, bool)
-    if len(counts) != m or len(allowed) != m:
-        raise ShapeMismatch(f"{m} combinations, but {len(counts)} counts and {len(allowed)} marks")
-    _, region = np.unique(frequencies.region_of(), return_inverse=True)
-    records = np.bincount(region, frequencies.counts)
-    small = int(((records > 0) & (records < k)).sum())
-    if small:
-        raise TooFewRecords(f"{small} regions have fewer than k = {k} records; merge or suppress them")
-    closed = int(((records > 0) & (np.bincount(region, allowed) == 0)).sum())
+    if len(start) != m or len(allowed) != m:
+        raise ShapeMismatch(f"{m} combinations, but {len(start)} counts and {len(allowed)} marks")
+    regions = frequencies.region_matrix()
+    records, open_combinations = regions @ frequencies.counts, regions @ allowed
+    closed = int(((records > 0) & (open_combinations == 0)).sum())
     if closed:
         raise ImpossibleProtection(
             f"in {closed} regions every combination that occurs is declared a structural zero"

@@ -97,10 +97,9 @@ def _program(frequencies: FrequencyVector, k: int, tables: ControlTables, object
     """Variables: counts y, whether occupied x, deviations d >= |y - y0|, and the largest error z."""
     m, original = len(frequencies), frequencies.counts.astype(float)
     identity, nothing = sparse.identity(m, format="csr"), sparse.csr_matrix((m, m))
-    _, region = np.unique(frequencies.region_of(), return_inverse=True)
-    totals = sparse.csr_matrix((np.ones(m), (region, np.arange(m))))
+    totals = frequencies.region_matrix()
     records = totals @ original
-    most = records[region]
+    most = totals.T @ records
     incidence, cells = tables.incidence, len(tables.original)
     ones = sparse.csr_matrix(np.ones((cells, 1)))
     matrix = sparse.bmat(

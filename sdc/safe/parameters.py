@@ -96,12 +96,6 @@ class SafeParams:
         """Extra error g_t of cells with these original counts."""
         return np.searchsorted(np.array(self.extra_error_from, np.int64), original, side="right")
 
-    def bounds(self, dimension: np.ndarray) -> np.ndarray:
-        """First bounds b_t of cells of these dimensions."""
-        return np.where(
-            dimension == 1, self.allowed_bound_one_dimension, self.allowed_bound_higher_dimension
-        ).astype(np.int64)
-
     def target_bounds(self, dimension: np.ndarray) -> np.ndarray:
         """Target bounds b*_t of cells of these dimensions."""
         return np.where(

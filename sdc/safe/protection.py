@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sdc.errors import InvalidParameter, TooFewRecords
+from sdc.errors import InvalidParameter
 from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, check_k, from_frame
+from sdc.nominal.frequency import FrequencyVector, check_k, check_regions, from_frame
 from sdc.nominal.greedy import settle
 from sdc.nominal.neighbours import sorted_combinations
 from sdc.nominal.objective import Objective, SearchParameters
@@ -89,19 +89,43 @@ def safe(
 
     Parameters
     ----------
-    frame : DataFrame of nominal variables; missing values are one more category
-    k : least records of every combination published
-    control_tables : a dimension (all tables up to it) or a list of tuples of names
-    algorithm : "safe" (Cost 2023, Algorithms 1-4), "safe-exact" (section 2.1) or
-        "modified-safe-exact" (section 3.2)
-    parameters : SafeParams, optional; Appendix A's by default
-    keep_records : whether "safe" has to end with as many records as before
-    seed : taken for the sake of one interface; SAFE draws nothing
-    time_limit : seconds for the exact problems, a safety net
+    frame : DataFrame (n, a)
+        Nominal variables of any dtype; missing values are one more category.
+    k : int
+        Least records of every combination published, 2 <= k <= n.
+    control_tables : int or sequence of tuples of names
+        All tables up to a dimension, or those named.
+    algorithm : str
+        "safe" (Algorithms 1 to 4), "safe-exact" (section 2.1) or "modified-safe-exact" (section 3.2).
+    parameters : SafeParams, optional
+        Appendix A's by default.
+    keep_records : bool
+        Whether "safe" has to end with as many records as before; the exact problems always do.
+    seed : int
+        Taken for the sake of one interface; SAFE draws nothing.
+    time_limit : float, optional
+        Seconds for the exact problems, a safety net.
+
+    Returns
+    -------
+    SafeResult
+        Errors and change of the number of records are in records.
 
     Raises
     ------
-    TooFewRecords, InvalidParameter, UnknownVariable
+    TooFewRecords
+        Fewer than k records, or none.
+    InvalidParameter
+        A bad k, algorithm, control table or time limit; parameters within which SAFE cannot eliminate every
+        combination below k; a frame without variables, or with values that cannot be told equal or not.
+    UnknownVariable
+        Two variables of one name, or a control table of a name that is no variable.
+    SolverFailed
+        An exact problem ended in a state from which nothing can be concluded.
+
+    References
+    ----------
+    Höhne 2015; Cost 2023, chapters 2 and 3 and Appendix A.
     """
     coded = from_frame(frame)
     check_k(len(frame), k)
@@ -189,10 +213,7 @@ def restore_records(
     frequencies: FrequencyVector, counts: np.ndarray, k: int, tables: ControlTables
 ) -> np.ndarray:
     """Counts that keep every region's records, changed where it costs least within SAFE's maxima."""
-    _, region = np.unique(frequencies.region_of(), return_inverse=True)
-    small = int((np.bincount(region, frequencies.counts) < k).sum())
-    if small:
-        raise TooFewRecords(f"{small} regions have fewer than k = {k} records; merge or suppress them")
+    check_regions(frequencies, k)
     maxima = tables.max_absolute_error(counts)
     objective = Objective.of(frequencies, tables, k, SearchParameters(), maxima)
     state = new_state(frequencies, counts, k, tables, objective, np.ones(len(counts), bool))

@@ -9,7 +9,7 @@ import numpy as np
 
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
-from sdc.nominal.protect import ProtectedFrequencies, protect_block, protect_frequencies, reconcile
+from sdc.nominal.protect import ProtectedFrequencies, protect_block, protect_frequencies
 from sdc.nominal.transport import transport
 from sdc.safe.protection import safe_frequencies
 from tests.benchmarks.nominal_scenarios import adult
@@ -90,7 +90,7 @@ def census_table(records: int, efforts: tuple[str, ...]) -> Table:
         _assert_protected(frequencies, whole)
         rows.append((effort, *_row(whole), 1.0, seconds, _peak_gigabytes()))
         begin = time.process_time()
-        joined = reconcile(frequencies, settled, K, tables, effort=effort)
+        joined = protect_frequencies(frequencies, K, tables, start=settled, effort=effort)
         seconds = time.process_time() - begin
         _assert_protected(frequencies, joined)
         share = joined.chi2 / whole.chi2

@@ -11,10 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch, TooFewRecords
+from sdc.nominal.annealing import SOFT, Annealing
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
-from sdc.nominal.objective import SearchParameters
-from sdc.nominal.protect import protect_block, protect_frequencies, reconcile
+from sdc.nominal.greedy import settle
+from sdc.nominal.neighbours import sorted_combinations
+from sdc.nominal.objective import Objective, SearchParameters
+from sdc.nominal.protect import protect_block, protect_frequencies
+from sdc.nominal.random_stream import new_stream
+from sdc.nominal.search_state import new_state
 from sdc.stop import Deadline
 from tests.sdc.nominal.instances import nominal_frames
 
@@ -111,6 +116,21 @@ def test_structural_zeros_end_empty_and_the_records_stay():
     assert records_by_region(frequencies, found.counts) == records_by_region(frequencies, frequencies.counts)
 
 
+def test_a_search_of_no_moves_ends_where_it_starts():
+    frequencies = town(60, 1, seed=4)
+    tables = ControlTables.of(frequencies, 2)
+    objective = Objective.of(frequencies, tables, 3, SearchParameters(), None)
+    everywhere = np.ones(len(frequencies), bool)
+    state = new_state(frequencies, frequencies.counts, 3, tables, objective, everywhere)
+    settle(state, sorted_combinations(frequencies), SOFT)
+    settled = state.counts.copy()
+    movable = np.flatnonzero(frequencies.at_risk(3))
+    search = Annealing.of(state, frequencies, tables, objective, movable, new_stream(1))
+    found, work, stopped_by = search.run(0, Deadline.after(None))
+    assert np.array_equal(found, settled)
+    assert (work, stopped_by) == (0, "work")
+
+
 def test_blocks_protected_apart_and_reconciled_come_close_to_the_single_process():
     frequencies = town(1_500, 3, 6)
     tables = ControlTables.of(frequencies, 4)
@@ -123,7 +143,7 @@ def test_blocks_protected_apart_and_reconciled_come_close_to_the_single_process(
         )
         counts[mine] = protect_block(block, 3, ControlTables.of(block, 4)).counts
     apart = tables.chi2(counts)
-    together = reconcile(frequencies, counts, 3, tables, effort="fast")
+    together = protect_frequencies(frequencies, 3, tables, start=counts, effort="fast")
     assert together.chi2 < apart
     assert together.chi2 <= 1.02 * whole.chi2
 
@@ -148,7 +168,7 @@ def test_bad_input_gets_named_errors():
     with pytest.raises(ImpossibleProtection):
         protect_frequencies(frequencies, 3, tables, allowed=np.zeros(len(frequencies), bool))
     with pytest.raises(ShapeMismatch):
-        reconcile(frequencies, frequencies.counts[1:], 3, tables)
+        protect_frequencies(frequencies, 3, tables, start=frequencies.counts[1:])
     small, _ = collapse(np.zeros((5, 1), int), np.array([1]), ("x",), regions=np.array([0, 0, 0, 1, 1]))
     with pytest.raises(TooFewRecords):
         protect_frequencies(small, 3, ControlTables.of(small, 1))

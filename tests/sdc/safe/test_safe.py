@@ -43,7 +43,7 @@ def test_appendix_a_gives_the_defaults():
     parameters = SafeParams()
     original = np.array([9, 10, 19, 20, 50, 100, 199, 200, 1_000, 10_000, 100_000, 1_000_000])
     assert parameters.extra_error(original).tolist() == [0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9]
-    assert parameters.bounds(np.array([1, 2, 3])).tolist() == [2, 3, 3]
+    assert (parameters.allowed_bound_one_dimension, parameters.allowed_bound_higher_dimension) == (2, 3)
     assert parameters.target_bounds(np.array([1, 2, 3])).tolist() == [2, 3, 3]
 
 
