@@ -1,5 +1,17 @@
 """The methods of statistical disclosure control: arrays or frames in, values out.
 
 Nothing here knows Spark, files or the screen. Each sub-package is one family of methods:
-``microaggregation`` (numeric and mixed), ``nominal``, ``safe`` and ``cta`` (tables).
+
+- ``microaggregation``: numeric and mixed records into clusters of at least k (`microaggregate`,
+  `individual_ranking`);
+- ``nominal``: nominal records made k-anonymous with small errors in frequency tables (`anonymise`, or in
+  two steps `partition` and `aggregate`);
+- ``safe``: the method of the German census of 2011 (`safe`);
+- ``cta``: tables whose sensitive cells are moved to safe values (`CellTable`, `adjust`).
+
+All of them keep the same promises. A call changes none of its arguments, and the same arguments and seed give
+the same result: searches end by work counted, and a ``time_limit`` in seconds is a safety net whose firing
+is reported by ``stopped_by = "time"``. A result says what was proved: a lower bound
+is valid or None, and ``optimal`` means proved. Bad input raises a subclass of `sdc.errors.SdcError`, whose
+message holds no value of a record.
 """

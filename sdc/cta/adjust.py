@@ -108,33 +108,47 @@ def adjust(
 ) -> Adjustment:
     """Adjust a table so that every sensitive cell is protected and every line still adds up.
 
+    The objective is the sum over cells of cost times absolute deviation.
+
     Parameters
     ----------
     table : CellTable
-    mode : "at-least" or "exact"
+    mode : {"at-least", "exact"}
         Sensitive cells move by at least their level, or by exactly one of their two levels.
     algorithm : str
         "auto" (local search, branch and bound where it is small enough, re-summed margins where the table
         is too large for a linear program), or "exact", "alternate", "random", "hybrid", "hybrid-swaps",
         "scatter-search", "learning", "local-search".
-    effort : "fast", "standard", "thorough" or "exact"
-        Work allowed; "exact" runs branch and bound to proof.
+    effort : {"fast", "standard", "thorough", "exact"}
+        Work allowed; "exact" runs branch and bound to proof, where "auto" or "exact" runs it.
     seed : int
+        Of the searches, not negative; same arguments and seed, same values.
     time_limit : float, optional
         Seconds; a safety net, reported as ``stopped_by = "time"``.
+
+    Returns
+    -------
+    Adjustment
+        Values and deviations (cells,) in the unit of the table, whole where the table's are whole and a
+        whole solution was found (`whole`); checked for additivity, protection and capacities by code that
+        shares nothing with the methods.
 
     Raises
     ------
     InvalidParameter
-        For an unknown mode, algorithm or effort.
+        For an unknown mode, algorithm or effort, or a time limit that is not positive.
     ImpossibleProtection
         Where lines prove that there is no solution.
     NoSolutionFound
         Where there is neither solution nor proof.
+    SolverFailed
+        Where a program ended in a state from which nothing can be concluded, or the adjusted table failed
+        its check.
 
     References
     ----------
-    Cox 2005, Confidentiality protection by controlled tabular adjustment using metaheuristic methods.
+    Cox 2005, Confidentiality protection by controlled tabular adjustment using metaheuristic methods;
+    "local-search" is ours.
     """
     if algorithm not in ALGORITHMS:
         raise InvalidParameter(f"unknown algorithm {algorithm!r}; expected one of {', '.join(ALGORITHMS)}")

@@ -1,4 +1,4 @@
-"""Best among random assignments."""
+"""Best of random directions: the baseline of Cox 2005, section 3."""
 
 from __future__ import annotations
 

@@ -62,17 +62,42 @@ def aggregate(
 
     Parameters
     ----------
-    frame : DataFrame of nominal variables; a missing value is one more category
-    labels : (n,) integer array, cluster of each record
-    control_tables : a dimension, or a list of tuples of names
-    algorithm : "exact" (mixed-integer program), "greedy" (Algorithm 8), "clique" (Algorithm 9),
-        "local-search", a name of the thesis such as "own-hhg", or "auto": exact where it is small enough
-    seed : of the local search, which the exact method starts from, too
-    time_limit : seconds, a safety net
+    frame : DataFrame (n, a)
+        Nominal variables of any dtype; a missing value is one more category.
+    labels : (n,) integer array
+        Cluster of each record, any integers. Clusters of any size are taken: k is the partition's promise.
+    control_tables : int or sequence of tuples of names
+        All tables up to a dimension, or those named.
+    algorithm : str
+        "exact" (mixed-integer program), "greedy" (Algorithm 8), "clique" (Algorithm 9), "local-search",
+        a name of the thesis such as "own-hhg", of which the last letter decides here, or "auto": exact
+        where there are few enough choices, else local-search.
+    seed : int
+        Of the local search, which the exact method starts from, too; not negative.
+    time_limit : float, optional
+        Seconds, a safety net for the mixed-integer program.
+
+    Returns
+    -------
+    Aggregation
+        The protected frame has the index, columns and dtypes of `frame`.
 
     Raises
     ------
-    ShapeMismatch, InvalidParameter, UnknownVariable, TooFewRecords
+    TooFewRecords
+        A frame without records.
+    ShapeMismatch
+        Not one label per record.
+    InvalidParameter
+        Labels that are no integers; a bad algorithm, control table or time limit; a frame without
+        variables, or with values that cannot be told equal or not.
+    UnknownVariable
+        Two variables of one name, or a control table of a name that is no variable.
+
+    References
+    ----------
+    Cost 2023, chapter 5; in place of its quadratic integer program a linear one over the hull of each
+    cell's attainable counts (`error_hull`).
     """
     if algorithm in OWN:
         algorithm = OWN[algorithm].aggregation

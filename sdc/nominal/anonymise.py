@@ -71,34 +71,58 @@ def anonymise(
 ) -> Anonymised:
     """Make a frame of nominal variables k-anonymous with little error in its frequency tables.
 
+    The number of records is kept, and no combination is published that does not occur in the frame.
+
     Parameters
     ----------
-    frame : DataFrame
-        Nominal variables; missing values are one more category.
+    frame : DataFrame (n, a)
+        Nominal variables of any dtype; missing values are one more category.
     k : int
-        Least records of every combination published.
-    control_tables : a dimension (all tables up to it) or a list of tuples of names
-    effort : fast, standard, thorough, exact
-        Of the local search; "exact" proves what it can with Chi-ex on small files.
-    algorithm : "auto", "local-search", "chi-exact", "random", or a two-step method own-eee ... own-hhc
+        Least records of every combination published, 2 <= k <= n.
+    control_tables : int or sequence of tuples of names
+        All tables up to a dimension, or those named.
+    effort : {"fast", "standard", "thorough", "exact"}
+        Moves of the local search. With "exact", "auto" proves what it can by Chi-ex on small files; the
+        other algorithms by name take none of it.
+    algorithm : str
+        "auto", "local-search", "chi-exact", "random", or a two-step method own-eee ... own-hhc.
     max_absolute_error : mapping of table dimension to records, optional
         Bounds that steer the local search; `errors` says what was reached.
     seed : int
+        Of the searches, not negative.
     time_limit : float, optional
         Seconds, a safety net.
     parameters : SearchParameters, optional
         Further terms of the local search's objective.
-    structural_zeros : a rule or a list of impossible combinations, optional
-        For the local search.
+    structural_zeros : callable or sequence of mappings, optional
+        For the local search: combinations that cannot be, as a rule that takes the distinct combinations
+        as a frame and marks the impossible ones, or as a list of values that cannot occur together.
+
+    Returns
+    -------
+    Anonymised
+        The protected frame has the index, columns and dtypes of `frame`; chi-square and errors are in
+        records.
 
     Raises
     ------
-    TooFewRecords, InvalidParameter, UnknownVariable
-        A bad frame, k, table, effort or algorithm.
+    TooFewRecords
+        Fewer than k records, or none.
+    InvalidParameter
+        A bad k, effort, algorithm, control table, bound, structural zero or time limit; a frame without
+        variables, or with values that cannot be told equal or not.
+    UnknownVariable
+        Two variables of one name; a control table or structural zero of a name that is no variable.
     UnsupportedCombination
         Bounds, parameters or structural zeros with a method that cannot carry them.
     ImpossibleProtection
         Structural zeros leave no combination.
+    ShapeMismatch
+        A rule that does not give one mark per combination.
+
+    References
+    ----------
+    Cost 2023, chapters 4 to 6; the local search on the frequency vector is ours (`protect`).
     """
     coded = from_frame(frame)
     check_k(len(frame), k)

@@ -104,21 +104,49 @@ def partition(
 ) -> Partition:
     """Cluster the records of a frame of nominal variables, at least k per cluster, with least weight.
 
+    The weight is the sum over clusters of the Hamming distances of all pairs of records in them: the
+    number of variables in which the two differ.
+
     Parameters
     ----------
-    frame : DataFrame of nominal variables; a missing value is one more category
-    k : minimum cluster size
-    effort : fast, standard, thorough or exact
-    algorithm : "set-partitioning" (column generation, all columns within the gap, an integer program),
+    frame : DataFrame (n, a)
+        Nominal variables of any dtype; a missing value is one more category.
+    k : int
+        Least records per cluster, 2 <= k <= n.
+    effort : {"fast", "standard", "thorough", "exact"}
+        Moves of the local search per record at risk (20, 100, 500, 500), and the columns and nodes that a
+        proof may take. The twelve methods of the thesis and "random" take none of it; "set-partitioning"
+        by name has the proof of "standard" at least.
+    algorithm : str
+        "set-partitioning" (column generation, all columns within the gap, an integer program),
         "local-search", "random" (section 6.2.5), or a name of the thesis such as "own-ehg", of which the
         first two letters decide here. "auto" takes set-partitioning where the effort's limit on
         combinations allows, else local-search.
-    seed : of the local search or the random partition
-    time_limit : seconds, a safety net
+    seed : int
+        Of the local search or the random partition, not negative.
+    time_limit : float, optional
+        Seconds, a safety net for linear and integer programs; the local search ends by its moves alone.
+
+    Returns
+    -------
+    Partition
+        Labels in the order of the frame's records.
 
     Raises
     ------
-    TooFewRecords, InvalidParameter, UnknownVariable
+    TooFewRecords
+        Fewer than k records, or none.
+    InvalidParameter
+        A bad k, effort, algorithm or time limit; a frame without variables, or with values that cannot be
+        told equal or not.
+    UnknownVariable
+        Two variables of one name.
+    SolverFailed
+        The linear program ended in a state from which nothing can be concluded.
+
+    References
+    ----------
+    Cost 2023, chapter 4; the local search is ours (Schrimpf et al. 2000).
     """
     coded = from_frame(frame)
     check_k(len(frame), k)
