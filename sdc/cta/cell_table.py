@@ -29,28 +29,43 @@ class CellTable:
     """Cells x with relations M x = 0, and per cell its sensitivity, protection, capacity and cost.
 
     Checks itself when built; errors name the cell or line by its position (``.variable``), never by value.
+    Arrays are copied and made read-only; all quantities but costs are in the unit of the values.
 
     Attributes
     ----------
-    values : (cells,) array
-        Original values, margins included.
-    relations : sparse (lines, cells)
+    values : (cells,) float array
+        Original values, margins included; of any sign.
+    relations : sparse or dense (lines, cells), kept as sparse rows
         Entries -1, 0, 1 with ``relations @ values = 0``; lines may be redundant.
     sensitive : (cells,) boolean array
-    lower_protection, upper_protection : (cells,) arrays
-        L and U of Cox 2005: a sensitive cell must go down by L or up by U, in the unit of the values.
-        Read for sensitive cells only; both zero only where the value is zero.
-    lower_capacity, upper_capacity : (cells,) arrays
-        LB and UB: how far a cell may go down or up.
-    costs : (cells,) array, optional
-        Cost per unit of change; 1 where not given.
+    lower_protection, upper_protection : (cells,) float arrays
+        L and U of Cox 2005: a sensitive cell must go down by L or up by U. Read for sensitive cells only
+        (0 elsewhere, once built), both positive, or both zero where the value is zero.
+    lower_capacity, upper_capacity : (cells,) float arrays
+        LB and UB: how far a cell may go down or up, 0 or more; infinity for no limit.
+    costs : (cells,) float array, optional
+        Cost per unit of change, 0 or more; 1 where not given.
 
     Raises
     ------
-    ShapeMismatch, NotNumeric, NotFinite, InvalidParameter, NotAdditive
-        With the position of the first cell or line at fault.
+    ShapeMismatch
+        No cells, or arrays of different lengths.
+    NotNumeric
+        Values, quantities or relations that are no numbers; `sensitive` that is not boolean.
+    NotFinite
+        NaN anywhere, or infinity in what is no capacity.
+    InvalidParameter
+        A negative level, capacity or cost; a sensitive cell without both levels; an entry of the relations
+        other than -1, 0 and 1.
+    NotAdditive
+        A line whose parts do not add up to its total.
     ImpossibleProtection
-        Where a sensitive cell has room in neither direction.
+        A sensitive cell with room in neither direction.
+
+    References
+    ----------
+    Cox 2005, Confidentiality protection by controlled tabular adjustment using metaheuristic methods,
+    equations (1) to (4).
     """
 
     values: np.ndarray
@@ -198,7 +213,7 @@ def _flags(given: ArrayLike, cells: int) -> np.ndarray:
 
 def _relations(given: ArrayLike | sparse.spmatrix, cells: int) -> sparse.csr_matrix:
     try:
-        matrix = sparse.csr_matrix(given, dtype=float)
+        matrix = sparse.csr_matrix(given, dtype=float, copy=True)  # tidied below, in place
     except (TypeError, ValueError):
         raise NotNumeric("relations must be a numeric matrix", variable="relations") from None
     if matrix.shape[1] != cells:

@@ -34,6 +34,15 @@ def given_table(**changes):
     return CellTable(**(parts | changes))
 
 
+def test_the_relations_given_are_left_as_they_are():
+    # with a stored zero and out of order: what a table tidies up in its own copy
+    relations = sparse.csr_matrix(([-1.0, 0.0, 1.0], [2, 0, 1], [0, 3]), shape=(1, 3))
+    given_table(values=[0.0, 3.0, 3.0], sensitive=np.zeros(3, dtype=bool), relations=relations)
+    assert relations.data.tolist() == [-1, 0, 1]
+    assert relations.indices.tolist() == [2, 0, 1]
+    assert relations.nnz == 3
+
+
 def test_costs_are_one_where_none_are_given_and_relations_may_be_dense_or_sparse():
     assert given_table().costs.tolist() == [1, 1, 1]
     assert given_table(relations=sparse.coo_matrix([[1, 1, -1]])).lines == 1
