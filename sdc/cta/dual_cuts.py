@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdc.cta.annealing import Columns, Stretch, temperature_at, turn
 from sdc.cta.directed import Answer
 from sdc.cta.search import Search
-from sdc.cta.surrogate import Surrogate, change_of_energy, move_forces
+from sdc.cta.surrogate import Surrogate, change_of_energy, forces_and_energy, move_forces
 from sdc.kernels import kernel
 
 #: Cuts kept: the latest ones, which stand near the incumbent.
@@ -60,21 +61,15 @@ def anneal_under_cuts(search: Search, surrogate: Surrogate, params: CutParams, s
         scale = max(search.best.cost - problem.unavoidable, 1e-9 * search.best.cost)
         hot = TEMPERATURES[round_number % len(TEMPERATURES)] * scale
         chosen = _anneal(
-            surrogate.pointers,
-            surrogate.lines,
-            surrogate.entries,
+            surrogate.columns,
             problem.swing,
             surrogate.matrix,
             surrogate.residuals(start),
             start.copy(),
-            free,
             np.ascontiguousarray(slopes[:, first:cuts]),
             constants[first:cuts] + start @ slopes[:, first:cuts],
             guess,
-            hot,
-            COOLING * hot,
-            params.sweeps,
-            seed + round_number,
+            Stretch(free, hot, COOLING * hot, 0, params.sweeps, params.sweeps, seed + round_number),
         )
         search.count_moves(params.sweeps * len(free))
         before = search.programs
@@ -101,37 +96,38 @@ def _fit(surrogate: Surrogate, answers: list[Answer]) -> np.ndarray:
 
 @kernel
 def _anneal(
-    pointers,
-    lines,
-    entries,
-    swing,
-    matrix,
-    residuals,
-    directions,
-    free,
-    slopes,
-    cuts,
-    guess,
-    hot,
-    cold,
-    sweeps,
-    seed,
-):
-    np.random.seed(seed)
-    forces = matrix @ residuals
-    energy = 0.0
-    for k in range(len(forces)):
-        energy += residuals[k] * forces[k]
+    columns: Columns,
+    swing: np.ndarray,
+    matrix: np.ndarray,
+    residuals: np.ndarray,
+    directions: np.ndarray,
+    slopes: np.ndarray,
+    cuts: np.ndarray,
+    guess: np.ndarray,
+    stretch: Stretch,
+) -> np.ndarray:
+    """Best directions met other than those it starts from, whose cost is known.
+
+    Parameters
+    ----------
+    residuals, directions : where it starts; the directions are changed in place
+    slopes, cuts : (p, cuts) gradients, and (cuts,) their values where it starts, changed in place
+    guess : (a, b) of `_fit`
+    """
+    np.random.seed(stretch.seed)
+    pointers, lines, entries = columns
+    cells = stretch.cells
+    forces, energy = forces_and_energy(matrix, residuals)
     cost = max(cuts.max(), guess[0] + guess[1] * np.sqrt(max(energy, 0.0)))
     start = directions.copy()
-    apart = 0  # cells whose direction differs from the start, which is known and not worth another question
+    apart = 0  # cells whose direction differs from the start, which is not worth another question
     best, chosen = np.inf, directions.copy()
-    for sweep in range(sweeps):
-        temperature = hot * (cold / hot) ** (sweep / max(1, sweeps - 1))
-        for _ in range(len(free)):
-            cell = free[np.random.randint(len(free))]
+    for sweep in range(stretch.first, stretch.last):
+        temperature = temperature_at(stretch, sweep)
+        for _ in range(len(cells)):
+            cell = cells[np.random.randint(len(cells))]
             step = -1.0 if directions[cell] == 1 else 1.0
-            move = step * swing[cell]
+            move = turn(swing, directions, cell)
             change = change_of_energy(pointers, lines, entries, matrix, forces, cell, move)
             limit = cost - temperature * np.log(1.0 - np.random.random())
             moved = guess[0] + guess[1] * np.sqrt(max(energy + change, 0.0))

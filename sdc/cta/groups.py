@@ -34,17 +34,6 @@ def swapped(problem: Problem, groups: np.ndarray) -> np.ndarray:
     return improved
 
 
-def shared_totals(problem: Problem, groups: np.ndarray) -> int:
-    """Grand total of the group scores."""
-    count = int(groups.max(initial=0)) + 1
-    member = sparse.csr_array(
-        (np.ones(problem.size, dtype=np.int64), (np.arange(problem.size), groups)),
-        shape=(problem.size, count),
-    )
-    together = (abs(problem.incidence).astype(np.int64) @ member).toarray()
-    return int(np.sum(together * (together - 1) // 2))
-
-
 def _equal_totals(problem: Problem) -> list[tuple[int, int]]:
     """Pairs (cell, total) of sensitive cells in one line with opposite entries and equal values."""
     rows = sparse.csr_matrix(problem.incidence)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from sdc.cta.annealing import turn
 from sdc.cta.line_sums import LineSums
 from sdc.cta.problem import Problem
 from sdc.cta.summation import Summation
@@ -109,7 +110,7 @@ def _price(deviation, cost, rise, fall, overrun):
 
 @kernel
 def _change(pointers, reached, costs, rise, fall, overrun, deviations, column, cell, move):
-    """Change of the objective when one internal cell moves; the cell itself is priced by the caller."""
+    """Change of the objective when one internal cell moves, within its own capacities."""
     change = 0.0
     for a in range(pointers[column], pointers[column + 1]):
         margin = reached[a]
@@ -117,7 +118,7 @@ def _change(pointers, reached, costs, rise, fall, overrun, deviations, column, c
             before = deviations[margin]
             change += _price(before + move, costs[margin], rise[margin], fall[margin], overrun)
             change -= _price(before, costs[margin], rise[margin], fall[margin], overrun)
-    return change
+    return change + costs[cell] * (abs(deviations[cell] + move) - abs(deviations[cell]))
 
 
 @kernel
@@ -141,10 +142,9 @@ def _descend(
     np.random.seed(seed)
     for _ in range(len(turning)):
         one = turning[np.random.randint(len(turning))]
-        move = -swing[one] if directions[one] == 1 else swing[one]
+        move = turn(swing, directions, one)
         cell, column = sensitive[one], sensitive_columns[one]
         change = _change(pointers, reached, costs, rise, fall, overrun, deviations, column, cell, move)
-        change += costs[cell] * (abs(deviations[cell] + move) - abs(deviations[cell]))
         if change < 0.0:
             directions[one] = 1 - directions[one]
             for a in range(pointers[column], pointers[column + 1]):
@@ -156,7 +156,6 @@ def _descend(
             move = -deviations[reached[a]]
             move = min(max(move, -fall[cell] - deviations[cell]), rise[cell] - deviations[cell])
             change = _change(pointers, reached, costs, rise, fall, overrun, deviations, column, cell, move)
-            change += costs[cell] * (abs(deviations[cell] + move) - abs(deviations[cell]))
             if change < best:
                 best, step = change, move
         if step != 0.0:

@@ -8,36 +8,36 @@ n x n x n tables from n = 20 on its directions beat those of the quadratic surro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from sdc.cta.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
 from sdc.cta.problem import Problem
 from sdc.kernels import kernel
-from sdc.stop import Deadline
 
 #: First temperature relative to the mean level (times the mean line weight): 0.5 already freezes defects in.
 HOT = 1.5
 #: Last temperature at most, relative to the same; measured on n x n x n tables.
 WARMEST_END = 0.1
-#: Moves between two looks at the clock: about a second.
-SLICE_MOVES = 2e7
 
 
 @dataclass(frozen=True, eq=False)
-class LineSums:
+class LineSums(StandIn):
     """Sum of |r| over the lines that sensitive cells touch, each at its cheapest free cell's cost.
+
+    The answer is where the run ends: writing down the best directions met would cost p each time, a flip a
+    few additions.
 
     Attributes
     ----------
-    problem : Problem
-    incidence : (lines, p) relations of the sensitive cells
+    problem, incidence : of `StandIn`, over all lines
     weights : (lines,)
     """
 
-    problem: Problem
-    incidence: sparse.csc_matrix
     weights: np.ndarray
+    stretch_moves: ClassVar[float] = 2e7
 
     @classmethod
     def of(cls, problem: Problem) -> LineSums:
@@ -53,66 +53,28 @@ class LineSums:
         weights = np.where(open_lines, cheapest, dearest)
         return cls(problem, incidence, weights if weights.any() else np.ones(len(weights)))
 
-    def anneal(
-        self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline | None = None
-    ) -> np.ndarray:
-        """Directions after annealing from the given ones; sweeps times p proposals."""
-        problem = self.problem
-        free = np.flatnonzero(problem.forced < 0)
-        chosen = problem.admissible(directions)
-        if len(free) == 0 or sweeps < 1:
-            return chosen
-        deadline = deadline or Deadline.after(None)
+    def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
+        """By the mean level and line weight, and at last by how many cells share a line."""
         touched = np.unique(self.incidence.indices)
-        scale = float(np.mean(problem.swing)) / 2 * float(np.mean(self.weights[touched]))
+        scale = float(np.mean(self.problem.swing)) / 2 * float(np.mean(self.weights[touched]))
         # the more cells share a line, the smaller the residuals that they can still be arranged to
-        end = min(WARMEST_END, (len(touched) / len(free)) ** 2)
-        residuals = np.asarray(self.incidence @ problem.base(chosen))
-        step = max(1, int(SLICE_MOVES / len(free)))
-        for first in range(0, sweeps, step):
-            _anneal(
-                self.incidence.indptr.astype(np.int64),
-                self.incidence.indices.astype(np.int64),
-                self.incidence.data,
-                self.weights,
-                problem.swing,
-                residuals,
-                chosen,
-                free,
-                HOT * scale,
-                end * scale,
-                first,
-                min(first + step, sweeps),
-                sweeps,
-                seed + first,
-            )
-            if deadline.passed:
-                break
-        return chosen
+        end = min(WARMEST_END, (len(touched) / len(cells)) ** 2)
+        return HOT * scale, end * scale
+
+    def cool(self, walk: Walk, stretch: Stretch) -> None:
+        """One cell after the other, in their order."""
+        _cool(self.columns, self.problem.swing, self.weights, walk, stretch)
 
 
 @kernel
-def _anneal(
-    pointers,
-    lines,
-    entries,
-    weights,
-    swing,
-    residuals,
-    directions,
-    free,
-    hot,
-    cold,
-    first,
-    last,
-    sweeps,
-    seed,
-):
-    np.random.seed(seed)
-    for sweep in range(first, last):
-        temperature = hot * (cold / hot) ** (sweep / max(1, sweeps - 1))
-        for cell in free:
-            move = -swing[cell] if directions[cell] == 1 else swing[cell]
+def _cool(columns: Columns, swing: np.ndarray, weights: np.ndarray, walk: Walk, stretch: Stretch) -> None:
+    np.random.seed(stretch.seed)
+    pointers, lines, entries = columns
+    directions, residuals, chosen, _ = walk
+    for sweep in range(stretch.first, stretch.last):
+        temperature = temperature_at(stretch, sweep)
+        for cell in stretch.cells:
+            move = turn(swing, directions, cell)
             change = 0.0
             for a in range(pointers[cell], pointers[cell + 1]):
                 before = residuals[lines[a]]
@@ -121,3 +83,4 @@ def _anneal(
                 directions[cell] = 1 - directions[cell]
                 for a in range(pointers[cell], pointers[cell + 1]):
                     residuals[lines[a]] += move * entries[a]
+    chosen[:] = directions

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from sdc.cta.annealing import StandIn
 from sdc.cta.dual_cuts import CutParams, anneal_under_cuts
 from sdc.cta.line_sums import LineSums
 from sdc.cta.random_directions import random_directions
@@ -49,7 +50,7 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
     problem = search.problem
     rng = np.random.default_rng(seed)
     sums = LineSums.of(problem)
-    models: list[LineSums | LineClasses | Surrogate] = [sums]
+    models: list[StandIn] = [sums]
     surrogate = None
     if params.rounds:
         if problem.lines.shape[0] <= MAX_LINES:

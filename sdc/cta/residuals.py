@@ -13,34 +13,26 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from sdc.cta.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
 from sdc.cta.problem import Problem
 from sdc.kernels import kernel
-from sdc.stop import Deadline
 
 #: First and last temperature relative to the mean protection level.
 HOT, COLD = 1.0, 1e-3
 #: Weight of the mean class beside the largest: breaks the ties between classes that are not the largest.
 MEAN_CLASS_WEIGHT = 0.1
-#: Moves between two looks at the clock.
-SLICE_MOVES = 2e6
 
 
 @dataclass(frozen=True, eq=False)
-class LineClasses:
-    """Lines touched by sensitive cells, grouped into classes of lines that share no cell.
+class LineClasses(StandIn):
+    """The largest class sum of |r|, and a little of the mean one; the best directions met are the answer.
 
     Attributes
     ----------
-    problem : Problem
-    pointers, lines, entries
-        Compressed columns of the sensitive cells over all lines.
+    problem, incidence : of `StandIn`, over all lines
     classes : (lines,) class of each line, -1 where no sensitive cell lies in it
     """
 
-    problem: Problem
-    pointers: np.ndarray
-    lines: np.ndarray
-    entries: np.ndarray
     classes: np.ndarray
 
     @classmethod
@@ -48,50 +40,16 @@ class LineClasses:
         """First-fit colouring of the lines in their order."""
         incidence = problem.incidence
         incidence.sort_indices()
-        return cls(
-            problem=problem,
-            pointers=incidence.indptr.astype(np.int64),
-            lines=incidence.indices.astype(np.int64),
-            entries=incidence.data,
-            classes=_disjoint_classes(problem),
-        )
+        return cls(problem, incidence, _disjoint_classes(problem))
 
-    def anneal(
-        self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline | None = None
-    ) -> np.ndarray:
-        """Best directions met while annealing the largest class sum of |r|."""
-        problem = self.problem
-        free = np.flatnonzero(problem.forced < 0)
-        start = problem.admissible(directions)
-        if len(free) == 0 or sweeps < 1:
-            return start
-        residuals = np.asarray(problem.incidence @ problem.base(start))
-        level = float(np.mean(problem.swing)) / 2
-        deadline = deadline or Deadline.after(None)
-        current, chosen, best = start.copy(), start.copy(), np.full(1, np.inf)
-        step = max(1, int(SLICE_MOVES / len(free)))
-        for first in range(0, sweeps, step):
-            _anneal(
-                self.pointers,
-                self.lines,
-                self.entries,
-                problem.swing,
-                self.classes,
-                residuals,
-                current,
-                chosen,
-                best,
-                free,
-                HOT * level,
-                COLD * level,
-                first,
-                min(first + step, sweeps),
-                sweeps,
-                seed + first,
-            )
-            if deadline.passed:
-                break
-        return chosen
+    def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
+        """By the mean protection level."""
+        level = float(np.mean(self.problem.swing)) / 2
+        return HOT * level, COLD * level
+
+    def cool(self, walk: Walk, stretch: Stretch) -> None:
+        """One cell, or two that swap their directions, at a time."""
+        _cool(self.columns, self.problem.swing, self.classes, walk, stretch)
 
 
 def _disjoint_classes(problem: Problem) -> np.ndarray:
@@ -111,25 +69,11 @@ def _disjoint_classes(problem: Problem) -> np.ndarray:
 
 
 @kernel
-def _anneal(
-    pointers,
-    lines,
-    entries,
-    swing,
-    classes,
-    residuals,
-    directions,
-    chosen,
-    best,
-    free,
-    hot,
-    cold,
-    first,
-    last,
-    sweeps,
-    seed,
-):
-    np.random.seed(seed)
+def _cool(columns: Columns, swing: np.ndarray, classes: np.ndarray, walk: Walk, stretch: Stretch) -> None:
+    np.random.seed(stretch.seed)
+    pointers, lines, entries = columns
+    directions, residuals, chosen, least = walk
+    cells = stretch.cells
     count = classes.max() + 1
     sums = np.zeros(count)
     for line in range(len(classes)):
@@ -137,45 +81,34 @@ def _anneal(
             sums[classes[line]] += abs(residuals[line])
     weight = MEAN_CLASS_WEIGHT / count
     energy = sums.max() + weight * sums.sum()
-    if energy < best[0]:
-        best[0] = energy
+    if energy < least[0]:
+        least[0] = energy
         chosen[:] = directions
     after = np.empty(count)
-    for sweep in range(first, last):
-        temperature = hot * (cold / hot) ** (sweep / max(1, sweeps - 1))
-        for _ in range(len(free)):
-            cell = free[np.random.randint(len(free))]
-            move = -swing[cell] if directions[cell] == 1 else swing[cell]
-            other = -1
-            if np.random.random() < 0.5:  # together with another cell of one of its lines
-                other = free[np.random.randint(len(free))]
+    for sweep in range(stretch.first, stretch.last):
+        temperature = temperature_at(stretch, sweep)
+        for _ in range(len(cells)):
+            cell = cells[np.random.randint(len(cells))]
+            move = turn(swing, directions, cell)
+            other, second = -1, 0.0
+            if np.random.random() < 0.5:  # together with a cell that goes the other way
+                other = cells[np.random.randint(len(cells))]
                 if directions[other] == directions[cell]:
                     other = -1
-            for k in range(count):
-                after[k] = sums[k]
-            for a in range(pointers[cell], pointers[cell + 1]):
-                line = lines[a]
-                after[classes[line]] -= abs(residuals[line])
-                residuals[line] += move * entries[a]
-                after[classes[line]] += abs(residuals[line])
-            second = 0.0
+            after[:] = sums
+            _shift(pointers, lines, entries, classes, residuals, after, cell, move)
             if other >= 0:
-                second = -swing[other] if directions[other] == 1 else swing[other]
-                for a in range(pointers[other], pointers[other + 1]):
-                    line = lines[a]
-                    after[classes[line]] -= abs(residuals[line])
-                    residuals[line] += second * entries[a]
-                    after[classes[line]] += abs(residuals[line])
+                second = turn(swing, directions, other)
+                _shift(pointers, lines, entries, classes, residuals, after, other, second)
             changed = after.max() + weight * after.sum()
             if changed <= energy or np.random.random() < np.exp((energy - changed) / temperature):
                 energy = changed
                 directions[cell] = 1 - directions[cell]
                 if other >= 0:
                     directions[other] = 1 - directions[other]
-                for k in range(count):
-                    sums[k] = after[k]
-                if energy < best[0]:
-                    best[0] = energy
+                sums[:] = after
+                if energy < least[0]:
+                    least[0] = energy
                     chosen[:] = directions
             else:
                 for a in range(pointers[cell], pointers[cell + 1]):
@@ -183,3 +116,22 @@ def _anneal(
                 if other >= 0:
                     for a in range(pointers[other], pointers[other + 1]):
                         residuals[lines[a]] -= second * entries[a]
+
+
+@kernel
+def _shift(
+    pointers: np.ndarray,
+    lines: np.ndarray,
+    entries: np.ndarray,
+    classes: np.ndarray,
+    residuals: np.ndarray,
+    sums: np.ndarray,
+    cell: int,
+    move: float,
+) -> None:
+    """Move a cell: the residuals of its lines, and the sums of their classes."""
+    for a in range(pointers[cell], pointers[cell + 1]):
+        line = lines[a]
+        sums[classes[line]] -= abs(residuals[line])
+        residuals[line] += move * entries[a]
+        sums[classes[line]] += abs(residuals[line])

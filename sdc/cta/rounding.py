@@ -68,7 +68,7 @@ def settled(
     largest = float(np.max(np.abs(deviations), initial=0.0))
     clean = np.where(np.abs(deviations) <= DUST * max(largest, 1e-300), 0.0, deviations)
     if table.whole:
-        for candidate in _whole_candidates(table, summation, clean):
+        for candidate in _whole_candidates(summation, clean):
             if not np.any(table.relations @ candidate) and check(table, table.values + candidate, mode).sound:
                 return candidate, True
         whole = _nearby_whole(table, clean, mode)
@@ -83,9 +83,7 @@ def settled(
     return clean, False
 
 
-def _whole_candidates(
-    table: CellTable, summation: Summation | None, deviations: np.ndarray
-) -> list[np.ndarray]:
+def _whole_candidates(summation: Summation | None, deviations: np.ndarray) -> list[np.ndarray]:
     nearest = np.rint(deviations)
     return [nearest] if summation is None else [nearest, summation.resum(nearest)]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, sparse
 
+from sdc.cta.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
 from sdc.cta.problem import Problem
 from sdc.kernels import kernel
-from sdc.stop import Deadline
 
 #: Lines beyond which the dense matrix G no longer fits a task's memory (8 bytes each squared).
 MAX_LINES = 6000
@@ -24,27 +24,19 @@ MAX_LINES = 6000
 REGULARISATION = 1e-6
 #: First and last temperature relative to the typical change of energy by one flip.
 HOT, COLD = 0.5, 1e-3
-#: Moves between two looks at the clock.
-SLICE_MOVES = 2e6
 
 
 @dataclass(frozen=True, eq=False)
-class Surrogate:
-    """Energy r' G r of residuals on the lines that sensitive cells touch.
+class Surrogate(StandIn):
+    """Energy r' G r; the best directions met are the answer.
 
     Attributes
     ----------
-    problem : Problem
-    matrix : (touched, touched) G
-    pointers, lines, entries
-        Compressed columns of the sensitive cells over the touched lines.
+    problem, incidence : of `StandIn`, over the lines that sensitive cells touch
+    matrix : (lines, lines) G
     """
 
-    problem: Problem
     matrix: np.ndarray
-    pointers: np.ndarray
-    lines: np.ndarray
-    entries: np.ndarray
 
     @classmethod
     def of(cls, problem: Problem) -> Surrogate:
@@ -64,72 +56,37 @@ class Surrogate:
         inverse = linalg.cho_solve(factor, unit, overwrite_b=True, check_finite=False)[touched]
         rows = sparse.csc_matrix(incidence.tocsr()[touched])
         rows.sort_indices()
-        return cls(
-            problem=problem,
-            matrix=np.ascontiguousarray((inverse + inverse.T) / 2),
-            pointers=rows.indptr.astype(np.int64),
-            lines=rows.indices.astype(np.int64),
-            entries=rows.data,
-        )
-
-    def residuals(self, directions: np.ndarray) -> np.ndarray:
-        """(touched,) sums of signed protections per line."""
-        shape = (len(self.matrix), self.problem.size)
-        columns = sparse.csc_matrix((self.entries, self.lines, self.pointers), shape=shape)
-        return np.asarray(columns @ self.problem.base(directions))
+        return cls(problem, rows, np.ascontiguousarray((inverse + inverse.T) / 2))
 
     def energy(self, directions: np.ndarray) -> float:
         """r' G r at directions of 0 and 1."""
         residuals = self.residuals(directions)
         return float(residuals @ self.matrix @ residuals)
 
-    @property
-    def _typical_change(self) -> float:
-        """Energy of a flip on its own; the diagonal of G would be swamped by redundant lines."""
-        columns = np.diff(self.pointers)
-        owner = np.repeat(np.arange(self.problem.size), columns)
-        shape = (self.problem.size, len(self.matrix))
-        flips = sparse.csr_matrix(
-            (self.entries * self.problem.swing[owner], (owner, self.lines)), shape=shape
-        )
+    def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
+        """By the energy of a flip on its own; the diagonal of G would be swamped by redundant lines."""
+        pointers, lines, entries = self.columns
+        swing = np.repeat(self.problem.swing, np.diff(pointers))
+        flips = sparse.csr_matrix((entries * swing, lines, pointers), self.incidence.shape[::-1])
         sample = flips[:: max(1, self.problem.size // 200)]
         own = np.asarray(sample.multiply(sample @ self.matrix).sum(axis=1)).ravel()
-        return max(float(np.mean(own)), np.finfo(float).tiny)
+        typical = max(float(np.mean(own)), np.finfo(float).tiny)
+        return HOT * typical, COLD * typical
 
-    def anneal(
-        self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline | None = None
-    ) -> np.ndarray:
-        """Best directions met while annealing from the given ones; sweeps times p proposals."""
-        free = np.flatnonzero(self.problem.forced < 0)
-        start = self.problem.admissible(directions)
-        if len(free) == 0 or sweeps < 1:
-            return start
-        typical = self._typical_change
-        deadline = deadline or Deadline.after(None)
-        current, chosen, best = start.copy(), start.copy(), np.full(1, np.inf)
-        step = max(1, int(SLICE_MOVES / len(free)))
-        for first in range(0, sweeps, step):
-            _anneal(
-                self.pointers,
-                self.lines,
-                self.entries,
-                self.problem.swing,
-                self.matrix,
-                self.residuals(current),
-                current,
-                chosen,
-                best,
-                free,
-                HOT * typical,
-                COLD * typical,
-                first,
-                min(first + step, sweeps),
-                sweeps,
-                seed + first,
-            )
-            if deadline.passed:
-                break
-        return chosen
+    def cool(self, walk: Walk, stretch: Stretch) -> None:
+        """One cell at a time."""
+        walk.residuals[:] = self.residuals(walk.directions)  # moves keep G r up to date, not r
+        _cool(self.columns, self.problem.swing, self.matrix, walk, stretch)
+
+
+@kernel
+def forces_and_energy(matrix: np.ndarray, residuals: np.ndarray) -> tuple[np.ndarray, float]:
+    """G r and r' G r."""
+    forces = matrix @ residuals
+    energy = 0.0
+    for k in range(len(forces)):
+        energy += residuals[k] * forces[k]
+    return forces, energy
 
 
 @kernel
@@ -154,42 +111,25 @@ def move_forces(pointers, lines, entries, matrix, forces, cell, move):
 
 
 @kernel
-def _anneal(
-    pointers,
-    lines,
-    entries,
-    swing,
-    matrix,
-    residuals,
-    directions,
-    chosen,
-    best,
-    free,
-    hot,
-    cold,
-    first,
-    last,
-    sweeps,
-    seed,
-):
-    np.random.seed(seed)
-    forces = matrix @ residuals
-    energy = 0.0
-    for k in range(len(forces)):
-        energy += residuals[k] * forces[k]
-    if energy < best[0]:
-        best[0] = energy
+def _cool(columns: Columns, swing: np.ndarray, matrix: np.ndarray, walk: Walk, stretch: Stretch) -> None:
+    np.random.seed(stretch.seed)
+    pointers, lines, entries = columns
+    directions, residuals, chosen, least = walk
+    cells = stretch.cells
+    forces, energy = forces_and_energy(matrix, residuals)
+    if energy < least[0]:
+        least[0] = energy
         chosen[:] = directions
-    for sweep in range(first, last):
-        temperature = hot * (cold / hot) ** (sweep / max(1, sweeps - 1))
-        for _ in range(len(free)):
-            cell = free[np.random.randint(len(free))]
-            move = -swing[cell] if directions[cell] == 1 else swing[cell]
+    for sweep in range(stretch.first, stretch.last):
+        temperature = temperature_at(stretch, sweep)
+        for _ in range(len(cells)):
+            cell = cells[np.random.randint(len(cells))]
+            move = turn(swing, directions, cell)
             change = change_of_energy(pointers, lines, entries, matrix, forces, cell, move)
             if change <= 0.0 or np.random.random() < np.exp(-change / temperature):
                 directions[cell] = 1 - directions[cell]
                 energy += change
                 move_forces(pointers, lines, entries, matrix, forces, cell, move)
-                if energy < best[0]:
-                    best[0] = energy
+                if energy < least[0]:
+                    least[0] = energy
                     chosen[:] = directions
