@@ -119,21 +119,22 @@ class Plan:
 
     def without_trees(self, blocks: set[int]) -> Plan:
         """The plan with the strata of these blocks left whole; block numbers stay."""
-        first = self.strata[_FIRST].to_numpy()
-        spoilt = {int(np.searchsorted(first, block, side="right")) - 1 for block in blocks}
         tree = self.strata[_TREE].to_numpy().copy()
-        tree[sorted(spoilt)] = -1
+        tree[sorted({self._stratum_of(block) for block in blocks})] = -1
         place = self.strata.column_names.index(_TREE)
         return replace(self, strata=self.strata.set_column(place, _TREE, pa.array(tree)))
 
     def reach(self, block: int, records: pa.Table) -> np.ndarray:
         """For records of a block, a distance within which no record of another block of the stratum lies."""
-        stratum = int(np.searchsorted(self.strata[_FIRST].to_numpy(), block, side="right")) - 1
+        stratum = self._stratum_of(block)
         tree = self.strata[_TREE][stratum].as_py()
         if tree < 0:
             return np.full(len(records), np.inf)
         leaf = block - self.strata[_FIRST][stratum].as_py()
         return self.trees[tree].margins(self.coordinates.points(records), leaf)
+
+    def _stratum_of(self, block: int) -> int:
+        return int(np.searchsorted(self.strata[_FIRST].to_numpy(), block, side="right")) - 1
 
     def sizes(self) -> np.ndarray:
         """Expected records of each block, (blocks,); 0 for the leaves of a tree that is not used."""
