@@ -23,6 +23,7 @@ from pyspark.sql import types as t
 from pipelines.check import PATTERN, REGION
 from pipelines.columns import column
 from pipelines.risk import content_of
+from schemas.errors import ProtectionFailed
 from schemas.specification import Group, Specification
 from sdc.microaggregation.principal_cuts import CutTree
 
@@ -118,9 +119,21 @@ class Plan:
     blocks: int
 
     def without_trees(self, blocks: set[int]) -> Plan:
-        """The plan with the strata of these blocks left whole; block numbers stay."""
+        """The plan with the strata of these blocks left whole; block numbers stay.
+
+        Raises
+        ------
+        ProtectionFailed
+            Where one is whole already: it had enough records when they were counted.
+        """
         tree = self.strata[_TREE].to_numpy().copy()
-        tree[sorted({self._stratum_of(block) for block in blocks})] = -1
+        spoilt = sorted({self._stratum_of(block) for block in blocks})
+        if (tree[spoilt] < 0).any():
+            raise ProtectionFailed(
+                "A region has fewer than k records, and had more when the input was checked: the input "
+                "changed during the run. Nothing was published; call this again when the input is settled."
+            )
+        tree[spoilt] = -1
         place = self.strata.column_names.index(_TREE)
         return replace(self, strata=self.strata.set_column(place, _TREE, pa.array(tree)))
 

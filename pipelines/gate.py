@@ -70,11 +70,7 @@ def gate(
     folder: Path,
 ) -> Verdicts:
     """Judge what the written files and the measures say."""
-    metrics: dict[MetricKey, float] = {
-        MetricKey("smallest_class", name): size for name, size in written.smallest_class.items()
-    }
-    metrics[MetricKey("content_as_staged")] = float(written.as_staged)
-    metrics[MetricKey("columns_as_declared")] = float(written.as_declared)
+    metrics = written.metrics()
     metrics[MetricKey("records_unaccounted")] = abs(
         checked.records - sum(checked.rejected.values()) - checked.suppressed - written.records
     )
@@ -111,6 +107,12 @@ def refuse(verdicts: Verdicts, written: Written) -> None:
             "The files that were written do not hold the records that were protected, with the columns and "
             "types of the input. Nothing was published. Look for a faulty disk or another writer in the "
             "evidence area."
+        )
+    if not written.others_as_read:
+        raise ProtectionFailed(
+            "The columns that are published as they are do not hold what the input holds. Nothing was "
+            "published. If the input may have changed during the run, call this again; if not, this is a "
+            "fault of microguard: please report it."
         )
     if not verdicts.passed:
         raise GateRefused(

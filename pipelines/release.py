@@ -92,7 +92,7 @@ class Run:
         with progress.stage("write"):
             staged = stage(frame, microdata.contract, tables, places, release_id)
         with progress.stage("verify"):
-            written = verify_written(self.spark, staged, specification)
+            written = verify_written(self.spark, staged, checked.frame, specification)
             verdicts = gate(checked, exposed, written, quality, specification, places.record(release_id))
         with progress.stage("evidence"):
             quality |= {

@@ -29,6 +29,7 @@ Metrics of the release (`gate_requirements`); a group is a clustering's name:
 | records_unaccounted | - | absolute value of n in - rejected - suppressed - n out |
 | content_as_staged | - | 1 where the written files hold exactly the protected records |
 | columns_as_declared | - | 1 where every written file has the columns and types of the input |
+| others_as_read | - | 1 where the columns published as they are hold the input's values, record by record |
 | information_loss | - | SSE/SST over the numeric quasi-identifiers |
 | chi2_per_cell | - | chi-square over the control tables by cells with original count > 0 |
 | max_absolute_error | - (by `dimension`) | largest change of a cell |
@@ -168,6 +169,7 @@ def _guarantee(spec: Specification) -> Iterator[Requirement]:
     )
     yield Requirement(MetricKey("content_as_staged"), altered, at_least=1)
     yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1)
+    yield Requirement(MetricKey("others_as_read"), broken, at_least=1)
     if spec.method.min_diversity > 1:
         for name in spec.sensitive:
             remedy = "lower method.min_diversity, or coarsen the quasi-identifiers"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pipelines import protect
 from pipelines.block import BLOCK, Coordinates, Plan, Scale
 from pipelines.protect import Recipe, blocks_of, protect_block
+from schemas.errors import ProtectionFailed
 
 CANARY = "CANARY"
 
@@ -176,3 +177,8 @@ def test_clusters_are_merged_until_they_are_diverse():
     protected, report, _ = protect_block(table, recipe(min_diversity=2, sensitive=("diagnosis",)))
     assert protected["income"].to_pylist() == [6.0] * 4
     assert report["diversity"] == {"diagnosis": 2}
+
+
+def test_a_whole_stratum_that_lost_records_since_the_check_ends_the_run():
+    with pytest.raises(ProtectionFailed, match="changed during the run"):
+        plan({}).without_trees({0})

@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions as f
 
 from pipelines import release as main_job
 from pipelines.columns import column
@@ -194,6 +195,23 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
 
     monkeypatch.setattr(main_job, "stage", altering)
     with pytest.raises(ProtectionFailed):
+        run(spark, specification(tmp_path))
+    assert not (tmp_path / "lake" / "current.json").exists()
+
+
+def test_a_fault_that_tears_other_variables_from_their_records_is_refused(spark, tmp_path, monkeypatch):
+    persons().to_parquet(tmp_path / "data", index=False)
+    recorded = main_job.Run._protected
+
+    def torn(self, checked, release_id):
+        frame, *rest = recorded(self, checked, release_id)
+        swapped = (
+            f.when(f.col("note") == "n1", "n2").when(f.col("note") == "n2", "n1").otherwise(f.col("note"))
+        )
+        return frame.withColumn("note", swapped), *rest
+
+    monkeypatch.setattr(main_job.Run, "_protected", torn)
+    with pytest.raises(ProtectionFailed, match="as they are"):
         run(spark, specification(tmp_path))
     assert not (tmp_path / "lake" / "current.json").exists()
 
