@@ -4,8 +4,7 @@ Compiled code is cached in ``NUMBA_CACHE_DIR`` where that is set, else beside th
 writable, else in the user's cache folder; in a read-only installation without either, in a private folder
 of the machine's temporary one; where nothing is writable it is compiled in memory. ``python -m sdc.warm``
 compiles everything ahead. Kernels are single-threaded (Spark's workers are forked) and keep IEEE
-arithmetic: the same input gives the same bits. In a ``@summing`` kernel the compiler chooses the order of
-a sum once for all, so that on one processor family the same input still gives the same bits.
+arithmetic (no fastmath): the same input gives the same bits.
 """
 
 from __future__ import annotations
@@ -25,21 +24,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def kernel(function: F) -> F:
     """Compile in nopython mode, cached on disk where a folder for it can be written."""
-    return _compiled(function)
-
-
-def summing(function: F) -> F:
-    """A kernel whose sums the compiler may reorder into the lanes of a vector, and fuse with products:
-    for the few inner products that decide how long a search takes. Division by zero gives what numpy
-    gives; a check per division would keep sums out of vectors."""
-    return _compiled(function, fastmath={"reassoc", "contract"}, error_model="numpy")
-
-
-def _compiled(function: F, **options: Any) -> F:
     try:
-        return cast(F, numba.njit(cache=True, nogil=True, **options)(function))
+        return cast(F, numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:  # numba: no locator available, nothing is writable
-        return cast(F, numba.njit(cache=False, nogil=True, **options)(function))
+        return cast(F, numba.njit(cache=False, nogil=True)(function))
 
 
 def inlined(function: F) -> F:

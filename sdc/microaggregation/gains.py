@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels import inlined, kernel, summing
+from sdc.kernels import inlined, kernel
 
 
-@summing
+@kernel
 def best_move(partition, near, i, k):
     """The move of record i that gains most: a shift to the cluster of a near record, or a swap with one of
     its members.
@@ -56,29 +56,42 @@ def _met(labels, near, stop, cluster):
 
 @inlined
 def best_swap(partition, i, b):
-    """Largest gain of record i changing places with a member of cluster b, and that member."""
+    """Largest gain of record i changing places with a member of cluster b, and that member.
+
+    The four sums of the inner product fill a vector; their order is fixed, and so are the bits.
+    """
     a = partition.labels[i]
-    record, weight, sums_a, sums_b = (
-        partition.points[i],
-        partition.weights[i],
-        partition.sums[a],
-        partition.sums[b],
-    )
+    x, weight = partition.points[i], partition.weights[i]
+    sums_a, sums_b = partition.sums[a], partition.sums[b]
+    p = len(x)
+    whole = p - p % 4
     largest, partner = -np.inf, -1
     for t in range(partition.sizes[b]):
         j = partition.members[b, t]
-        other, other_weight = partition.points[j], partition.weights[j]
-        heavier = other_weight - weight
-        share_a, share_b = 1.0 / (partition.masses[a] + heavier), 1.0 / (partition.masses[b] - heavier)
+        y, other = partition.points[j], partition.weights[j]
+        heavier = other - weight
+        u, v = 1.0 / (partition.masses[a] + heavier), 1.0 / (partition.masses[b] - heavier)
         # |S_a + m|^2 / (W_a + w) - |S_a|^2 / W_a, m and w what the swap adds to sum and mass of a, and
         # the same of b: written so that large energies do not cancel where the weights are equal.
-        gain = -heavier * (share_a * partition.energies[a] - share_b * partition.energies[b])
-        for d in range(len(record)):
-            moved = other_weight * other[d] - weight * record[d]
-            gain += moved * (share_a * (moved + 2.0 * sums_a[d]) + share_b * (moved - 2.0 * sums_b[d]))
+        gain = -heavier * (u * partition.energies[a] - v * partition.energies[b])
+        q, r, s, z = 0.0, 0.0, 0.0, 0.0
+        for d in range(0, whole, 4):
+            q += _along_axis(other * y[d] - weight * x[d], u, sums_a[d], v, sums_b[d])
+            r += _along_axis(other * y[d + 1] - weight * x[d + 1], u, sums_a[d + 1], v, sums_b[d + 1])
+            s += _along_axis(other * y[d + 2] - weight * x[d + 2], u, sums_a[d + 2], v, sums_b[d + 2])
+            z += _along_axis(other * y[d + 3] - weight * x[d + 3], u, sums_a[d + 3], v, sums_b[d + 3])
+        for d in range(whole, p):
+            gain += _along_axis(other * y[d] - weight * x[d], u, sums_a[d], v, sums_b[d])
+        gain += (q + r) + (s + z)
         if gain > largest:
             largest, partner = gain, j
     return largest, partner
+
+
+@inlined
+def _along_axis(moved, u, sum_a, v, sum_b):
+    """Share of one coordinate in the gain, where the swap moves so much of it from b to a."""
+    return moved * (u * (moved + 2.0 * sum_a) + v * (moved - 2.0 * sum_b))
 
 
 @kernel

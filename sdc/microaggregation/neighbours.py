@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels import inlined, kernel, summing
-from sdc.microaggregation.principal_cuts import first_component, select
+from sdc.kernels import inlined, kernel
+from sdc.microaggregation.principal_cuts import along, first_component, select
 from sdc.microaggregation.randomness import sequence, uniform
 
 #: Up to this many records all pairs are compared: a tenth of a second's work.
@@ -63,9 +63,9 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
     return near
 
 
-@summing
+@kernel
 def _look_in_tree(points, state, leaf, keys):
-    n, p = points.shape
+    n = len(points)
     order = np.arange(n)
     projections = np.empty(n)
     stack = np.empty((128, 2), dtype=np.int64)
@@ -82,12 +82,9 @@ def _look_in_tree(points, state, leaf, keys):
         direction = first_component(points, order, first, stop, DIRECTION_SAMPLE, POWER_ITERATIONS)
         mean, square = 0.0, 0.0
         for t in range(start, stop):
-            along = 0.0
-            for d in range(p):
-                along += points[order[t], d] * direction[d]
-            projections[t] = along
-            mean += along
-            square += along * along
+            projections[t] = along(points[order[t]], direction)
+            mean += projections[t]
+            square += projections[t] * projections[t]
         mean /= size
         spread = np.sqrt(max(square / size - mean * mean, 0.0))
         threshold = mean + (uniform(state) - 0.5) * SLACK * spread
