@@ -3,7 +3,8 @@
 1. Local search finds an incumbent.
 2. Column generation with exact pricing solves the relaxed set-partitioning program over all clusters;
    rounds of subset-row cuts tighten it.
-3. All clusters with a reduced cost below a threshold are listed, and the integer program over them is
+3. The incumbent is improved window by window over the clusters that were generated.
+4. All clusters with a reduced cost below a threshold are listed, and the integer program over them is
    solved. A clustering that contains any other cluster costs at least the bound plus the threshold: a
    solved program with the gap as threshold proves the optimum, with a smaller one it raises the bound.
 
@@ -25,6 +26,7 @@ from sdc.microaggregation.records import Records
 from sdc.microaggregation.relaxation import Allowance, Relaxation
 from sdc.microaggregation.set_partitioning import partition
 from sdc.microaggregation.subset_row_cuts import separate
+from sdc.microaggregation.windows import improve
 from sdc.stop import Deadline
 
 NAME = "column-generation"
@@ -191,6 +193,8 @@ class _Certifier:
         """Bound, then close the gap by integer programs over the clusters that can matter."""
         bounded = self._cut()
         self.lower_bound = self.relaxation.lower_bound
+        found = improve(self.columns, self._promising(), self.incumbent, self._deadline)
+        self.incumbent, self.nodes = found.chosen, found.nodes
         if not bounded:
             self._combine(self._promising())
             return

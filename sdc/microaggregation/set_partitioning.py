@@ -45,15 +45,15 @@ def partition(
     nodes: int,
     deadline: Deadline,
 ) -> Partitioned:
-    """Cheapest clustering made of the columns `pool` and `incumbent`.
+    """Cheapest clustering, of the records that `incumbent` holds, made of columns from `pool` and from it.
 
     Parameters
     ----------
     columns : Columns
     pool : (m,) int array
-        Positions of columns.
+        Positions of columns, which hold no other record.
     incumbent : (clusters,) int array
-        Positions of columns that partition the records; the search starts there.
+        Positions of columns that partition the records in question; the search starts there.
     triples : (cuts, 3) int array
         Subset-row cuts to add.
     nodes : int
@@ -62,12 +62,13 @@ def partition(
         Safety net.
     """
     chosen = np.union1d(pool, incumbent)
-    n, m = len(columns.distances), len(chosen)
     incidence = columns.incidence(chosen)
+    held = np.flatnonzero(columns.incidence(incumbent).sum(axis=1))
+    n, m = len(held), len(chosen)
     solution = solve(
         Program(
             costs=columns.costs[chosen],
-            matrix=sparse.vstack([incidence, cut_entries(triples, incidence)]).tocsc(),
+            matrix=sparse.vstack([incidence[held], cut_entries(triples, incidence)]).tocsc(),
             row_lower=np.concatenate([np.ones(n), np.full(len(triples), -INFINITY)]),
             row_upper=np.ones(n + len(triples)),
             lower=np.zeros(m),
