@@ -13,7 +13,6 @@ from schemas.roles import AT_MOST_ONE, NOMINAL_ONLY
 from schemas.table_consistency import table_faults
 
 if TYPE_CHECKING:
-    from schemas.sections import Group
     from schemas.specification import Specification
 
 FREQUENCY = "frequency"
@@ -142,20 +141,12 @@ def _unheeded(spec: Specification) -> Iterator[Fault]:
     bounds = method.control_tables.max_absolute_error
     searching = method.name == "microaggregation" and method.algorithm in ("auto", "local-search")
     on_tables = method.representative in ("auto", "control_tables") and not diverse
-    if bounds is not None and not (
-        searching and on_tables and any(spec.kinds(each.variables) == "nominal" for each in _known(spec))
-    ):
+    if bounds is not None and not (searching and on_tables):
         allowed = (
-            "no such key, as only the search over nominal quasi-identifiers heeds it (algorithm auto or "
-            "local-search, representative auto or control_tables, min_diversity 1)"
+            "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
+            "representative auto or control_tables, min_diversity 1)"
         )
         yield fault(("method", "control_tables", "max_absolute_error"), _keys(bounds), allowed)
-
-
-def _known(spec: Specification) -> list[Group]:
-    """Clusterings all of whose variables are quasi-identifiers."""
-    known = set(spec.quasi_identifiers)
-    return [each for each in spec.clusterings if set(each.variables) <= known] if known else []
 
 
 def _groups(spec: Specification) -> Iterator[Fault]:

@@ -128,8 +128,8 @@ MALFORMED = (
     Malformed(
         "bounds that no search heeds",
         METHOD,
-        _effort("control_tables.max_absolute_error = { 1 = 5 }"),
-        ("[method] control_tables.max_absolute_error", "no such key", "nominal"),
+        _effort('algorithm = "mdav"\ncontrol_tables.max_absolute_error = { 1 = 5 }'),
+        ("[method] control_tables.max_absolute_error", "no such key", "local-search"),
     ),
     Malformed("variable is text", SEX, 'sex = "nominal"', ("[variables] sex", 'found "nominal"', "a table")),
     Malformed(

@@ -82,6 +82,12 @@ def test_control_tables_never_cross_groups(sound: Path) -> None:
     assert read_specification(sound, [groups]).control_tables == (("sex",), ("education",))
 
 
+def test_bounds_of_control_tables_may_stand_beside_mixed_variables(sound: Path) -> None:
+    specification = read_specification(sound, ["method.control_tables.max_absolute_error={1=6, 2=9}"])
+    assert specification.kinds() == "mixed"
+    assert specification.method.control_tables.max_absolute_error == {1: 6, 2: 9}
+
+
 def test_an_override_reaches_any_key_and_the_last_one_wins(sound: Path) -> None:
     overrides = [
         "release.k=4",
