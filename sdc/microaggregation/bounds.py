@@ -6,9 +6,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 
-def nearest_neighbour_bound(
-    values: np.ndarray, k: int, *, weight: float = 1.0, reach: np.ndarray | float = np.inf
-) -> float:
+def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | float = np.inf) -> float:
     """A weak lower bound on the SSE of any clustering of a whole file, by nearest neighbours.
 
     A cluster of size s costs the sum over its members of 1 / (2s) times the squared distances to the
@@ -19,12 +17,9 @@ def nearest_neighbour_bound(
     Parameters
     ----------
     values : (n, p) float array
-        Points, at least k.
+        Points without weights, at least k.
     k : int
         Least cluster size.
-    weight : float
-        The smallest record weight (lowering all weights to it lowers the weighted squares about any
-        centre, so also their minimum).
     reach : (n,) float array, optional
         Where the points are a part of the file: a distance within which no record of the rest lies. A
         neighbour is then at least as far as the nearer of both; the bounds of the parts add up to one for
@@ -33,8 +28,10 @@ def nearest_neighbour_bound(
     Returns
     -------
     float
-        Sum over records of weight / (2k) times the squared distances to the k - 1 nearest neighbours.
+        Sum over records of 1 / (2k) times the squared distances to the k - 1 nearest neighbours.
     """
+    if values.shape[1] == 0:
+        return 0.0  # no variables: all records are alike
     nearest, _ = cKDTree(values).query(values, k=k)
     least = np.minimum(nearest[:, 1:], np.broadcast_to(reach, len(values))[:, None])
-    return float(weight * np.sum(least**2) / (2 * k))
+    return float(np.sum(least**2) / (2 * k))

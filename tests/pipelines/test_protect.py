@@ -182,3 +182,10 @@ def test_clusters_are_merged_until_they_are_diverse():
 def test_a_whole_stratum_that_lost_records_since_the_check_ends_the_run():
     with pytest.raises(ProtectionFailed, match="changed during the run"):
         plan({}).without_trees({0})
+
+
+def test_a_block_that_lacks_every_number_is_one_cluster():
+    table = pa.table({"income": pa.nulls(4, pa.float64()), BLOCK: [0] * 4})
+    protected, report, _ = protect_block(table, recipe())
+    assert (report["status"], report["file_bound"]) == ("done", 0.0)
+    assert protected["income"].null_count == 4

@@ -50,3 +50,7 @@ def test_a_margin_is_the_distance_to_the_nearest_cut_on_the_way() -> None:
     leaf = tree.assign(values, np.arange(4))
     assert [tree.margins(values[[i]], int(leaf[i]))[0] for i in range(4)] == [0.5, 0.5, 2.0, 2.0]
     assert CutTree.grow(values, np.arange(4), 1).margins(values, 0).tolist() == [np.inf] * 4
+
+
+def test_records_without_variables_cost_nothing() -> None:
+    assert nearest_neighbour_bound(np.empty((5, 0)), 3) == 0.0
