@@ -25,6 +25,7 @@ from sdc.microaggregation.partition import (
     set_energy,
 )
 from sdc.microaggregation.randomness import uniform
+from sdc.prefetch import prefetch, prefetch_row
 from sdc.stop import Deadline
 
 #: One visit in so many tries to create a cluster, or (times k, as its cost grows so) to dissolve one.
@@ -84,6 +85,7 @@ def sweep_once(partition, near, k, temperature, state):
     """Visit every record once; return the moves tried."""
     tried = 0
     for i in range(len(near)):
+        _prefetch_visits(partition, near, i)
         a = partition.labels[i]
         if uniform(state) * DISSOLVE_EVERY * k < 1.0:
             tried += 1
@@ -98,6 +100,25 @@ def sweep_once(partition, near, k, temperature, state):
         if accepts(gain, temperature, state):
             move(partition, i, target, partner)
     return tried
+
+
+@kernel
+def _prefetch_visits(partition, near, i):
+    """Ask for what the visits after record i read: each visit asks for what the visit before it found."""
+    labels, last = partition.labels, len(near) - 1
+    for j in near[min(i + 3, last)]:
+        prefetch(labels, j)
+    for j in near[min(i + 2, last)]:
+        b = labels[j]
+        prefetch(partition.sizes, b)
+        prefetch_row(partition.members, b)
+        prefetch_row(partition.sums, b)
+        prefetch(partition.masses, b)
+        prefetch(partition.energies, b)
+    for j in near[min(i + 1, last)]:
+        b = labels[j]
+        for t in range(partition.sizes[b]):
+            prefetch_row(partition.points, partition.members[b, t])
 
 
 @kernel

@@ -14,6 +14,7 @@ import numpy as np
 from sdc.kernels import inlined, kernel
 from sdc.microaggregation.principal_cuts import along, first_component, select
 from sdc.microaggregation.randomness import sequence, uniform
+from sdc.prefetch import AHEAD, prefetch_row
 
 #: Up to this many records all pairs are compared: a tenth of a second's work.
 EXACT_RECORDS = 3000
@@ -82,6 +83,7 @@ def _look_in_tree(points, state, leaf, keys):
         direction = first_component(points, order, first, stop, DIRECTION_SAMPLE, POWER_ITERATIONS)
         mean, square = 0.0, 0.0
         for t in range(start, stop):
+            prefetch_row(points, order[min(t + AHEAD, stop - 1)])
             projections[t] = along(points[order[t]], direction)
             mean += projections[t]
             square += projections[t] * projections[t]

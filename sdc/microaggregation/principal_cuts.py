@@ -14,6 +14,7 @@ import numpy as np
 
 from sdc.errors import InvalidParameter, ShapeMismatch
 from sdc.kernels import kernel
+from sdc.prefetch import AHEAD, prefetch_row
 
 #: Records from which the direction of a cut is computed, evenly spaced over the node.
 DIRECTION_SAMPLE = 256
@@ -294,6 +295,7 @@ def _cut_into_blocks(values, blocks, k):
             continue
         direction = first_component(values, order, start, stop, DIRECTION_SAMPLE, POWER_ITERATIONS)
         for t in range(start, stop):
+            prefetch_row(values, order[min(t + AHEAD, stop - 1)])
             projections[t] = along(values[order[t]], direction)
         half = count // 2
         place = start + cut_place(stop - start, half, count, k)
