@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 
-from sdc.kernels import kernel
 from sdc.microaggregation.records import Records
+from sdc.microaggregation.squares import sum_of_squares
 from sdc.stop import StoppedBy
 
 #: Relative difference of SSE and lower bound up to which a clustering counts as proved optimal: sums of
@@ -82,8 +83,11 @@ class Clustering:
         stopped_by: StoppedBy = "work",
         work: Mapping[str, int] | None = None,
     ) -> Clustering:
-        """Clustering of `records` by `labels` (any integers), its SSE computed from the labels alone."""
-        compact = np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.int64).ravel()
+        """Clustering of `records` by `labels` (any integers), its SSE computed from the labels alone.
+
+        Clusters are numbered in the order in which their first records stand.
+        """
+        compact = pd.factorize(np.asarray(labels))[0].astype(np.int64)
         return cls(
             compact,
             sum_of_squares(records.values, records.weights, compact),
@@ -128,34 +132,3 @@ class Clustering:
         """Whether the bound proves that no clustering has a smaller SSE."""
         gap = self.gap
         return gap is not None and gap <= OPTIMALITY_TOLERANCE
-
-
-def sum_of_squares(values: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> float:
-    """SSE of the clusters `labels` (0 to m - 1), by two passes: means first, then deviations."""
-    if len(labels) == 0:
-        return 0.0
-    return float(_sum_of_squares(values, weights, labels, int(labels.max()) + 1))
-
-
-@kernel
-def _sum_of_squares(values, weights, labels, clusters):
-    n, p = values.shape
-    means = np.zeros((clusters, p))
-    mass = np.zeros(clusters)
-    for i in range(n):
-        cluster = labels[i]
-        mass[cluster] += weights[i]
-        for d in range(p):
-            means[cluster, d] += weights[i] * values[i, d]
-    for cluster in range(clusters):
-        if mass[cluster] > 0.0:
-            for d in range(p):
-                means[cluster, d] /= mass[cluster]
-    total = 0.0
-    for i in range(n):
-        square = 0.0
-        for d in range(p):
-            difference = values[i, d] - means[labels[i], d]
-            square += difference * difference
-        total += weights[i] * square
-    return total

@@ -14,7 +14,7 @@ import numpy as np
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
 from sdc.microaggregation import certified, mdav, vmdav
-from sdc.microaggregation.clustering import Clustering, sum_of_squares
+from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.columns import Columns, as_members, clusters_of, labels_of, squared_distances
 from sdc.microaggregation.complete_enumeration import enumerate_completely
 from sdc.microaggregation.edge_model import solve_edge_model
@@ -23,6 +23,7 @@ from sdc.microaggregation.master import MasterProblem, MasterSolution
 from sdc.microaggregation.pricing import Cuts, price
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.rounding import simple_rounding, spanning_tree_roundings
+from sdc.microaggregation.squares import sum_of_squares
 from sdc.stop import Deadline
 
 NAME = "column-generation"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from sdc.microaggregation.clustering import sum_of_squares
 from sdc.microaggregation.records import Records
+from sdc.microaggregation.squares import squares_by_cluster
 from sdc.solver import Limits, Program, Status, solve
 from sdc.stop import Deadline
 
@@ -47,8 +47,8 @@ class Pool:
     def add(self, labels: np.ndarray) -> None:
         """Take in the clusters of a partition of the records."""
         compact = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
-        costs = cluster_costs(self._records, compact)
-        sse = sum_of_squares(self._records.values, self._records.weights, compact)
+        costs = squares_by_cluster(self._records.values, self._records.weights, compact)
+        sse = float(costs.sum())
         if sse < self._sse:
             self._sse, self.incumbent = sse, compact
         members = np.vstack([self._members, _member_rows(compact, self._width)])
@@ -89,16 +89,6 @@ class Pool:
             upper=np.ones(columns),
             integer=np.ones(columns, dtype=bool) if integer else None,
         )
-
-
-def cluster_costs(records: Records, labels: np.ndarray) -> np.ndarray:
-    """SSE of each cluster 0 to m - 1, (m,)."""
-    masses = np.bincount(labels, weights=records.weights)
-    costs = np.zeros(len(masses))
-    for coordinate in records.values.T:
-        means = np.bincount(labels, weights=records.weights * coordinate) / masses
-        costs += np.bincount(labels, weights=records.weights * (coordinate - means[labels]) ** 2)
-    return costs
 
 
 def _member_rows(labels: np.ndarray, width: int) -> np.ndarray:

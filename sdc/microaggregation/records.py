@@ -17,6 +17,7 @@ from sdc.errors import (
     ShapeMismatch,
     TooFewRecords,
 )
+from sdc.microaggregation.squares import sum_of_squares
 
 #: Half the square root of the largest float: a coordinate beyond it would overflow a sum of squares.
 LARGEST_COORDINATE = 1e150
@@ -57,8 +58,7 @@ class Records:
     @cached_property
     def sst(self) -> float:
         """Sum of (weighted) squared distances to the mean of all records."""
-        mean = np.average(self.values, axis=0, weights=self.weights)
-        return float(np.sum(self.weights * np.sum((self.values - mean) ** 2, axis=1)))
+        return sum_of_squares(self.values, self.weights, np.zeros(len(self), dtype=np.int64))
 
     def take(self, chosen: np.ndarray) -> Records:
         """The records at the positions `chosen`, in that order."""
@@ -117,15 +117,16 @@ class Records:
                 "every variable is constant: there is nothing to lose; publish the records as they are"
             )
         order = _canonical_order([*columns, weights])
-        numeric = [
-            factors[j] * _coordinate(columns[j][order], j, standardise) for j in range(p) if not is_nominal[j]
-        ]
+        numeric = np.flatnonzero(~is_nominal)
         indicators = [
             factors[j] * _indicators(columns[j][order]) for j in range(p) if is_nominal[j] and factors[j] > 0
         ]
-        values = np.column_stack([*numeric, *indicators])
-        encoded = cls(np.ascontiguousarray(values, dtype=np.float64), weights[order], len(numeric))
-        return encoded, order.astype(np.int64)
+        across = np.empty((len(numeric) + sum(block.shape[1] for block in indicators), n))
+        for d, j in enumerate(numeric):
+            across[d] = factors[j] * _coordinate(columns[j][order], int(j), standardise)
+        if indicators:
+            across[len(numeric) :] = np.column_stack(indicators).T
+        return cls(across.T.copy(), weights[order], len(numeric)), order.astype(np.int64)
 
 
 def _check_k(k: int, n: int) -> None:
@@ -212,12 +213,10 @@ def _canonical_order(columns: list[np.ndarray]) -> np.ndarray:
         keys ^= keys >> np.uint64(29)
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
-    repeated = np.zeros(len(keys), dtype=bool)
-    repeated[1:] = keys[1:] == keys[:-1]
-    if all(np.array_equal(c[order[1:]][repeated[1:]], c[order[:-1]][repeated[1:]]) for c in columns):
+    repeats = 1 + np.flatnonzero(keys[1:] == keys[:-1])
+    if all(np.array_equal(column[order[repeats]], column[order[repeats - 1]]) for column in columns):
         return order
-    repeated[:-1] |= repeated[1:]
-    places = np.flatnonzero(repeated)
+    places = np.union1d(repeats, repeats - 1)
     among = order[places]
     within = np.lexsort((*(column[among] for column in reversed(columns)), keys[places]))
     order[places] = among[within]

@@ -91,7 +91,7 @@ def microaggregate(
     found = chosen.solve(encoded, k, deadline=deadline, seed=int(seed), **given)
     _check_sizes(found, len(encoded), k)
     labels = np.empty(len(order), dtype=np.int64)
-    labels[order] = _by_first_appearance(found.labels)
+    labels[order] = found.labels
     return found.relabelled(labels)
 
 
@@ -101,10 +101,3 @@ def _check_sizes(found: Clustering, n: int, k: int) -> None:
         raise SolverFailed(f"algorithm {found.algorithm} labelled {len(found.labels)} of {n} records")
     if int(found.sizes.min()) < k:
         raise SolverFailed(f"algorithm {found.algorithm} made a cluster of fewer than {k} records")
-
-
-def _by_first_appearance(labels: np.ndarray) -> np.ndarray:
-    _, first, position = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[position.ravel()]

@@ -12,15 +12,16 @@ import numpy as np
 
 from sdc.kernels import kernel
 from sdc.microaggregation.annealing import Schedule, anneal
-from sdc.microaggregation.clustering import Clustering, sum_of_squares
+from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.local_search import descend
 from sdc.microaggregation.mdav import cluster_by_mdav
 from sdc.microaggregation.neighbours import nearest_neighbours
 from sdc.microaggregation.partition import partition_of
-from sdc.microaggregation.pool import Pool, cluster_costs
+from sdc.microaggregation.pool import Pool
 from sdc.microaggregation.principal_cuts import cut_into_blocks
 from sdc.microaggregation.randomness import sequence
 from sdc.microaggregation.records import Records
+from sdc.microaggregation.squares import squares_by_cluster, sum_of_squares
 from sdc.stop import Deadline, StoppedBy
 
 #: Records per block of MDAV: larger ones cost more than the local search afterwards.
@@ -128,7 +129,7 @@ def _thorough(
 
 def _typical_cost(records: Records, labels: np.ndarray) -> float:
     """Mean over the cheapest clusters of their SSE per record; over all of them where those cost nothing."""
-    costs = np.sort(cluster_costs(records, labels) / np.bincount(labels))
+    costs = np.sort(squares_by_cluster(records.values, records.weights, labels) / np.bincount(labels))
     typical = float(costs[: int(np.ceil(TYPICAL * len(costs)))].mean())
     return typical if typical > 0.0 else float(costs.mean())
 

@@ -5,14 +5,14 @@ import pytest
 
 from sdc.errors import SolverFailed
 from sdc.microaggregation.annealing import Schedule, accepts, anneal, create, dissolve
-from sdc.microaggregation.clustering import sum_of_squares
 from sdc.microaggregation.gains import best_move
 from sdc.microaggregation.local_search import descend
 from sdc.microaggregation.neighbours import nearest_neighbours
 from sdc.microaggregation.partition import Partition, move, partition_of
-from sdc.microaggregation.pool import Pool, cluster_costs
+from sdc.microaggregation.pool import Pool
 from sdc.microaggregation.randomness import sequence
 from sdc.microaggregation.records import Records
+from sdc.microaggregation.squares import squares_by_cluster, sum_of_squares
 from sdc.stop import Deadline
 
 NEVER = Deadline.after(None)
@@ -205,4 +205,4 @@ def test_a_pool_puts_together_the_best_of_two_partitions():
     labels, _ = pool.combine(NEVER)
     assert pool.columns == 8
     assert len(set(labels.tolist())) == 4
-    assert cluster_costs(Records(far, np.ones(12), 1), labels) == pytest.approx([2.0] * 4)
+    assert squares_by_cluster(far, np.ones(12), labels) == pytest.approx([2.0] * 4)
