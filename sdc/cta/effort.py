@@ -19,7 +19,7 @@ MANY_LINES = 2500
 #: Moves of annealing, and columns of linear programs in total, that an effort pays for. A million moves
 #: take 0.15 seconds and more with more lines, a million columns about 20 seconds, on one core.
 _MOVES = {"fast": 3e6, "standard": 1.2e8, "thorough": 3e8, "exact": 3e8}
-_COLUMNS = {"fast": 2e4, "standard": 6e5, "thorough": 8e5, "exact": 8e5}
+_COLUMNS = {"fast": 4e4, "standard": 1.2e6, "thorough": 2.4e6, "exact": 2.4e6}
 #: Moves on the sum of line residuals, of which a million take 0.035 seconds.
 _SUM_MOVES = {"fast": 2e7, "standard": 3e8, "thorough": 6e8, "exact": 6e8}
 #: Lines at which the quadratic surrogate doubles the time of a move.
@@ -68,7 +68,7 @@ def budget(problem: Problem, effort: str) -> Budget:
     programs = int(max(4, _COLUMNS[effort] / max(columns, 1)))
     lines = problem.lines.shape[0]
     many = lines >= MANY_LINES
-    starts = 1 if many else max(2, min(6 if size > _FEW_STARTS_SIZE else 60, programs // 3))
+    starts = 1 if many else max(2, min(6 if size > _FEW_STARTS_SIZE else 60, programs // 6))
     moves = _MOVES[effort] / 2 / size / (1 + lines / _MOVE_DOUBLING_LINES)
     sweeps = int(min(20_000, 100 * size, max(30, moves / starts)))
     sum_sweeps = int(min(100_000, 100 * size, max(30, _SUM_MOVES[effort] / size / starts)))
