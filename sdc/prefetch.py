@@ -42,7 +42,7 @@ def _prefetch(typing: Any, array: Any, place: Any) -> Any:
     return types.void(array, place), generate
 
 
-#: In a kernel, `prefetch(array, place)`: ask for an element of a contiguous array, as if it had one dimension.
+#: In a kernel, `prefetch(array, place)`: ask for an element of a contiguous array, as if of one dimension.
 prefetch = cast(Callable[[Any, Any], None], intrinsic(_prefetch))
 
 

@@ -102,7 +102,7 @@ def scale(n: int, baseline: bool, k: int = 3) -> Table:
         losses[effort] = (found.information_loss, seconds)
     encoded, _ = Records.of(records, k)
     for size in BLOCKS:
-        if size <= n and (baseline or size <= 2_000):
+        if size <= n:
             labels, seconds = _timed(partial(_in_blocks, encoded, size, k))
             loss = 100 * Clustering.of(encoded, labels, "mdav").information_loss
             rows.append((f"MDAV in blocks of {size:,}", loss, seconds, n / seconds, None, None))
