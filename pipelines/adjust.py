@@ -121,14 +121,17 @@ class Run:
             }
             write_cells(places.record(release_id), cells, table, problem, adjustment, intervals)
             write_table_evidence(places, release_id, quality)
-        _refuse(written, verdicts.failures)
-        with progress.stage("publish"):
-            name = specification.release.name
-            successor = bool(set(Ledger(places).ever(name)) - {release_id})
-            contents_of_manifest = table_manifest(specification, table, release_id, written, successor)
-            entry = Entry("published", release_id, name, now(), made_from)
-            release(staged, contents_of_manifest, places, entry)
-        places.forget_work(release_id)
+        try:
+            _refuse(written, verdicts.failures)
+            with progress.stage("publish"):
+                name = specification.release.name
+                successor = bool(set(Ledger(places).ever(name)) - {release_id})
+                contents_of_manifest = table_manifest(specification, table, release_id, written, successor)
+                entry = Entry("published", release_id, name, now(), made_from)
+                accepted = specification.publish.successive == "accept"
+                release(staged, contents_of_manifest, places, entry, accepted=accepted)
+        finally:
+            places.forget_work(release_id)  # no part of this job is resumed
         return answer(places, release_id, "Published")
 
     def _cells(self, checked: Checked) -> Cells:

@@ -15,7 +15,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,11 @@ class Places:
         """Hold the evidence area; see `hold`."""
         return hold(self.evidence)
 
+    def public_lock(self) -> AbstractContextManager[None]:
+        """Hold the public area; waits for a run with another evidence area that is publishing there."""
+        self.public.mkdir(parents=True, exist_ok=True)
+        return _locked(self.public, fcntl.LOCK_EX)
+
     def key(self) -> bytes:
         """The secret that names releases; created with mode 0600 where it does not exist yet."""
         named = os.environ.get(KEY_VARIABLE)
@@ -184,16 +189,22 @@ def hold(area: Path) -> Iterator[None]:
     PlaceBusy
         Where another run holds it.
     """
-    private_folder(area)
-    descriptor = os.open(area, os.O_RDONLY)
-    try:
+    with ExitStack() as held:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.enter_context(_locked(private_folder(area), fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             raise PlaceBusy(
                 "Another run is at work for this place and holds its lock. Wait until it has finished, or "
                 "stop it, and call this again; nothing was changed."
             ) from None
+        yield
+
+
+@contextmanager
+def _locked(folder: Path, kind: int) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, kind)
         yield
     finally:
         os.close(descriptor)

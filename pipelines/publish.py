@@ -121,9 +121,18 @@ def content(frame: DataFrame) -> tuple[int, int]:
 
 
 def release(
-    staged: Staged, manifest: Mapping[str, Any], places: Places, entry: Entry, format: str = "parquet"
+    staged: Staged,
+    manifest: Mapping[str, Any],
+    places: Places,
+    entry: Entry,
+    *,
+    format: str = "parquet",
+    accepted: bool = False,
 ) -> Path:
     """Move a verified release to the public area and make it current.
+
+    What stands there is looked at once more, with the public area locked: a run that keeps its evidence
+    elsewhere may have published meanwhile.
 
     Parameters
     ----------
@@ -136,14 +145,23 @@ def release(
         Line for the ledger.
     format : {"parquet", "delta"}
         With delta, a table at ``<path>/delta`` gets a commit that carries the release id first.
+    accepted : bool
+        Whether a steward accepted that another release of this name stands.
 
     Raises
     ------
+    GateRefused
+        Where another release stands that was not accepted.
     ProtectionFailed
         Where a copied file is not the file that was staged and verified.
     """
+    with places.public_lock():
+        Ledger(places).refuse_successive(entry.name, staged.release_id, accepted)
+        return _move(staged, manifest, places, entry, format)
+
+
+def _move(staged: Staged, manifest: Mapping[str, Any], places: Places, entry: Entry, format: str) -> Path:
     public = places.release(staged.release_id)
-    places.public.mkdir(parents=True, exist_ok=True)
     incoming = places.public / f".{staged.release_id}.incoming"
     for left in places.public.glob(".*.incoming"):  # of runs that died while they copied
         shutil.rmtree(left)

@@ -104,11 +104,11 @@ class Run:
             write_evidence(places, release_id, quality, measure.block_table(protections))
         try:
             refuse(verdicts, written)
+            with progress.stage("publish"):
+                self._publish(staged, written, quality, list(tables), checked, release_id)
         except MicroguardError:
             places.forget_work(release_id)  # a refusal leaves nothing but evidence
             raise
-        with progress.stage("publish"):
-            self._publish(staged, written, quality, list(tables), checked, release_id)
         places.forget_work(release_id)
         return answer(places, release_id, "Published")
 
@@ -262,7 +262,9 @@ class Run:
             successor,
         )
         entry = Entry("published", release_id, name, now(), identity(checked, specification))
-        release(staged, contents, places, entry, specification.publish.format)
+        publish = specification.publish
+        accepted = publish.successive == "accept"
+        release(staged, contents, places, entry, format=publish.format, accepted=accepted)
 
 
 def _recipe(chosen: Plan, group: Group, specification: Specification, resume: str) -> Recipe:

@@ -3,6 +3,7 @@
 import errno
 import json
 import shutil
+import threading
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -143,6 +144,40 @@ def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_publis
     assert publish.current(persons) == ID
 
 
+def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(places, tmp_path):
+    other = Places(places.public, tmp_path / "elsewhere")
+    publish.release(staged(other), manifest(), other, entry())
+    second = "f" * 32
+    ready = staged(places, second)
+    with pytest.raises(GateRefused, match="differenced"):
+        publish.release(ready, manifest(second), places, entry(second))
+    assert {path.name for path in places.public.iterdir()} == {ID, "current.json"}
+
+
+def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(places, tmp_path):
+    other = Places(places.public, tmp_path / "elsewhere")
+    second = "f" * 32
+    ready = staged(other, second)
+    refused = []
+
+    def late():
+        try:
+            publish.release(ready, manifest(second), other, entry(second))
+        except GateRefused as error:
+            refused.append(error)
+
+    with places.public_lock():
+        thread = threading.Thread(target=late)
+        thread.start()
+        thread.join(0.2)
+        assert thread.is_alive()
+        assert list(places.public.iterdir()) == []
+        publish._move(staged(places), manifest(), places, entry(), "parquet")
+    thread.join(10)
+    assert len(refused) == 1
+    assert publish.current(places) == ID
+
+
 @pytest.mark.parametrize("step", ["rename", "ledger", "current"])
 def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monkeypatch, step):
     class Killed(BaseException):
@@ -160,12 +195,12 @@ def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monk
     else:
         monkeypatch.setattr(publish, "_make_current", kill)
     with pytest.raises(Killed):
-        publish.release(ready, manifest(second), released, entry(second))
+        publish.release(ready, manifest(second), released, entry(second), accepted=True)
     monkeypatch.undo()
     assert publish.current(released) == ID
     assert audit(released.release(ID)).passed
     if not publish.standing(released, second):
-        publish.release(ready, manifest(second), released, entry(second))
+        publish.release(ready, manifest(second), released, entry(second), accepted=True)
     assert publish.current(released) == second
     assert audit(released.release(second)).passed
 
@@ -222,7 +257,7 @@ def test_a_withdrawn_release_is_gone_and_remembered(released):
 
 def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
     second = "f" * 32
-    publish.release(staged(released, second), manifest(second), released, entry(second))
+    publish.release(staged(released, second), manifest(second), released, entry(second), accepted=True)
     withdraw(str(released.release(ID)))
     assert publish.current(released) == second
     assert audit(released.release(second)).passed
@@ -233,9 +268,8 @@ def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(places):
 
     second = "f" * 32
     publish.release(staged(places), manifest(), places, entry(), format="delta")
-    publish.release(
-        staged(places, second, RECORDS.slice(0, 3)), manifest(second), places, entry(second), "delta"
-    )
+    fewer = staged(places, second, RECORDS.slice(0, 3))
+    publish.release(fewer, manifest(second), places, entry(second), format="delta", accepted=True)
     assert committed(places) == [ID, second]
     withdraw(str(places.release(ID)))
     assert committed(places) == [second]
