@@ -70,7 +70,9 @@ def _draft(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> O
 def _benchmark(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
     from pipelines.benchmark import benchmark
 
-    return benchmark(arguments.name, quick=arguments.quick)
+    return benchmark(
+        arguments.name, quick=arguments.quick, show=lambda table: print(f"{table}\n", flush=True)
+    )
 
 
 def _clean(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:

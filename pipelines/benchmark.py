@@ -1,12 +1,14 @@
-"""Run the benchmarks of the repository: each asserts its answers and reports known figures beside ours."""
+"""Run the benchmarks of the repository: each asserts its answers and shows known figures beside ours."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import pkgutil
+from collections.abc import Callable
 from difflib import get_close_matches
 from types import ModuleType
+from typing import Any
 
 from pipelines.outcome import Outcome
 from schemas.errors import SpecificationError
@@ -14,7 +16,7 @@ from schemas.errors import SpecificationError
 PACKAGE = "tests.benchmarks"
 
 
-def benchmark(name: str | None = None, *, quick: bool = False) -> Outcome:
+def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[str], None]) -> Outcome:
     """Run one benchmark, or all of them.
 
     Parameters
@@ -23,6 +25,8 @@ def benchmark(name: str | None = None, *, quick: bool = False) -> Outcome:
         A module of `tests.benchmarks`; all where none is given.
     quick : bool
         Smaller instances, the same assertions.
+    show : callable
+        Takes each table as soon as it is there: a whole benchmark may take hours.
 
     Raises
     ------
@@ -34,15 +38,15 @@ def benchmark(name: str | None = None, *, quick: bool = False) -> Outcome:
         close = get_close_matches(name, known, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise SpecificationError(f"There is no benchmark {name!r}. Known: {', '.join(known)}.{hint}")
-    texts, content = [], {}
+    content: dict[str, list[dict[str, Any]]] = {}
     for each in known if name is None else [name]:
-        tables = importlib.import_module(f"{PACKAGE}.{each}").run(quick=quick)
-        texts += [table.markdown() for table in tables]
-        content[each] = [
-            {"title": table.title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
-            for table in tables
-        ]
-    return Outcome("\n\n".join(texts), {"benchmarks": content})
+        content[each] = []
+        for table in importlib.import_module(f"{PACKAGE}.{each}").run(quick=quick):
+            show(table.markdown())
+            rows = [list(row) for row in table.rows]
+            content[each].append({"title": table.title, "columns": list(table.columns), "rows": rows})
+    count = sum(map(len, content.values()))
+    return Outcome(f"{count} tables; every answer was checked before it was shown.", {"benchmarks": content})
 
 
 def _known() -> list[str]:

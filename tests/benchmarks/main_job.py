@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -97,13 +97,11 @@ def _cases() -> list[Case]:
     ]  # fmt: skip
 
 
-def run(quick: bool = False) -> list[Table]:
+def run(quick: bool = False) -> Iterator[Table]:
     """All tables; `quick` leaves the million records out for fifty thousand, and most exact blocks."""
-    return [
-        _reference_files(),
-        _by_blocks(quick),
-        _at_scale(50_000 if quick else 1_000_000, quick),
-    ]
+    yield _reference_files()
+    yield _by_blocks(quick)
+    yield _at_scale(50_000 if quick else 1_000_000, quick)
 
 
 def _reference_files() -> Table:

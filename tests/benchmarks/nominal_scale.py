@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -23,13 +24,11 @@ CENSUS_SIZES = np.array([2, 18, 5, 6, 7, 12, 15, 10])
 REGIONS = 100
 
 
-def run(quick: bool = False) -> list[Table]:
+def tables(quick: bool = False) -> Iterator[Table]:
     """Both comparisons; quick: fast effort on Adult of five variables and 50,000 census records."""
     efforts = ("fast",) if quick else ("fast", "standard")
-    return [
-        against_safe((5,) if quick else (5, 8), efforts[-1]),
-        census_table(50_000 if quick else 1_000_000, efforts),
-    ]
+    yield against_safe((5,) if quick else (5, 8), efforts[-1])
+    yield census_table(50_000 if quick else 1_000_000, efforts)
 
 
 def against_safe(variables: tuple[int, ...], effort: str) -> Table:

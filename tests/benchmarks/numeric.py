@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import TypeVar
 
@@ -19,12 +17,11 @@ from sdc.microaggregation.algorithms import ALGORITHMS
 from sdc.microaggregation.principal_cuts import cut_into_blocks
 from sdc.microaggregation.records import Records
 from sdc.warm import warm
+from tests.benchmarks import numeric_papers_2002, numeric_papers_2020
 from tests.benchmarks.table import Table
 from tests.reference import reference_file
 
 T = TypeVar("T")
-
-PAPERS = ("tests.benchmarks.numeric_papers_2002", "tests.benchmarks.numeric_papers_2020")
 
 #: 100 SSE/SST by file and k: MDAV (literature), best known to us before, and what each effort must reach.
 KNOWN = {
@@ -42,16 +39,15 @@ EXACT_SECONDS = 600.0
 BLOCKS = (250, 500, 1_000, 2_000, 5_000, 20_000)
 
 
-def run(quick: bool = False) -> list[Table]:
+def run(quick: bool = False) -> Iterator[Table]:
     """All tables; quick leaves out what takes more than a few minutes."""
     warm()
-    tables = [whole_files(quick), scale(10_000 if quick else 100_000, baseline=True)]
+    yield whole_files(quick)
+    yield scale(10_000 if quick else 100_000, baseline=True)
     if not quick:
-        tables.append(scale(1_000_000, baseline=False))
-    for name in PAPERS:
-        if find_spec(name) is not None:
-            tables += import_module(name).run(quick)
-    return tables
+        yield scale(1_000_000, baseline=False)
+    yield from numeric_papers_2002.tables(quick)
+    yield from numeric_papers_2020.tables(quick)
 
 
 def whole_files(quick: bool = False) -> Table:

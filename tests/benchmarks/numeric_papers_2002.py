@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
@@ -97,12 +99,12 @@ MEASURES = ("mean change of r", "deviation", "100 change of weights", "100 share
 FOREVER = Deadline.after(None)
 
 
-def run(quick: bool = False) -> list[Table]:
+def tables(quick: bool = False) -> Iterator[Table]:
     """Tables 1 to 4; quick tries 4 instead of 64 random choices of the first extreme in Uk-W(MD)."""
     data = pd.read_csv(reference_file("tarragona.csv")).to_numpy(dtype=np.float64)
     losses, impacts = _univariate(data)
     clusterings = {k: _multivariate(data, k, choices=4 if quick else 64) for k in KS}
-    return [_table_1(losses), _table_2(impacts), _table_3(clusterings), _table_4(clusterings)]
+    yield from (_table_1(losses), _table_2(impacts), _table_3(clusterings), _table_4(clusterings))
 
 
 def _univariate(data: np.ndarray) -> tuple[dict[tuple[int, str], np.ndarray], dict[tuple[int, str], Impact]]:

@@ -127,13 +127,11 @@ class Measured:
     certified_seconds: float
 
 
-def run(quick: bool = False) -> list[Table]:
+def tables(quick: bool = False) -> Iterator[Table]:
     """Both tables; `quick` takes one subset of 30 to 50 records each."""
     sizes = SIZES[:3] if quick else SIZES
-    return [
-        _table(number, file, sizes, 1 if quick else SUBSETS)
-        for number, file in ((3, "Census"), (4, "Tarragona"))
-    ]
+    for number, file in ((3, "Census"), (4, "Tarragona")):
+        yield _table(number, file, sizes, 1 if quick else SUBSETS)
 
 
 def subsets(values: np.ndarray, n: int, criterion: str, count: int) -> Iterator[np.ndarray]:

@@ -1,0 +1,32 @@
+"""Benchmarks: known by name, and every table shown as soon as it is there."""
+
+import importlib
+from types import SimpleNamespace
+
+import pytest
+
+from pipelines.benchmark import benchmark
+from schemas.errors import SpecificationError
+from tests.benchmarks.table import Table
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    with pytest.raises(SpecificationError, match=r"cta, main_job, nominal, numeric.*Did you mean nominal\?"):
+        benchmark("nominall", show=print)
+
+
+def test_tables_are_shown_before_a_later_one_fails(monkeypatch):
+    def run(quick):
+        yield Table("first", ("n",), [(int(quick),)])
+        raise AssertionError("second")
+
+    known = importlib.import_module
+    monkeypatch.setattr(
+        importlib,
+        "import_module",
+        lambda name: SimpleNamespace(run=run) if name.endswith("cta") else known(name),
+    )
+    shown: list[str] = []
+    with pytest.raises(AssertionError, match="second"):
+        benchmark("cta", quick=True, show=shown.append)
+    assert shown == ["**first**\n\n| n |\n| --- |\n| 1 |"]
