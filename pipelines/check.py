@@ -40,7 +40,7 @@ class Checked:
         Records of the file, and of `frame`.
     rejected : mapping of reason to int
     suppressed : int
-        Records of regions that are too small, where these are to be suppressed.
+        Records of regions with fewer than k units, where these are to be suppressed.
     strata : pyarrow.Table
         Kept records by region and missing pattern: `REGION` (where there is one), `PATTERN`, ``records``.
     magnitude : mapping of numeric quasi-identifier to float
@@ -84,17 +84,17 @@ def check(microdata: Microdata, specification: Specification) -> Checked:
         assert row is not None
         accepted = records.where(f.col(REASON).isNull())
         strata = _strata(accepted, row, specification)
+        regions = _units(accepted, strata, 0, specification)
+        small = _small(regions, specification)
+        metrics = _smallest(accepted, strata, regions, small, specification)
     rejected = {reason: row[f"reason{i}"] for i, reason in enumerate(REASONS) if row[f"reason{i}"] > 0}
-    metrics = _named(row, microdata, specification) | _smallest(strata, specification)
-    small = _small_regions(strata, specification)
-    suppressed = int(pc.sum(small["records"]).as_py() or 0)
+    metrics |= _named(row, microdata, specification)
+    suppressed = row["accepted"] - int(pc.sum(_without(strata, small)["records"]).as_py() or 0)
     kept = accepted if rejected else records
     if suppressed:
-        strata = strata.filter(pc.invert(pc.is_in(strata[REGION], value_set=small[REGION].combine_chunks())))
+        strata = _without(strata, small)
         kept = kept.join(
-            f.broadcast(
-                accepted.sparkSession.createDataFrame(small.select([REGION]).rename_columns(["__small"]))
-            ),
+            f.broadcast(accepted.sparkSession.createDataFrame(pa.table({"__small": small}))),
             column(specification.region or "") == f.col("__small"),
             how="left_anti",
         )
@@ -117,7 +117,9 @@ def exposure(checked: Checked, specification: Specification) -> Exposure:
     """Risk before protection, and the columns that determine a protected one."""
     keys = [] if specification.region is None else [specification.region]
     risks = {
-        group.name: risk(checked.frame, [*keys, *group.variables], specification.release.k)
+        group.name: risk(
+            checked.frame, [*keys, *group.variables], specification.release.k, specification.counted
+        )
         for group in specification.clusterings
     }
     return Exposure(risks, tuple(dependencies(checked.frame, specification)))
@@ -223,42 +225,53 @@ def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:
     return strata.group_by(keys).aggregate([("records", "sum")]).rename_columns([*keys, "records"])
 
 
-def _smallest(strata: pa.Table, specification: Specification) -> dict[MetricKey, float]:
-    """Records of the smallest region, and how often a missing pattern of a clustering is too rare."""
-    smallest = {MetricKey("smallest_region", specification.region or ""): float(_least(strata_of(strata, 0)))}
-    small = _small_regions(strata, specification)
-    if len(small):
-        strata = strata.filter(pc.invert(pc.is_in(strata[REGION], value_set=small[REGION].combine_chunks())))
-    rare = [
-        pattern
-        for group in specification.clusterings
-        for pattern in _rare(strata_of(strata, pattern_of(group, specification)), specification.release.k)
-    ]
-    return (
-        smallest
-        | {
+def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Specification) -> pa.Table:
+    """Units (what k counts) by region and the part `mask` of the missing pattern: column ``units``."""
+    own = strata_of(strata, mask)
+    if specification.counted is None:
+        return own.rename_columns([{"records": "units"}.get(name, name) for name in own.column_names])
+    keys = [f.col(PATTERN).bitwiseAND(f.lit(mask)).alias(PATTERN)]
+    if specification.region is not None:
+        keys.insert(0, column(specification.region).alias(REGION))
+    households = f.count_distinct(column(specification.counted)).alias("units")
+    return accepted.groupBy(*keys).agg(households).toArrow()
+
+
+def _small(regions: pa.Table, specification: Specification) -> pa.Array:
+    """Regions with fewer than k units, where they are to be suppressed."""
+    if specification.region is None or specification.blocking.small_regions != "suppress":
+        return pa.array([])
+    return regions.filter(pc.less(regions["units"], specification.release.k))[REGION].combine_chunks()
+
+
+def _without(strata: pa.Table, small: pa.Array) -> pa.Table:
+    return strata.filter(pc.invert(pc.is_in(strata[REGION], value_set=small))) if len(small) else strata
+
+
+def _smallest(
+    accepted: DataFrame,
+    strata: pa.Table,
+    regions: pa.Table,
+    small: pa.Array,
+    specification: Specification,
+) -> dict[MetricKey, float]:
+    """Units of the smallest region, and how often a missing pattern of a clustering is too rare."""
+    rare: list[int] = []
+    for group in specification.clusterings:
+        mask = pattern_of(group, specification)
+        found = regions if mask == 0 else _units(accepted, strata, mask, specification)
+        found = _without(found, small)
+        rare += found.filter(pc.less(found["units"], specification.release.k))[PATTERN].to_pylist()
+    return {
+        MetricKey("smallest_region", specification.region or ""): float(
+            pc.min(regions["units"]).as_py() or 0
+        ),
+        MetricKey("complete_below_k"): rare.count(0),
+        **{
             MetricKey("patterns_below_k", name): sum(pattern >> i & 1 for pattern in rare)
             for i, name in enumerate(specification.numeric)
-        }
-        | {MetricKey("complete_below_k"): rare.count(0)}
-    )
-
-
-def _rare(strata: pa.Table, k: int) -> list[int]:
-    """Patterns of the strata with fewer than k records."""
-    return list(strata.filter(pc.less(strata["records"], k))[PATTERN].to_pylist())
-
-
-def _least(strata: pa.Table) -> int:
-    return int(pc.min(strata["records"]).as_py() or 0)
-
-
-def _small_regions(strata: pa.Table, specification: Specification) -> pa.Table:
-    """Regions with fewer than k records, where they are to be suppressed."""
-    regions = strata_of(strata, 0)
-    if specification.region is None or specification.blocking.small_regions != "suppress":
-        return regions.slice(0, 0)
-    return regions.filter(pc.less(regions["records"], specification.release.k))
+        },
+    }
 
 
 def _fingerprint(row: Row, microdata: Microdata) -> str:

@@ -34,6 +34,10 @@ NOT_JOINTLY = (
     "Each group of variables is k-anonymous with the region. "
     "The guarantee does not hold for the groups jointly."
 )
+HOUSEHOLDS = (
+    "k counts households: every combination is shared by records of at least k of them. They are not "
+    "published, so only the number of records can be counted again on these files."
+)
 SIGNIFICANT_DIGITS = 2
 
 
@@ -56,6 +60,8 @@ def manifest(
         Whether another release was ever published under this name.
     """
     limits = [*LIMITS]
+    if specification.counted is not None:
+        limits.insert(0, HOUSEHOLDS)
     if specification.groups:
         limits.insert(0, NOT_JOINTLY)
     if successor:

@@ -49,7 +49,7 @@ class Recipe:
 
     Attributes
     ----------
-    k, seed, effort, algorithm, representative, min_diversity, sensitive : as in the specification
+    k, seed, effort, algorithm, representative, counted, min_diversity, sensitive : as in the specification
     plan : Plan
         The blocks, and the scales of the numeric variables, whose order is that of the moments.
     nominal : tuple of str
@@ -65,6 +65,7 @@ class Recipe:
     effort: str
     algorithm: str
     representative: str
+    counted: str | None
     min_diversity: int
     sensitive: tuple[str, ...]
     plan: Plan
@@ -149,6 +150,8 @@ def protect_block(block: pa.Table, recipe: Recipe) -> tuple[pa.Table, dict[str, 
     report: dict[str, Any] = {"block": block[BLOCK][0].as_py(), "records": len(block), "status": "done"}
     try:
         points, nominal = _points(block, recipe)
+        if _units(block, recipe) < recipe.k:
+            return block.schema.empty_table(), report | {"status": "too few"}, None
         labels, told = _labels(points, nominal, report["block"], recipe)
         labels = _diverse(block, points, nominal, labels, recipe)
         protected = _replaced(block, points, nominal, labels, recipe)
@@ -181,8 +184,6 @@ def _labels(
     points: np.ndarray, nominal: np.ndarray, block: int, recipe: Recipe
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Cluster of each record and what was proved, from the folder of finished blocks where it is there."""
-    if len(points) < recipe.k:
-        return np.empty(0, np.int64), {"status": "too few"}
     if not points.shape[1] or bool((points == points[0]).all()):  # all alike already: nothing to lose
         told = {
             "algorithm": "none",
@@ -265,11 +266,19 @@ def _finished(points: np.ndarray, nominal: np.ndarray, seed: int, block: int, re
 def _diverse(
     block: pa.Table, points: np.ndarray, nominal: np.ndarray, labels: np.ndarray, recipe: Recipe
 ) -> np.ndarray:
-    """Clusters merged until each has enough values of every sensitive variable."""
-    if recipe.min_diversity < 2 or len(labels) == 0:
-        return labels
-    codes = np.column_stack([category_codes(block[name]) for name in recipe.sensitive])
-    return diversify(_spread(points, nominal), labels, codes, recipe.min_diversity)
+    """Clusters merged until each has k units, and enough values of every sensitive variable."""
+    wanted = [(recipe.sensitive, recipe.min_diversity)] if recipe.min_diversity > 1 else []
+    if recipe.counted is not None:
+        wanted.insert(0, ((recipe.counted,), recipe.k))
+    for names, least in wanted:
+        codes = np.column_stack([category_codes(block[name]) for name in names])
+        labels = diversify(_spread(points, nominal), labels, codes, least)
+    return labels
+
+
+def _units(block: pa.Table, recipe: Recipe) -> int:
+    """How many of what k counts the block holds."""
+    return len(block) if recipe.counted is None else len(block[recipe.counted].unique())
 
 
 def _spread(points: np.ndarray, nominal: np.ndarray) -> np.ndarray:
@@ -283,8 +292,6 @@ def _spread(points: np.ndarray, nominal: np.ndarray) -> np.ndarray:
 def _replaced(
     block: pa.Table, points: np.ndarray, nominal: np.ndarray, labels: np.ndarray, recipe: Recipe
 ) -> pa.Table:
-    if len(labels) == 0:
-        return block.schema.empty_table()
     return represent(
         block,
         labels,
@@ -303,8 +310,6 @@ def _moments(before: pa.Table, after: pa.Table, recipe: Recipe) -> Moments | Non
 
 def _clusters(block: pa.Table, labels: np.ndarray, recipe: Recipe) -> dict[str, Any]:
     """What is told of the clusters as they are published: number, dominance, diversity."""
-    if len(labels) == 0:
-        return {}
     n, k = recipe.dominance
     told: dict[str, Any] = {
         "clusters": len(np.unique(labels)),

@@ -64,6 +64,7 @@ def on_combinations(group: Group, specification: Specification) -> bool:
         specification.kinds(group.variables) == "nominal"
         and method.representative in ("auto", "control_tables")
         and method.min_diversity < 2
+        and specification.counted is None
     )
 
 

@@ -84,15 +84,15 @@ class Run:
         )
         with progress.stage("risk before"):
             exposed = exposure(checked, specification)
-        frame, protections, used = self._protected(checked, release_id)
-        frame = frame.select(*[column(name) for name in microdata.published])
+        protected, protections, used = self._protected(checked, release_id)
+        frame = protected.select(*[column(name) for name in microdata.published])
         with progress.stage("measure"):
-            quality = self._measured(checked, exposed, frame, protections, used)
+            quality = self._measured(checked, exposed, protected, protections, used)
             tables = quality.pop("frequency_tables")
         with progress.stage("write"):
             staged = stage(frame, microdata.contract, tables, places, release_id)
         with progress.stage("verify"):
-            written = verify_written(self.spark, staged, checked.frame, specification)
+            written = verify_written(self.spark, staged, checked.frame, protected, specification)
             verdicts = gate(checked, exposed, written, quality, specification, places.record(release_id))
         with progress.stage("evidence"):
             quality |= {
@@ -148,7 +148,7 @@ class Run:
                 in_blocks = blocked(
                     frame,
                     chosen,
-                    [name for name in frame.columns if name in self.specification.published],
+                    _content(frame, self.specification),
                     pattern_of(group, self.specification),
                     self.specification,
                 )
@@ -199,7 +199,7 @@ class Run:
         keys = [specification.region] if specification.region else []
         everything = [*keys, *specification.quasi_identifiers]
         after = {
-            group.name: risk(frame, [*keys, *group.variables], specification.release.k)
+            group.name: risk(frame, [*keys, *group.variables], specification.release.k, specification.counted)
             for group in specification.clusterings
         }
         before = frequency_tables(checked.frame, specification.control_tables)
@@ -235,8 +235,8 @@ class Run:
                 quality.setdefault("correlations", {})[group.name] = measure.correlations_of(protection, own)
         if specification.groups:
             quality["risk"]["jointly"] = _risks(
-                risk(checked.frame, everything, specification.release.k),
-                risk(frame, everything, specification.release.k),
+                risk(checked.frame, everything, specification.release.k, specification.counted),
+                risk(frame, everything, specification.release.k, specification.counted),
             )
         return quality
 
@@ -267,6 +267,13 @@ class Run:
         release(staged, contents, places, entry, format=publish.format, accepted=accepted)
 
 
+def _content(frame: DataFrame, specification: Specification) -> list[str]:
+    """Columns that tell records apart: those that are published, and what k counts."""
+    return [
+        name for name in frame.columns if name in specification.published or name == specification.counted
+    ]
+
+
 def _recipe(chosen: Plan, group: Group, specification: Specification, resume: str) -> Recipe:
     return Recipe(
         k=specification.release.k,
@@ -274,6 +281,7 @@ def _recipe(chosen: Plan, group: Group, specification: Specification, resume: st
         effort=specification.method.effort,
         algorithm=specification.method.algorithm,
         representative=specification.method.representative,
+        counted=specification.counted,
         min_diversity=specification.method.min_diversity,
         sensitive=specification.sensitive,
         plan=chosen,

@@ -1,4 +1,4 @@
-"""Equivalence classes of a frame: how many records share their quasi-identifiers and region."""
+"""Equivalence classes of a frame: how many units share their quasi-identifiers and region."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Risk:
     records, classes : int
         Records, and distinct combinations of them.
     classes_below_k, records_below_k : int
-        Combinations held by fewer than k records, and their records.
+        Combinations held by fewer than k units, and their records.
     uniques : int
-        Combinations held by one record.
+        Combinations held by one unit.
     smallest : int
-        Records of the rarest combination; 0 where there are no records.
+        Units of the rarest combination; 0 where there are no records.
     """
 
     records: int
@@ -35,22 +35,23 @@ class Risk:
     smallest: int
 
 
-def risk(frame: DataFrame, names: Sequence[str], k: int) -> Risk:
-    """Count the combinations of `names`.
+def risk(frame: DataFrame, names: Sequence[str], k: int, counted: str | None = None) -> Risk:
+    """Count the combinations of `names`, and the units (values of `counted`, or records) that hold them.
 
     Combinations are told apart by 128 bits of hash, which keeps the shuffle small whatever the types; NULL,
     NaN and -0.0 count as one value each (-0.0 as 0.0). The promise itself is verified on the written files
     without hashes.
     """
     rare = f.col("n") < k
+    units = f.count(f.lit(1)) if counted is None else f.count_distinct(column(counted))
     row = (
         frame.groupBy(*digest(names))
-        .agg(f.count(f.lit(1)).alias("n"))
+        .agg(f.count(f.lit(1)).alias("records"), units.alias("n"))
         .agg(
-            f.sum("n").alias("records"),
+            f.sum("records").alias("records"),
             f.count(f.lit(1)).alias("classes"),
             f.count_if(rare).alias("classes_below_k"),
-            f.sum(f.when(rare, f.col("n"))).alias("records_below_k"),
+            f.sum(f.when(rare, f.col("records"))).alias("records_below_k"),
             f.count_if(f.col("n") == 1).alias("uniques"),
             f.min("n").alias("smallest"),
         )

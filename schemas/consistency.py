@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from schemas.faults import NOTHING, Fault, Path, fault
-from schemas.methods import REPRESENTATIVES, algorithms
+from schemas.methods import NOMINAL_ALGORITHMS, NUMERIC_ALGORITHMS, REPRESENTATIVES, algorithms
 from schemas.roles import AT_MOST_ONE, NOMINAL_ONLY
 from schemas.table_consistency import table_faults
 
@@ -132,19 +132,30 @@ def _methods(spec: Specification) -> Iterator[Fault]:
 
 def _unheeded(spec: Specification) -> Iterator[Fault]:
     """Values that the method asked for would not heed: what is not carried out is refused, never ignored."""
-    method, diverse = spec.method, spec.method.min_diversity > 1
-    if diverse and method.name == "safe":
-        yield fault(("method", "min_diversity"), method.min_diversity, "1 with SAFE, which has no clusters")
-    if diverse and method.representative == "control_tables":
-        allowed = "auto, mode, medoid with min_diversity above 1, which needs clusters"
-        yield fault(("method", "representative"), "control_tables", allowed)
+    method = spec.method
+    clustered = False  # whether something is asked for that needs clusters of records
+    for key, value, plain, other in (
+        ("min_diversity", method.min_diversity, 1, "min_diversity above 1"),
+        ("unit", method.unit, "record", "unit household"),
+    ):
+        if value == plain:
+            continue
+        clustered = True
+        if method.name == "safe":
+            yield fault(("method", key), value, f"{plain} with SAFE, which has no clusters")
+        if method.representative == "control_tables":
+            allowed = f"auto, mode, medoid with {other}, which needs clusters"
+            yield fault(("method", "representative"), "control_tables", allowed)
+        if method.algorithm in NOMINAL_ALGORITHMS and method.algorithm not in NUMERIC_ALGORITHMS:
+            allowed = f"auto, local-search with {other}, which needs clusters"
+            yield fault(("method", "algorithm"), method.algorithm, allowed)
     bounds = method.control_tables.max_absolute_error
     searching = method.name == "microaggregation" and method.algorithm in ("auto", "local-search")
-    on_tables = method.representative in ("auto", "control_tables") and not diverse
+    on_tables = method.representative in ("auto", "control_tables") and not clustered
     if bounds is not None and not (searching and on_tables):
         allowed = (
             "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
-            "representative auto or control_tables, min_diversity 1)"
+            "representative auto or control_tables, min_diversity 1, unit record)"
         )
         yield fault(("method", "control_tables", "max_absolute_error"), _keys(bounds), allowed)
 

@@ -20,7 +20,6 @@ KEYS: dict[Path, Callable[[Any], bool]] = {
     ("publish", "format"): lambda value: value == "iceberg",
     ("publish", "path"): lambda value: "://" in value,
     ("publish", "evidence"): lambda value: "://" in value,
-    ("method", "unit"): lambda value: value == "household",
 }
 """Key of the specification -> whether a value of it waits to be built."""
 

@@ -16,16 +16,17 @@ Metrics of the input (`input_requirements`); a *kept* record is one that is not 
 | not_finite | numeric quasi-identifiers, weight | records with an infinity or NaN there |
 | not_positive | weight | records with a weight of zero or below |
 | repeated | unit | records whose unit occurs more than once |
-| smallest_region | region, or "" where there is none | kept records of the smallest region |
-| patterns_below_k | each numeric quasi-identifier | missing patterns of a region with it, below k |
-| complete_below_k | - | regions in which some kept records, but fewer than k, lack no number |
+| smallest_region | region, or "" where there is none | kept units (what k counts) of the smallest region |
+| patterns_below_k | each numeric quasi-identifier | missing patterns of a region with it, below k units |
+| complete_below_k | - | regions in which some kept units, but fewer than k, lack no number |
 | domain | nominal quasi-identifiers | distinct values among kept records |
 
 Metrics of the release (`gate_requirements`); a group is a clustering's name:
 
 | metric | variable | what it is |
 |---|---|---|
-| smallest_class | each group | units of the smallest class, counted on the written files |
+| smallest_class | each group | records of the smallest class, counted on the written files |
+| fewest_households | each group, where k counts households | households of the class that has fewest |
 | records_unaccounted | - | absolute value of n in - rejected - suppressed - n out |
 | content_as_staged | - | 1 where the written files hold exactly the protected records |
 | columns_as_declared | - | 1 where every written file has the columns and types of the input |
@@ -146,16 +147,16 @@ def _must_not_be_missing(spec: Specification) -> tuple[str, ...]:
 
 
 def _regions(spec: Specification) -> Iterator[Requirement]:
-    k = spec.release.k
-    if spec.blocking.small_regions == "fail":
+    k, units = spec.release.k, f"{spec.method.unit}s"
+    if spec.blocking.small_regions == "fail" or spec.region is None:
         remedy = 'set blocking.small_regions to "suppress", or merge regions before the run'
         yield Requirement(MetricKey("smallest_region", spec.region or ""), remedy, at_least=k)
     if spec.missing.numeric == "own_cluster" and spec.numeric:
         mend = 'set missing.numeric to "reject", or fill in the missing values before the run'
-        rare = f"fewer than k = {k} records of a region lack the same numbers, this one among them; {mend}"
+        rare = f"fewer than k = {k} {units} of a region lack the same numbers, this one among them; {mend}"
         for name in spec.numeric:
             yield Requirement(MetricKey("patterns_below_k", name), rare, at_most=0)
-        whole = f"fewer than k = {k} records of a region lack no number; {mend}"
+        whole = f"fewer than k = {k} {units} of a region lack no number; {mend}"
         yield Requirement(MetricKey("complete_below_k"), whole, at_most=0)
 
 
@@ -163,6 +164,8 @@ def _guarantee(spec: Specification) -> Iterator[Requirement]:
     broken = "the protection is broken, and this is a fault of microguard: please report it"
     for group in spec.clusterings:
         yield Requirement(MetricKey("smallest_class", group.name), broken, at_least=spec.release.k)
+        if spec.counted is not None:
+            yield Requirement(MetricKey("fewest_households", group.name), broken, at_least=spec.release.k)
     yield Requirement(MetricKey("records_unaccounted"), broken, at_most=0)
     altered = (
         "the staged files are not what was protected: look for another writer or a faulty disk, run again"

@@ -113,7 +113,7 @@ class Method(Section):
     representative: Representative = "auto"
     """What is published for a cluster."""
     unit: Unit = "record"
-    """What is kept together: records, or whole households."""
+    """What k counts: records, or households (each combination is shared by at least k of them)."""
     min_diversity: int = Field(default=1, ge=1)
     """Distinct values of each sensitive variable in every cluster."""
     control_tables: ControlTables = ControlTables()

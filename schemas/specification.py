@@ -131,6 +131,11 @@ class Specification(Section):
         return self._only("unit")
 
     @property
+    def counted(self) -> str | None:
+        """The variable whose values k counts: the household where `method.unit` says so; None for records."""
+        return self.household if self.method.unit == "household" else None
+
+    @property
     def weight(self) -> str | None:
         """The sampling weight, if any."""
         return self._only("weight")

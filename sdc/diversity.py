@@ -1,6 +1,7 @@
-"""Diversity: clusters are merged until each holds enough distinct values of every sensitive variable.
+"""Diversity: clusters are merged until each holds enough distinct values of every variable named.
 
-Distinct l-diversity (Machanavajjhala et al. 2007). A cluster that lacks values is merged with the one
+Of sensitive variables this is distinct l-diversity (Machanavajjhala et al. 2007); of the household it lets
+k count households. A cluster that lacks values is merged with the one
 that costs least (Ward's criterion) among those that bring a value it lacks.
 """
 
@@ -12,10 +13,8 @@ from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 from sdc.kernels import kernel
 
 
-def diversify(
-    points: np.ndarray, labels: np.ndarray, sensitive: np.ndarray, min_diversity: int
-) -> np.ndarray:
-    """Merge clusters until each has `min_diversity` distinct values of each sensitive variable.
+def diversify(points: np.ndarray, labels: np.ndarray, values: np.ndarray, least: int) -> np.ndarray:
+    """Merge clusters until each has at least so many distinct values of each variable.
 
     Parameters
     ----------
@@ -23,9 +22,9 @@ def diversify(
         Coordinates of the records in the units of the clustering.
     labels : (n,) int array
         Cluster of each record.
-    sensitive : (n, q) int array
-        Codes of the sensitive variables.
-    min_diversity : int
+    values : (n, q) int array
+        Codes of the variables.
+    least : int
         At least 1, which asks for nothing.
 
     Returns
@@ -39,24 +38,24 @@ def diversify(
         Where the records together have fewer distinct values.
     InvalidParameter, ShapeMismatch
     """
-    if min_diversity < 1:
-        raise InvalidParameter(f"min_diversity must be at least 1, found {min_diversity}")
-    codes = np.ascontiguousarray(sensitive, dtype=np.int64)
+    if least < 1:
+        raise InvalidParameter(f"the least number of distinct values must be at least 1, found {least}")
+    codes = np.ascontiguousarray(values, dtype=np.int64)
     if codes.ndim != 2 or len(codes) != len(labels) or len(points) != len(labels):
         raise ShapeMismatch(
-            f"points, labels and sensitive need one row per record, found {len(points)}, {len(labels)} "
+            f"points, labels and values need one row per record, found {len(points)}, {len(labels)} "
             f"and {len(codes)}"
         )
     for position, column in enumerate(codes.T):
         distinct = len(np.unique(column))
-        if distinct < min_diversity:
+        if distinct < least:
             raise ImpossibleProtection(
-                f"a sensitive variable has {distinct} distinct values among {len(codes)} records; "
-                f"min_diversity = {min_diversity} needs as many: lower it, or use larger blocks",
+                f"a variable has {distinct} distinct values among {len(codes)} records, and {least} are "
+                "asked for in every cluster: ask for fewer, or use larger blocks",
                 variable=position,
             )
     compact = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
-    merged = _merge(np.ascontiguousarray(points, dtype=np.float64), compact, codes, min_diversity)
+    merged = _merge(np.ascontiguousarray(points, dtype=np.float64), compact, codes, least)
     return np.unique(merged, return_inverse=True)[1].astype(np.int64).ravel()
 
 

@@ -30,6 +30,7 @@ def recipe(**changes):
         "effort": "fast",
         "algorithm": "auto",
         "representative": "auto",
+        "counted": None,
         "min_diversity": 1,
         "sensitive": (),
         "plan": plan({"income": Scale(2.0, 1.0, 4)}),
@@ -189,3 +190,23 @@ def test_a_block_that_lacks_every_number_is_one_cluster():
     protected, report, _ = protect_block(table, recipe())
     assert (report["status"], report["file_bound"]) == ("done", 0.0)
     assert protected["income"].null_count == 4
+
+
+def test_where_k_counts_households_no_cluster_is_of_fewer():
+    incomes, homes = [1, 1, 1, 2, 5, 6, 9, 9, 10, 11], [1, 1, 1, 2, 3, 4, 5, 5, 5, 6]
+    records = block(incomes, pa.int32(), home=homes)
+    by_record, _, _ = protect_block(records, recipe(sensitive=()))
+    by_household, report, _ = protect_block(records, recipe(counted="home"))
+    assert report["status"] == "done"
+    assert _fewest_homes(by_record) < 2 <= _fewest_homes(by_household)
+    assert by_household["home"].equals(records["home"])
+
+
+def test_a_block_of_too_few_households_is_solved_with_its_stratum():
+    crowded = block(list(range(50)), pa.int32(), home=[7] * 50)
+    protected, report, moments = protect_block(crowded, recipe(counted="home"))
+    assert (len(protected), report["status"], moments) == (0, "too few", None)
+
+
+def _fewest_homes(protected):
+    return protected.to_pandas().groupby("income")["home"].nunique().min()

@@ -167,6 +167,12 @@ MALFORMED = (
     Malformed("SAFE with numbers", METHOD, _effort('name = "safe"'), ("[method] name", '"safe"', "nominal")),
     Malformed("household without one", METHOD, _effort('unit = "household"'), ("[method] unit", "household")),
     Malformed(
+        "households with SAFE",
+        SOUND[SOUND.index("income =") : SOUND.index(METHOD)],
+        'home = { role = "household" }\n\n[method]\nname = "safe"\nunit = "household"\n',
+        ("[method] unit", "record with SAFE"),
+    ),
+    Malformed(
         "diversity of nothing",
         SOUND[SOUND.index("diagnosis =") : SOUND.index("[publish]")],
         "[method]\nmin_diversity = 2\n",
