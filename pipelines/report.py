@@ -41,7 +41,8 @@ def write_report(folder: Path) -> Path:
     if "table" in quality:
         return _write(folder, "table_report.html", quality, table_plots(quality), limits=TABLE_LIMITS)
     blocks = read_blocks(folder)
-    variables = quality["release"]["specification"].get("variables", {})
+    specification = quality["release"]["specification"]
+    variables = specification.get("variables", {})
     return _write(
         folder,
         PAGE,
@@ -49,6 +50,7 @@ def write_report(folder: Path) -> Path:
         _plots(quality, blocks),
         blocks=_by_algorithm(blocks),
         limits=LIMITS,
+        units=f"{specification.get('method', {}).get('unit', 'record')}s",
         region=any(variable.get("role") == "region" for variable in variables.values()),
     )
 

@@ -378,6 +378,8 @@ def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(spar
     assert public["guarantee"]["unit"] == "household"
     assert "k counts households" in public["limits"][0]
     assert audit(places.release(current(places))).passed
+    page = (places.record(current(places)) / "report.html").read_text()
+    assert "at least k = 3 households" in page
 
 
 def test_households_decide_alike_whatever_the_order_of_the_records(spark, tmp_path):
