@@ -1,0 +1,95 @@
+"""On a cluster of separate processes the main job publishes what it publishes on one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.dataset as ds
+import pytest
+
+from tests.system.command import TIMEOUT, microguard, specification
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+VARIABLES = """
+region = { role = "region" }
+sex = { role = "quasi_identifier", kind = "nominal" }
+income = { role = "quasi_identifier", kind = "numeric" }
+"""
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[None]:
+    """A process of the cluster, stopped at the end."""
+    process = subprocess.Popen(
+        [DEPLOY / "cluster", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def wait_for(port: int) -> None:
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.2)
+    pytest.fail("the master does not answer")
+
+
+def published(folder: Path) -> pd.DataFrame:
+    current = json.loads((folder / "lake" / "current.json").read_text())["release_id"]
+    frame = ds.dataset(folder / "lake" / current / "microdata").to_table().to_pandas()
+    return frame.sort_values(list(frame.columns), ignore_index=True)
+
+
+@pytest.mark.spark
+def test_a_cluster_publishes_the_records_that_one_machine_publishes(tmp_path):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south"], 400),
+            "sex": rng.choice(["f", "m"], 400),
+            "income": rng.lognormal(10, 1, 400).round(2),
+        }
+    )
+    paths = []
+    for place in ("cluster", "machine"):
+        (tmp_path / place).mkdir()
+        paths.append(specification(tmp_path / place, frame, VARIABLES))
+    port = free_port()
+    master = f"spark://127.0.0.1:{port}"
+    with running("master", "127.0.0.1", str(port)):
+        wait_for(port)
+        with running("worker", master, "2", "1g"):
+            job = [DEPLOY.parent / "jobs" / "protect.py", paths[0], "--quiet"]
+            done = subprocess.run(
+                [DEPLOY / "local", "shell", "--", "spark-submit", "--master", master, *job],
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+            )
+    assert done.returncode == 0, done.stderr
+    assert microguard("protect", paths[1], "--quiet").code == 0
+    pd.testing.assert_frame_equal(published(tmp_path / "cluster"), published(tmp_path / "machine"))
