@@ -19,6 +19,8 @@ from sdc.kernels import inlined
 
 #: Numbers of eight bytes that come together from memory.
 LINE = 8
+#: Numbers of eight bytes that stay in the processor's own cache: a search over fewer needs no prefetching.
+CACHED = 1 << 18
 #: Rows ahead of the one in use, where a loop does little per row.
 AHEAD = 16
 

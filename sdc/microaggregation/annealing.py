@@ -25,7 +25,7 @@ from sdc.microaggregation.partition import (
     set_energy,
 )
 from sdc.microaggregation.randomness import uniform
-from sdc.prefetch import prefetch, prefetch_row
+from sdc.prefetch import CACHED, prefetch, prefetch_row
 from sdc.stop import Deadline
 
 #: One visit in so many tries to create a cluster, or (times k, as its cost grows so) to dissolve one.
@@ -84,8 +84,10 @@ def anneal(
 def sweep_once(partition, near, k, temperature, state):
     """Visit every record once; return the moves tried."""
     tried = 0
+    waits = partition.points.size > CACHED
     for i in range(len(near)):
-        _prefetch_visits(partition, near, i)
+        if waits:
+            _prefetch_visits(partition, near, i)
         a = partition.labels[i]
         if uniform(state) * DISSOLVE_EVERY * k < 1.0:
             tried += 1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sdc.errors import SolverFailed
+from sdc.microaggregation import microaggregate
 from sdc.microaggregation.annealing import Schedule, accepts, anneal, create, dissolve
 from sdc.microaggregation.gains import best_move
 from sdc.microaggregation.local_search import descend
@@ -13,6 +14,7 @@ from sdc.microaggregation.pool import Pool
 from sdc.microaggregation.randomness import sequence
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.squares import squares_by_cluster, sum_of_squares
+from sdc.prefetch import CACHED
 from sdc.stop import Deadline
 
 NEVER = Deadline.after(None)
@@ -206,3 +208,11 @@ def test_a_pool_puts_together_the_best_of_two_partitions():
     assert pool.columns == 8
     assert len(set(labels.tolist())) == 4
     assert squares_by_cluster(far, np.ones(12), labels) == pytest.approx([2.0] * 4)
+
+
+def test_a_search_that_prefetches_stays_a_search():
+    points = np.random.default_rng(0).normal(size=(CACHED // 8 + 1, 8))
+    standard = microaggregate(points, 3, effort="standard")
+    assert standard.sizes.min() >= 3
+    assert standard.sizes.max() <= 5
+    assert standard.information_loss < 0.95 * microaggregate(points, 3, effort="fast").information_loss
