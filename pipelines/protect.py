@@ -30,6 +30,8 @@ from sdc.dominance import dominated
 from sdc.errors import InvalidParameter, SdcError
 from sdc.microaggregation import microaggregate
 from sdc.microaggregation.bounds import nearest_neighbour_bound
+from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
+from sdc.microaggregation.squares import sum_of_squares
 from sdc.moments import Moments
 from sdc.representatives import category_codes, represent
 
@@ -153,7 +155,10 @@ def protect_block(block: pa.Table, recipe: Recipe) -> tuple[pa.Table, dict[str, 
         if _units(block, recipe) < recipe.k:
             return block.schema.empty_table(), report | {"status": "too few"}, None
         labels, told = _labels(points, nominal, report["block"], recipe)
-        labels = _diverse(block, points, nominal, labels, recipe)
+        found = labels
+        labels = _diverse(block, points, nominal, found, recipe)
+        if labels.max() < found.max():
+            told |= _merged(told, _spread(points, nominal), labels)
         protected = _replaced(block, points, nominal, labels, recipe)
         moments = _moments(block, protected, recipe)
         report |= told | _clusters(block, labels, recipe)
@@ -274,6 +279,19 @@ def _diverse(
         codes = np.column_stack([category_codes(block[name]) for name in names])
         labels = diversify(_spread(points, nominal), labels, codes, least)
     return labels
+
+
+def _merged(told: Mapping[str, Any], points: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """What holds of clusters that were merged: another objective, under a bound that stands."""
+    objective = sum_of_squares(points, np.ones(len(points)), labels)
+    gap = None
+    if told["lower_bound"] is not None:
+        gap = max(0.0, 1.0 - told["lower_bound"] / objective) if objective > 0 else 0.0
+    return {
+        "objective": objective,
+        "gap": gap,
+        "optimal": gap is not None and gap <= OPTIMALITY_TOLERANCE,
+    }
 
 
 def _units(block: pa.Table, recipe: Recipe) -> int:

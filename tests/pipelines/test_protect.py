@@ -202,6 +202,20 @@ def test_where_k_counts_households_no_cluster_is_of_fewer():
     assert by_household["home"].equals(records["home"])
 
 
+def test_merged_clusters_are_reported_as_they_are_and_not_as_what_was_proved_of_their_parts():
+    incomes, homes = [1, 2, 4, 9, 12, 17], [1, 1, 2, 3, 3, 4]
+    records = block(incomes, pa.float64(), home=homes)
+    _, proved, _ = protect_block(records, recipe(effort="exact"))
+    assert proved["optimal"]
+    assert proved["objective"] == pytest.approx(proved["lower_bound"])
+    merged, report, _ = protect_block(records, recipe(effort="exact", counted="home"))
+    squares = (merged.to_pandas()["income"] - incomes) ** 2
+    assert report["objective"] == pytest.approx(squares.sum())  # the scale of the plan is one
+    assert report["lower_bound"] == proved["lower_bound"]
+    assert report["gap"] == pytest.approx(1 - proved["lower_bound"] / squares.sum())
+    assert not report["optimal"]
+
+
 def test_a_block_of_too_few_households_is_solved_with_its_stratum():
     crowded = block(list(range(50)), pa.int32(), home=[7] * 50)
     protected, report, moments = protect_block(crowded, recipe(counted="home"))
