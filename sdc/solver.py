@@ -239,12 +239,17 @@ class Master:
         self._check(self._highs.changeRowBounds(int(row), float(lower), float(upper)))
 
     def solve(self, seconds: float = float("inf")) -> Solution:
-        """Solve the program as it stands, from the last basis."""
-        self._highs.setOptionValue(
-            "time_limit", min(seconds, self._limits.seconds) + self._highs.getRunTime()
-        )
+        """Solve the program as it stands, from the last basis; once more from none where that failed."""
+        limit = min(seconds, self._limits.seconds)
+        self._highs.setOptionValue("time_limit", limit + self._highs.getRunTime())
         self._highs.run()
-        return _read_out(self._highs, integer=False)
+        solution = _read_out(self._highs, integer=False)
+        if solution.status is Status.FAILED:
+            self._highs.clearSolver()
+            self._highs.setOptionValue("time_limit", limit + self._highs.getRunTime())
+            self._highs.run()
+            solution = _read_out(self._highs, integer=False)
+        return solution
 
     @staticmethod
     def _check(answer: highspy.HighsStatus) -> None:

@@ -1,9 +1,12 @@
 """The solver's file: statuses, duals and growth on problems a reader can solve."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 
+from sdc import solver
 from sdc.errors import ShapeMismatch
 from sdc.solver import INFINITY, Limits, Master, Program, Status, solve
 
@@ -82,3 +85,18 @@ def test_an_infeasible_linear_program_comes_with_a_ray_that_proves_it():
     combined = found.ray @ rows
     assert (np.abs(found.ray) > 0).all()
     assert np.abs(combined).max() == pytest.approx(0) or (np.sign(combined) == np.sign(combined[0])).all()
+
+
+def test_a_master_that_cannot_go_on_from_its_basis_starts_once_more(monkeypatch):
+    master = Master(program([10], [[1]], [1], [1]))
+    read, answers = solver._read_out, []
+
+    def failing_first(highs, integer):
+        found = read(highs, integer)
+        answers.append(found if answers else replace(found, status=Status.FAILED))
+        return answers[-1]
+
+    monkeypatch.setattr(solver, "_read_out", failing_first)
+    found = master.solve()
+    assert [answer.status for answer in answers] == [Status.FAILED, Status.OPTIMAL]
+    assert found.bound == pytest.approx(10)
