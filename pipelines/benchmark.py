@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from pipelines.outcome import Outcome
-from schemas.errors import SpecificationError
+from schemas.errors import MicroguardError, SpecificationError
+from sdc.errors import SdcError
 
 PACKAGE = "tests.benchmarks"
 
@@ -32,6 +33,8 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
     ------
     SpecificationError
         Where the repository's tests are not here, or have no benchmark of this name.
+    MicroguardError
+        Where a figure that is to be reached is not, or a method failed.
     """
     known = _known()
     if name is not None and name not in known:
@@ -41,10 +44,13 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
     content: dict[str, list[dict[str, Any]]] = {}
     for each in known if name is None else [name]:
         content[each] = []
-        for table in importlib.import_module(f"{PACKAGE}.{each}").run(quick=quick):
-            show(table.markdown())
-            rows = [list(row) for row in table.rows]
-            content[each].append({"title": table.title, "columns": list(table.columns), "rows": rows})
+        try:
+            for table in importlib.import_module(f"{PACKAGE}.{each}").run(quick=quick):
+                show(table.markdown())
+                rows = [list(row) for row in table.rows]
+                content[each].append({"title": table.title, "columns": list(table.columns), "rows": rows})
+        except (SdcError, AssertionError) as error:  # neither holds a value of a record
+            raise MicroguardError(f"The benchmark {each} stopped. {type(error).__name__}: {error}") from error
     count = sum(map(len, content.values()))
     return Outcome(f"{count} tables; every answer was checked before it was shown.", {"benchmarks": content})
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from pipelines.benchmark import benchmark
-from schemas.errors import SpecificationError
+from schemas.errors import MicroguardError, SpecificationError
 from tests.benchmarks.table import Table
 
 
@@ -27,6 +27,6 @@ def test_tables_are_shown_before_a_later_one_fails(monkeypatch):
         lambda name: SimpleNamespace(run=run) if name.endswith("cta") else known(name),
     )
     shown: list[str] = []
-    with pytest.raises(AssertionError, match="second"):
+    with pytest.raises(MicroguardError, match=r"cta stopped.*second"):
         benchmark("cta", quick=True, show=shown.append)
     assert shown == ["**first**\n\n| n |\n| --- |\n| 1 |"]
