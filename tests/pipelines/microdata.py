@@ -1,10 +1,14 @@
 """Small inputs and specifications for the tests of the pipelines."""
 
+import json
+
 import numpy as np
 import pandas as pd
+import pyarrow.dataset as ds
 
 from pipelines.places import Places
 from pipelines.progress import Progress
+from pipelines.publish import current
 from pipelines.release import Run
 from schemas.specification import build_specification
 
@@ -18,6 +22,11 @@ ROLES = {
     "diagnosis": {"role": "sensitive"},
     "weight": {"role": "weight"},
     "note": {"role": "other"},
+}
+#: The same with nominal quasi-identifiers only.
+NOMINAL = ROLES | {
+    "age": {"role": "quasi_identifier", "kind": "nominal"},
+    "income": {"role": "other"},
 }
 
 
@@ -63,3 +72,15 @@ def run(spark, spec):
     """The main job on a session that stays open; what it answers, and where it wrote."""
     places = Places(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
     return Run(spark, spec, places, Progress(quiet=True)).outcome(), places
+
+
+def published(places):
+    """Protected records of the current release, as a sorted frame."""
+    folder = places.release(current(places)) / "microdata"
+    frame = ds.dataset(folder).to_table().to_pandas()
+    return frame.sort_values(list(frame.columns), ignore_index=True)
+
+
+def quality(places):
+    """The measures of the current release, from its evidence."""
+    return json.loads((places.record(current(places)) / "quality.json").read_text())
