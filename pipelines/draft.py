@@ -77,11 +77,21 @@ def _text(profile: Profile, guesses: Sequence[Guess], risk: dict[str, Any], tabl
         f"[release]\nname = {quoted(name)}\nk = {K}\nseed = 0",
         "[input]\n" + "\n".join(_input(profile)),
         "[variables]\n" + "\n".join(_variables(guesses)),
+        _households(guesses),
         _missing(rejected),
         f"[publish]\npath = {quoted('lake/' + name)}\nevidence = {quoted('evidence/' + name)}",
         table,
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _households(guesses: Sequence[Guess]) -> str:
+    if not any(each.role == "household" for each in guesses):
+        return ""
+    return (
+        "# k counts records; to let it count households, whose members are often alike:\n"
+        '# [method]\n# unit = "household"'
+    )
 
 
 def _introduction(profile: Profile, risk: dict[str, Any]) -> str:

@@ -95,6 +95,7 @@ def test_the_demo_town_is_recognised(tmp_path: Path) -> None:
         ["person_id", "name", "household", "region", "sex", "age", "income", "diagnosis", "weight"]
     )
     pq.write_table(table, tmp_path / "town.parquet")
+    assert '# unit = "household"' in draft(str(tmp_path / "town.parquet")).summary()
     assert roles(drafted(tmp_path / "town.parquet")) == {
         "person_id": "unit",
         "name": "identifier",
