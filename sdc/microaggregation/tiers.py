@@ -30,8 +30,9 @@ BLOCK = 250
 #: costs before the first sweep (blocks, MDAV, near records) counts as so many visits.
 STANDARD_VISITS, VISITS_BEFORE = 2_000_000, 15
 FEWEST_SWEEPS, MOST_SWEEPS = 5, 2_000
-#: Visits of the thorough tier: about half a minute for a thousand records, within limits per start.
-THOROUGH_VISITS = 32_000_000
+#: Visits of the thorough tier: about half a minute for a thousand records, within limits per start. Above
+#: this k a visit looks at more records, and there are fewer.
+THOROUGH_VISITS, THOROUGH_K = 32_000_000, 5
 FEWEST_THOROUGH_SWEEPS, MOST_THOROUGH_SWEEPS = 200, 6_000
 THOROUGH_STARTS = 8
 #: Above this many records the set-partitioning program is too large to help; one long start is better.
@@ -97,7 +98,7 @@ def _thorough(
 ) -> tuple[np.ndarray, dict[str, int]]:
     n = len(records)
     starts = THOROUGH_STARTS if n <= POOL_RECORDS else 1
-    sweeps = THOROUGH_VISITS // n // starts
+    sweeps = THOROUGH_VISITS * THOROUGH_K // max(THOROUGH_K, k) // n // starts
     sweeps = min(MOST_THOROUGH_SWEEPS, max(FEWEST_THOROUGH_SWEEPS, sweeps))
     count = min(MOST_NEIGHBOURS, max(THOROUGH_NEIGHBOURS, NEIGHBOURS_PER_K * k))
     near = nearest_neighbours(records.values, count, trees=THOROUGH_TREES, seed=seed)
