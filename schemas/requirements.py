@@ -148,9 +148,11 @@ def _must_not_be_missing(spec: Specification) -> tuple[str, ...]:
 
 def _regions(spec: Specification) -> Iterator[Requirement]:
     k, units = spec.release.k, f"{spec.method.unit}s"
-    if spec.blocking.small_regions == "fail" or spec.region is None:
+    if spec.region is None:
+        yield Requirement(MetricKey("smallest_region"), f"k = {k} needs at least {k} {units}", at_least=k)
+    elif spec.blocking.small_regions == "fail":
         remedy = 'set blocking.small_regions to "suppress", or merge regions before the run'
-        yield Requirement(MetricKey("smallest_region", spec.region or ""), remedy, at_least=k)
+        yield Requirement(MetricKey("smallest_region", spec.region), remedy, at_least=k)
     if spec.missing.numeric == "own_cluster" and spec.numeric:
         mend = 'set missing.numeric to "reject", or fill in the missing values before the run'
         rare = f"fewer than k = {k} {units} of a region lack the same numbers, this one among them; {mend}"

@@ -1,8 +1,8 @@
 """Diversity: clusters are merged until each holds enough distinct values of every variable named.
 
 Of sensitive variables this is distinct l-diversity (Machanavajjhala et al. 2007); of the household it lets
-k count households. A cluster that lacks values is merged with the one
-that costs least (Ward's criterion) among those that bring a value it lacks.
+k count households. A cluster that lacks values is merged with the one that costs least (Ward's criterion)
+among those that bring a value it lacks.
 """
 
 from __future__ import annotations
