@@ -28,13 +28,14 @@ income = { role = "quasi_identifier", kind = "numeric" }
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[None]:
-    """A process of the cluster, stopped at the end."""
+def running(scratch: Path, *arguments: str) -> Iterator[None]:
+    """A process of the cluster with a place for what it leaves on disk, stopped at the end."""
     process = subprocess.Popen(
         [DEPLOY / "cluster", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        env=os.environ | {"TMPDIR": str(scratch)},
     )
     try:
         yield
@@ -80,9 +81,11 @@ def test_a_cluster_publishes_the_records_that_one_machine_publishes(tmp_path):
         paths.append(specification(tmp_path / place, frame, VARIABLES))
     port = free_port()
     master = f"spark://127.0.0.1:{port}"
-    with running("master", "127.0.0.1", str(port)):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with running(scratch, "master", "127.0.0.1", str(port)):
         wait_for(port)
-        with running("worker", master, "2", "1g"):
+        with running(scratch, "worker", master, "2", "1g"):
             job = [DEPLOY.parent / "jobs" / "protect.py", paths[0], "--quiet"]
             done = subprocess.run(
                 [DEPLOY / "local", "shell", "--", "spark-submit", "--master", master, *job],
@@ -90,6 +93,10 @@ def test_a_cluster_publishes_the_records_that_one_machine_publishes(tmp_path):
                 text=True,
                 timeout=TIMEOUT,
             )
+            logs = [path.read_text() for path in scratch.rglob("stderr")]
+    assert logs
+    assert not any(" INFO " in log for log in logs)  # a task's traceback would stand there
+    assert not list(scratch.glob("tmp.*"))
     assert done.returncode == 0, done.stderr
     assert microguard("protect", paths[1], "--quiet").code == 0
     pd.testing.assert_frame_equal(published(tmp_path / "cluster"), published(tmp_path / "machine"))
