@@ -78,7 +78,7 @@ def _add_own(name: str, verb: argparse.ArgumentParser) -> None:
         case "check" | "protect" | "adjust":
             verb.add_argument("specification", metavar="SPEC", help="release specification (TOML)")
         case "clean":
-            verb.add_argument("places", nargs="*", metavar="FOLDER", help="where to look (this folder)")
+            verb.add_argument("areas", nargs="*", metavar="FOLDER", help="where to look (this folder)")
         case "report" | "verify" | "withdraw":
             verb.add_argument(
                 "release",

@@ -18,8 +18,8 @@ from jobs.verbs import call
 from schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
-    from pipelines.outcome import Outcome
-    from pipelines.progress import Progress
+    from pipelines.engine.outcome import Outcome
+    from pipelines.engine.progress import Progress
 
 SHOWN_EVEN_IF_QUIET = frozenset({"draft", "check", "verify", "benchmark"})
 """Verbs whose summary is what they were called for."""
@@ -70,7 +70,7 @@ class _Run:
     def go(self) -> int:
         parsed = parse(self.arguments)
         if _submitted():
-            from pipelines.submitter import silence
+            from pipelines.engine.spark_submit import silence
 
             silence()
         if not self.debug:
@@ -80,7 +80,7 @@ class _Run:
         return 0
 
     def _progress(self) -> Progress:
-        from pipelines.progress import Progress
+        from pipelines.engine.progress import Progress
 
         self.progress = Progress(quiet=self.quiet)
         return self.progress
@@ -122,7 +122,7 @@ def _submitted() -> bool:
 
 def _say(text: str) -> None:
     if _submitted():
-        from pipelines.submitter import say
+        from pipelines.engine.spark_submit import say
 
         say(text)
     else:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from schemas.not_built import refuse_verb
 
 if TYPE_CHECKING:
-    from pipelines.outcome import Outcome
-    from pipelines.progress import Progress
-    from schemas.specification import Specification
+    from pipelines.engine.outcome import Outcome
+    from pipelines.engine.progress import Progress
+    from schemas.specification.model import Specification
 
 
 def call(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
@@ -21,14 +21,14 @@ def call(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Out
 
 
 def _specification(arguments: argparse.Namespace) -> Specification:
-    from schemas.specification import read_specification
+    from schemas.specification.read import read_specification
 
     return read_specification(arguments.specification, arguments.set)
 
 
 def _protect(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
     specification = _specification(arguments)
-    from pipelines.release import protect
+    from pipelines.protect import protect
 
     return protect(specification, master=arguments.master, progress=progress())
 
@@ -42,7 +42,7 @@ def _adjust(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> 
 
 def _check(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
     specification = _specification(arguments)
-    from pipelines.release import check
+    from pipelines.check import check
 
     return check(specification, master=arguments.master, progress=progress())
 
@@ -78,11 +78,11 @@ def _benchmark(arguments: argparse.Namespace, progress: Callable[[], Progress]) 
 def _clean(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
     from pipelines.clean import clean
 
-    return clean(arguments.places)
+    return clean(arguments.areas)
 
 
 def _report(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
-    from pipelines.report import report
+    from pipelines.evidence.page import report
 
     return report(arguments.release)
 

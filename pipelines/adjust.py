@@ -11,36 +11,37 @@ from typing import Any
 import numpy as np
 from pyspark.sql import SparkSession
 
-from pipelines.cells import Cells, cells_of_microdata
-from pipelines.check import Checked
-from pipelines.check import check as count
-from pipelines.examine import session
-from pipelines.gate import EXPECTATIONS, accept_input
-from pipelines.given_cells import given_cells
-from pipelines.identity import answer, description, identity, now
-from pipelines.ledger import Entry, Ledger
-from pipelines.outcome import Outcome
-from pipelines.places import Places
-from pipelines.progress import Progress
-from pipelines.publish import release, standing
-from pipelines.quality import judge
-from pipelines.read import read
-from pipelines.table_evidence import measured, write_cells, write_table_evidence
-from pipelines.table_files import published, stage_tables
-from pipelines.table_manifest import table_manifest
-from pipelines.table_problem import TableProblem, table_problem
-from pipelines.written_table import Original, WrittenTable, verify_written_table
+from pipelines.check import session
+from pipelines.engine.outcome import Outcome, now
+from pipelines.engine.progress import Progress
+from pipelines.evidence.cells import write_cells
+from pipelines.gate.expectations import judge
+from pipelines.gate.gate import EXPECTATIONS
+from pipelines.intake.accept import accept_input
+from pipelines.intake.read import read
+from pipelines.intake.screen import ScreenedInput, screen
+from pipelines.publication.areas import Areas
+from pipelines.publication.identity import answer, description, identity
+from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.publish import release, standing
+from pipelines.tables.cells import Cells, cells_of_microdata
+from pipelines.tables.cells_of_table import given_cells
+from pipelines.tables.files import published, stage_tables
+from pipelines.tables.manifest import table_manifest
+from pipelines.tables.measures import measured, write_table_evidence
+from pipelines.tables.problem import TableProblem, table_problem
+from pipelines.tables.read_back import Original, WrittenTable, verify_written_table
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed
-from schemas.requirements import MetricKey
-from schemas.specification import Specification
-from schemas.table import Table
-from schemas.table_input import as_input, table_of
-from schemas.table_requirements import PROMISED, table_requirements
+from schemas.requirements.records import MetricKey
+from schemas.requirements.tables import PROMISED, table_requirements
+from schemas.specification.model import Specification
+from schemas.specification.table import Table
+from schemas.specification.table_input import as_input, table_of
 from sdc.cta import Adjustment
 from sdc.cta import adjust as adjust_table
 from sdc.cta.attacker import Intervals, attacker_intervals
-from sdc.cta.infeasible import NoSolutionFound
-from sdc.cta.secret_factor import LARGEST_FACTOR
+from sdc.cta.program.infeasible import NoSolutionFound
+from sdc.cta.rules.secret_factor import LARGEST_FACTOR
 from sdc.errors import ImpossibleProtection, SdcError, SolverFailed
 
 #: Sensitive cells times cells that "auto" examines: each costs two linear programs over the table.
@@ -56,10 +57,10 @@ def adjust(specification: Specification, *, master: str | None = None, progress:
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
     table = table_of(specification)
-    places = Places(Path(specification.public_area), Path(specification.evidence_area))
-    places.require_public()
-    with places.lock(), session(places, master) as spark:
-        return Run(spark, specification, table, places, progress).outcome()
+    areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
+    areas.require_public()
+    with areas.lock(), session(areas, master) as spark:
+        return Run(spark, specification, table, areas, progress).outcome()
 
 
 class Run:
@@ -70,75 +71,75 @@ class Run:
         spark: SparkSession,
         specification: Specification,
         table: Table,
-        places: Places,
+        areas: Areas,
         progress: Progress,
     ) -> None:
         self.spark, self.specification, self.table = spark, specification, table
-        self.places, self.progress = places, progress
+        self.areas, self.progress = areas, progress
 
     def outcome(self) -> Outcome:
         """Carry the run out."""
-        specification, table, places, progress = self.specification, self.table, self.places, self.progress
+        specification, table, areas, progress = self.specification, self.table, self.areas, self.progress
         reader = as_input(specification)
         with progress.stage("read and check"):
-            checked = count(read(self.spark, reader), reader)
-        made_from = identity(checked, specification) | {"verb": "adjust"}
-        release_id = places.release_id(made_from)
-        if standing(places, release_id):
-            return answer(places, release_id, "This job has published its release already")
-        judged = accept_input(checked, reader, places.record(release_id))
-        Ledger(places).refuse_successive(
+            screened = screen(read(self.spark, reader), reader)
+        made_from = identity(screened, specification) | {"verb": "adjust"}
+        release_id = areas.release_id(made_from)
+        if standing(areas, release_id):
+            return answer(areas, release_id, "This job has published its release already")
+        judged = accept_input(screened, reader, areas.record(release_id))
+        Ledger(areas).refuse_successive(
             specification.release.name, release_id, specification.publish.successive == "accept"
         )
         with progress.stage("tabulate"):
-            cells = self._cells(checked)
-            write_cells(places.record(release_id), cells, table)
+            cells = self._cells(screened)
+            write_cells(areas.record(release_id), cells, table)
         with progress.stage("adjust"):
-            problem = _problem(cells, specification, places.key())
-            write_cells(places.record(release_id), cells, table, problem)
+            problem = _problem(cells, specification, areas.key())
+            write_cells(areas.record(release_id), cells, table, problem)
             adjustment = _adjusted(problem, specification, table)
         with progress.stage("measure"):
             intervals = self._intervals(problem, adjustment)
             quality = measured(cells, problem, adjustment, intervals, table)
         with progress.stage("write"):
             contents = published(cells.codes, adjustment.values[problem.variables], table)
-            staged = stage_tables(contents, places, release_id)
+            staged = stage_tables(contents, areas, release_id)
         with progress.stage("verify"):
             written = verify_written_table(staged.folder, contents, table, _original(cells, problem))
             metrics = written.metrics() | {
                 MetricKey(name): value for name, value in quality["metrics"].items()
             }
-            folder = places.record(release_id) / EXPECTATIONS
+            folder = areas.record(release_id) / EXPECTATIONS
             requirements = table_requirements(table, bool(quality["attacker"]["examined"]))
             verdicts = judge("release", requirements, metrics, folder)
         with progress.stage("evidence"):
             quality |= {
-                "release": description(checked, specification, places, release_id),
-                "counts": {"input": checked.records, "rejected": dict(checked.rejected)},
+                "release": description(screened, specification, areas, release_id),
+                "counts": {"input": screened.records, "rejected": dict(screened.rejected)},
                 "written": asdict(written),
                 "verdicts": judged.rows + verdicts.rows,
                 "stages": progress.seconds,
             }
-            write_cells(places.record(release_id), cells, table, problem, adjustment, intervals)
-            write_table_evidence(places, release_id, quality)
+            write_cells(areas.record(release_id), cells, table, problem, adjustment, intervals)
+            write_table_evidence(areas, release_id, quality)
         try:
             _refuse(written, verdicts.failures)
             with progress.stage("publish"):
                 name = specification.release.name
-                successor = bool(set(Ledger(places).ever(name)) - {release_id})
+                successor = bool(set(Ledger(areas).ever(name)) - {release_id})
                 contents_of_manifest = table_manifest(specification, table, release_id, written, successor)
                 entry = Entry("published", release_id, name, now(), made_from)
                 accepted = specification.publish.successive == "accept"
-                release(staged, contents_of_manifest, places, entry, accepted=accepted)
+                release(staged, contents_of_manifest, areas, entry, accepted=accepted)
         finally:
-            places.forget_work(release_id)  # no part of this job is resumed
-        return answer(places, release_id, "Published")
+            areas.forget_work(release_id)  # no part of this job is resumed
+        return answer(areas, release_id, "Published")
 
-    def _cells(self, checked: Checked) -> Cells:
+    def _cells(self, screened: ScreenedInput) -> Cells:
         try:
             if self.table.source == "cells":
-                return given_cells(checked.frame, self.table)
-            return cells_of_microdata(checked.frame, self.specification)
+                return given_cells(screened.frame, self.table)
+            return cells_of_microdata(screened.frame, self.specification)
         except SdcError as error:
             raise InputRejected(f"The input makes no table: {error}.") from error
 
@@ -146,7 +147,7 @@ class Run:
         asked = self.table.quality.examined
         affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // problem.known.cells))
         examined = affordable if asked == "auto" else int(asked)
-        drawn = hmac.new(self.places.key(), b"cells to examine", hashlib.sha256).digest()
+        drawn = hmac.new(self.areas.key(), b"cells to check", hashlib.sha256).digest()
         return attacker_intervals(
             problem.known,
             adjustment.values,

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
-from pipelines.outcome import Outcome
+from pipelines.engine.outcome import Outcome
 from schemas.errors import MicroguardError, SpecificationError
 from sdc.errors import SdcError
 

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.outcome import Outcome
-from pipelines.places import WORK, hold, is_work
+from pipelines.engine.outcome import Outcome
+from pipelines.publication.areas import WORK, hold, is_work
 
 
 def clean(named: Sequence[str]) -> Outcome:
@@ -17,7 +17,7 @@ def clean(named: Sequence[str]) -> Outcome:
 
     Raises
     ------
-    PlaceBusy
+    AreaBusy
         Where a run is at work in one of the areas; later areas are left as they are.
     """
     removed = 0

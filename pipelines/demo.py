@@ -8,11 +8,11 @@ from typing import Literal
 
 import pyarrow.parquet as pq
 
-from pipelines.outcome import Outcome
-from pipelines.progress import Progress
-from pipelines.town import town
+from pipelines.engine.outcome import Outcome
+from pipelines.engine.progress import Progress
+from pipelines.town.town import town
 from schemas.errors import SpecificationError
-from schemas.specification import read_specification
+from schemas.specification.read import read_specification
 
 SEED = 2026
 K = 3
@@ -96,7 +96,7 @@ def demo(
     if only_data:
         text = f"A town of {records:,} persons is in {out / 'data'}, its specification is {path}."
         return Outcome(text, {"data": str(out / "data"), "specification": str(path), "records": records})
-    from pipelines.release import protect
+    from pipelines.protect import protect
 
     return protect(specification, master=master, progress=progress)
 

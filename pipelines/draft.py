@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.draft_table import drafted_table, quoted
-from pipelines.guess import Guess, K, guess, is_nameable
-from pipelines.outcome import Outcome
-from pipelines.profile import MOST_RECORDS, Column, Profile
-from pipelines.sniff import Source, sniff
+from pipelines.drafting.profile import MOST_RECORDS, Column, Profile
+from pipelines.drafting.roles import Guess, K, guess, is_nameable
+from pipelines.drafting.sniff import Source, sniff
+from pipelines.drafting.table import drafted_table, quoted
+from pipelines.engine.outcome import Outcome
 from schemas.errors import InputRejected
-from schemas.specification import build_specification
+from schemas.specification.read import build_specification
 
 MOST_LEFT_OUT = 20
 """Variables whose single contribution to the risk is counted; each costs a pass over the file."""

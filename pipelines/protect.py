@@ -1,359 +1,298 @@
-"""Protect: the one seam from Spark to the methods. Arrow in, Arrow out, one call per block.
-
-A block arrives whole, in an order that its content decides. Its records become points in units that all
-blocks share; the method clusters them; each cluster's representatives are rounded to the type of their
-column; the loss is measured on the values as they will be written. A block that fails says so in a status
-without values: nothing that a record holds may travel through Spark's exceptions.
-"""
+"""The main job, in the order of the data: read, check, block, protect, reconcile, measure, check, publish."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import types as t
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
-from pipelines.block import BLOCK, Coordinates, Plan, numbers
-from pipelines.columns import map_in_arrow
-from sdc.diversity import diversify, least_distinct
-from sdc.dominance import dominated
-from sdc.errors import InvalidParameter, SdcError
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.bounds import nearest_neighbour_bound
-from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
-from sdc.microaggregation.squares import sum_of_squares
-from sdc.moments import Moments
-from sdc.representatives import category_codes, represent
+from pipelines.check import session
+from pipelines.engine.column_names import column
+from pipelines.engine.files import private_folder
+from pipelines.engine.outcome import Outcome, now
+from pipelines.engine.progress import Progress
+from pipelines.evidence.files import write_evidence
+from pipelines.gate.gate import accept_types, disclosed, gate, refuse
+from pipelines.intake.accept import accept_input
+from pipelines.intake.read import read
+from pipelines.intake.scales import Scale, scales
+from pipelines.intake.screen import ScreenedInput, pattern_of, screen, strata_of
+from pipelines.measures.control_tables import by_dimension, compared
+from pipelines.measures.diversity import diversity_of
+from pipelines.measures.dominance import dominance_of, dominance_rule
+from pipelines.measures.exposure import Exposure, exposure
+from pipelines.measures.frequency_tables import frequency_tables
+from pipelines.measures.linkage import uniques_published
+from pipelines.measures.loss import correlations_of, loss, moments_of
+from pipelines.measures.risk import Risk, risk
+from pipelines.publication.areas import Areas
+from pipelines.publication.identity import answer, description, identity
+from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.manifest import manifest
+from pipelines.publication.publish import release, standing
+from pipelines.publication.read_back import Written, verify_written
+from pipelines.publication.stage import Staged, stage
+from pipelines.records.block_reports import BlockReports, block_table, collected
+from pipelines.records.blocks import BLOCK, Plan, blocked, plan
+from pipelines.records.checkpoint import keep, kept
+from pipelines.records.cluster_blocks import REPORT, ClusteringTask
+from pipelines.records.cluster_blocks import protect as protect_blocks
+from pipelines.records.combinations import carried_back, combinations, on_combinations, protected_counts
+from schemas.errors import MicroguardError
+from schemas.specification.model import Specification
+from schemas.specification.sections import Group
+from schemas.specification.table_input import require_records
 
-#: Report of a block, on its first record; the moments of a partition, on a line of their own.
-REPORT = "__report"
 
-#: What a block is protected by when the method asked for fails on it.
-FALLBACK = "mdav"
+def protect(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
+    """Protect and publish, or publish nothing.
 
-#: Largest block whose nearest neighbours are all looked up for the bound of the whole file (a second).
-BOUND_RECORDS = 20_000
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Everything a task must know to protect a block; travels with the task.
-
-    Attributes
-    ----------
-    k, seed, effort, algorithm, representative, counted, min_diversity, sensitive : as in the specification
-    plan : Plan
-        The blocks, and the scales of the numeric variables, whose order is that of the moments.
-    nominal : tuple of str
-        Nominal variables of the clustering.
-    dominance : tuple of (int, float)
-        The (n, k) rule that clusters are counted by.
-    resume : str, optional
-        Private folder that finished blocks are kept in, where it is one that every task can write to.
+    Raises
+    ------
+    InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
-
-    k: int
-    seed: int
-    effort: str
-    algorithm: str
-    representative: str
-    counted: str | None
-    min_diversity: int
-    sensitive: tuple[str, ...]
-    plan: Plan
-    nominal: tuple[str, ...]
-    dominance: tuple[int, float]
-    resume: str | None
-
-    @property
-    def coordinates(self) -> Coordinates:
-        """How the variables become coordinates of points."""
-        return self.plan.coordinates
-
-    @property
-    def numeric(self) -> tuple[str, ...]:
-        """Numeric variables of the clustering."""
-        return tuple(self.coordinates.scales)
+    require_records(specification)
+    areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
+    areas.require_public()
+    with areas.lock(), session(areas, master) as spark:
+        return Run(spark, specification, areas, progress).outcome()
 
 
-def protect(frame: DataFrame, recipe: Recipe) -> DataFrame:
-    """Protected records with `BLOCK` and `REPORT`.
+class Run:
+    """One run of the main job; each step reads what the steps before it have left."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Blocked records: sorted by `BLOCK` within partitions.
-    recipe : Recipe
+    def __init__(
+        self, spark: SparkSession, specification: Specification, areas: Areas, progress: Progress
+    ) -> None:
+        self.spark, self.specification, self.areas, self.progress = spark, specification, areas, progress
 
-    Returns
-    -------
-    DataFrame
-        The same columns and types, the clustering's variables replaced by representatives. A row whose
-        `BLOCK` is NULL holds a report only: moments of a partition, or why a block failed.
-    """
-    schema = t.StructType(
-        [t.StructField(entry.name, entry.dataType, True) for entry in frame.schema]
-        + [t.StructField(REPORT, t.StringType(), True)]
-    )
-
-    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        moments = Moments.none(len(recipe.numeric))
-        first = None
-        for block in blocks_of(batches):
-            first = block.slice(0, 1) if first is None else first
-            protected, report, own = protect_block(block, recipe)
-            moments = moments if own is None else moments + own
-            yield from _reported(protected, report).to_batches()
-        if first is not None and recipe.numeric:
-            row = {
-                "first_block": first[BLOCK][0].as_py(),
-                "moments": [getattr(moments, name).tolist() for name in moments.__dataclass_fields__],
+    def outcome(self) -> Outcome:
+        """Carry the run out."""
+        specification, areas, progress = self.specification, self.areas, self.progress
+        with progress.stage("read and check"):
+            microdata = read(self.spark, specification)
+            accept_types(microdata.contract.schema, specification)
+            screened = screen(microdata, specification)
+        release_id = areas.release_id(identity(screened, specification))
+        if standing(areas, release_id, specification.publish.format):
+            return answer(areas, release_id, "This job has published its release already")
+        judged = accept_input(screened, specification, areas.record(release_id))
+        Ledger(areas).refuse_successive(
+            specification.release.name, release_id, specification.publish.successive == "accept"
+        )
+        with progress.stage("risk before"):
+            exposed = exposure(screened, specification)
+        protected, protections, used = self._protected(screened, release_id)
+        frame = protected.select(*[column(name) for name in microdata.published])
+        with progress.stage("measure"):
+            quality = self._measured(screened, exposed, protected, protections, used)
+            tables = quality.pop("frequency_tables")
+        with progress.stage("write"):
+            staged = stage(frame, microdata.contract, tables, areas, release_id)
+        with progress.stage("verify"):
+            written = verify_written(self.spark, staged, screened.frame, protected, specification)
+            verdicts = gate(screened, exposed, written, quality, specification, areas.record(release_id))
+        with progress.stage("evidence"):
+            quality |= {
+                "release": description(screened, specification, areas, release_id),
+                "verdicts": judged.rows + verdicts.rows,
+                "stages": progress.seconds,
             }
-            yield from _reported(first.slice(0, 0), row).to_batches()
+            quality["counts"]["published"] = written.records
+            write_evidence(areas, release_id, quality, block_table(protections))
+        try:
+            refuse(verdicts, written)
+            with progress.stage("publish"):
+                self._publish(staged, written, quality, list(tables), screened, release_id)
+        except MicroguardError:
+            areas.forget_work(release_id)  # a refusal leaves nothing but evidence
+            raise
+        areas.forget_work(release_id)
+        return answer(areas, release_id, "Published")
 
-    return map_in_arrow(frame, task, schema)
-
-
-def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Tables of one block each, from batches sorted by block; a block may straddle batches."""
-    parts: list[pa.RecordBatch] = []
-    current = None
-    for batch in batches:
-        ids = batch.column(batch.schema.get_field_index(BLOCK)).to_numpy()
-        starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1, [len(ids)]])
-        for start, stop in pairwise(starts):
-            if start == stop:
+    def _protected(
+        self, screened: ScreenedInput, release_id: str
+    ) -> tuple[DataFrame, dict[str, BlockReports], dict[str, Scale]]:
+        """The protected records, written down once; clusterings follow each other."""
+        specification = self.specification
+        used = scales(screened.frame, specification.numeric, screened.magnitude)
+        frame, protections = screened.frame, {}
+        for group in specification.clusterings:
+            if on_combinations(group, specification):
+                frame, protections[group.name] = self._recombined(frame, group, release_id)
                 continue
-            if current is not None and ids[start] != current:
-                yield pa.Table.from_batches(parts)
-                parts = []
-            current = ids[start]
-            parts.append(batch.slice(start, stop - start))
-    if parts:
-        yield pa.Table.from_batches(parts)
+            with self.progress.stage("block"):
+                chosen = plan(
+                    frame,
+                    strata_of(screened.strata, pattern_of(group, specification)),
+                    group,
+                    specification,
+                    used,
+                )
+            frame, protections[group.name] = self._clustered(frame, chosen, group, release_id)
+        return frame, protections, used
 
+    def _clustered(
+        self, frame: DataFrame, chosen: Plan, group: Group, release_id: str
+    ) -> tuple[DataFrame, BlockReports]:
+        """Protect one clustering; strata whose trees leave too small a leaf are solved whole."""
+        resume = self.areas.work(release_id, "resume")
+        finished = private_folder(resume / f"blocks-{group.name}")
+        target = resume / f"protected-{group.name}"
+        done = kept(target)
+        while True:
+            clustering = _clustering_task(chosen, group, self.specification, str(finished))
+            if done is None:
+                in_blocks = blocked(
+                    frame,
+                    chosen,
+                    _content(frame, self.specification),
+                    pattern_of(group, self.specification),
+                    self.specification,
+                )
+                with self.progress.stage(
+                    f"protect {group.name}",
+                    chosen.blocks,
+                    lambda: sum(1 for _ in finished.glob("[0-9]*.npz")),
+                ):
+                    protect_blocks(in_blocks, clustering).write.mode("overwrite").option(
+                        "compression", "lz4"
+                    ).parquet(str(target))
+            stored = self.spark.read.parquet(str(target))
+            reports = [row[0] for row in stored.where(f.col(REPORT).isNotNull()).select(REPORT).collect()]
+            protection = collected(reports, len(clustering.numeric))
+            if not protection.too_few:
+                if done is None:
+                    keep(target)  # not before: what failed is to be tried again
+                wanted = [column(name) for name in frame.columns]
+                return stored.where(f.col(BLOCK).isNotNull()).select(*wanted), protection
+            chosen, done = chosen.without_trees(protection.too_few), None
 
-def protect_block(block: pa.Table, recipe: Recipe) -> tuple[pa.Table, dict[str, Any], Moments | None]:
-    """One block: its protected records, its report, and its moments (None where it has no numbers).
+    def _recombined(self, frame: DataFrame, group: Group, release_id: str) -> tuple[DataFrame, BlockReports]:
+        """Protect one clustering of nominal variables as counts of combinations."""
+        target = self.areas.work(release_id, "resume") / f"protected-{group.name}"
+        reports = kept(target)
+        if reports is None:
+            with self.progress.stage("block"):
+                found = combinations(frame, group, self.specification)
+            with self.progress.stage(f"protect {group.name}"):
+                counts, reports = protected_counts(self.spark, found, group, self.specification)
+            with self.progress.stage("reconcile"):
+                back = carried_back(frame, found, counts, group, self.specification)
+                back.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
+                keep(target, reports)
+        protection = collected([json.dumps(report) for report in reports], 0)
+        stored = self.spark.read.parquet(str(target))
+        return stored.select(*[column(name) for name in frame.columns]), protection
 
-    A block that cannot be protected comes back without records and with a status.
-    """
-    start = time.monotonic()
-    report: dict[str, Any] = {"block": block[BLOCK][0].as_py(), "records": len(block), "status": "done"}
-    try:
-        points, nominal = _points(block, recipe)
-        if _units(block, recipe) < recipe.k:
-            return block.schema.empty_table(), report | {"status": "too few"}, None
-        labels, told = _labels(points, nominal, report["block"], recipe)
-        found = labels
-        labels = _diverse(block, points, nominal, found, recipe)
-        if labels.max() < found.max():
-            told |= _merged(told, _spread(points, nominal), labels)
-        protected = _replaced(block, points, nominal, labels, recipe)
-        moments = _moments(block, protected, recipe)
-        report |= told | _clusters(block, labels, recipe)
-        report["file_bound"] = _file_bound(block, points, nominal, recipe)
-        if moments is not None:
-            report |= {"sse": float(moments.sse.sum())}
-    except SdcError as error:  # its messages never hold a value
-        asked = isinstance(error, InvalidParameter)
-        report |= {"status": "unsupported" if asked else "failed", "why": f"{type(error).__name__}: {error}"}
-    except Exception as error:  # the text may hold a value; its type does not
-        report |= {"status": "failed", "why": type(error).__name__}
-    report["seconds"] = time.monotonic() - start
-    if report["status"] != "done":
-        return block.schema.empty_table(), report, None
-    return protected, report, moments
-
-
-def _points(block: pa.Table, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates and codes, (n, p), and which columns are codes; variables missing in the block left out."""
-    numeric = recipe.coordinates.numeric(block)
-    numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
-    codes = [category_codes(block[name]).astype(np.float64) for name in recipe.nominal]
-    points = np.column_stack([numeric, *codes]) if codes else numeric
-    return points, np.arange(points.shape[1]) >= numeric.shape[1]
-
-
-def _labels(
-    points: np.ndarray, nominal: np.ndarray, block: int, recipe: Recipe
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Cluster of each record and what was proved, from the folder of finished blocks where it is there."""
-    if not points.shape[1] or bool((points == points[0]).all()):  # all alike already: nothing to lose
-        told = {
-            "algorithm": "none",
-            "stopped_by": "proof",
-            "objective": 0.0,
-            "lower_bound": 0.0,
-            "gap": 0.0,
-            "optimal": True,
+    def _measured(
+        self,
+        screened: ScreenedInput,
+        exposed: Exposure,
+        frame: DataFrame,
+        protections: Mapping[str, BlockReports],
+        used: Mapping[str, Scale],
+    ) -> dict[str, Any]:
+        specification = self.specification
+        keys = [specification.region] if specification.region else []
+        everything = [*keys, *specification.quasi_identifiers]
+        after = {
+            group.name: risk(frame, [*keys, *group.variables], specification.release.k, specification.counted)
+            for group in specification.clusterings
         }
-        return np.zeros(len(points), np.int64), told
-    seed = block_seed(recipe.seed, block)
-    finished = _finished(points, nominal, seed, block, recipe)
-    resumed = _resumed(finished, len(points), recipe.k)
-    if resumed is not None:
-        return resumed
-    labels, told = _solve(points, nominal, seed, recipe)
-    if finished is not None:
-        fresh = finished.with_name(f".{finished.name}.{os.getpid()}")
-        with open(fresh, "wb") as file:
-            np.savez(file, labels=labels.astype(np.int32), told=json.dumps(told))
-        fresh.replace(finished)
-    return labels, told
+        before = frequency_tables(screened.frame, specification.control_tables)
+        tables = frequency_tables(frame, specification.control_tables)
+        errors = compared(before, tables)
+        blocks = sum(len(protection.blocks) for protection in protections.values())
+        quality: dict[str, Any] = {
+            "counts": {
+                "input": screened.records,
+                "rejected": dict(screened.rejected),
+                "suppressed": screened.suppressed,
+                "blocks": blocks,
+            },
+            "risk": {name: _risks(exposed.risks[name], after[name]) for name in after},
+            "loss": {},
+            "moments": {},
+            "dominance": {},
+            "diversity": diversity_of(protections, specification.sensitive),
+            "tables": errors,
+            "by_dimension": by_dimension(errors),
+            "uniques_published": uniques_published(
+                frame, everything, specification.published_as_it_is, screened.kept
+            ),
+            "frequency_tables": tables,
+        }
+        for group in specification.clusterings:
+            own = {name: used[name] for name in group.variables if name in used}
+            if own:
+                protection = protections[group.name]
+                quality["loss"][group.name] = loss(protection, own)
+                quality["moments"] |= moments_of(protection, own)
+                quality["dominance"] |= dominance_of(protection, own, specification)
+                quality.setdefault("correlations", {})[group.name] = correlations_of(protection, own)
+        if specification.groups:
+            quality["risk"]["jointly"] = _risks(
+                risk(screened.frame, everything, specification.release.k, specification.counted),
+                risk(frame, everything, specification.release.k, specification.counted),
+            )
+        return quality
+
+    def _publish(
+        self,
+        staged: Staged,
+        written: Written,
+        quality: Mapping[str, Any],
+        tables: list[tuple[str, ...]],
+        screened: ScreenedInput,
+        release_id: str,
+    ) -> None:
+        specification, areas = self.specification, self.areas
+        name = specification.release.name
+        successor = bool(set(Ledger(areas).ever(name)) - {release_id})
+        contents = manifest(
+            specification,
+            release_id,
+            staged.contract,
+            written,
+            tables,
+            disclosed(quality, specification),
+            successor,
+        )
+        entry = Entry("published", release_id, name, now(), identity(screened, specification))
+        publish = specification.publish
+        accepted = publish.successive == "accept"
+        release(staged, contents, areas, entry, format=publish.format, accepted=accepted)
 
 
-def _resumed(finished: Path | None, records: int, k: int) -> tuple[np.ndarray, dict[str, Any]] | None:
-    """What an earlier run left of the block; None where it left nothing, or nothing that can be believed."""
-    if finished is None or not finished.is_file():
-        return None
-    try:
-        with np.load(finished, allow_pickle=False) as kept:
-            labels, told = kept["labels"], dict(json.loads(str(kept["told"])))
-    except Exception:  # a damaged archive raises anything; the block is solved anew
-        return None
-    sound = labels.shape == (records,) and np.unique(labels, return_counts=True)[1].min() >= k
-    return (labels, told | {"resumed": True}) if sound else None
-
-
-def _solve(
-    points: np.ndarray, nominal: np.ndarray, seed: int, recipe: Recipe
-) -> tuple[np.ndarray, dict[str, Any]]:
-    options: dict[str, Any] = {
-        "standardise": False,
-        "nominal": nominal if nominal.any() else None,
-        "seed": seed,
-    }
-    told: dict[str, Any] = {}
-    try:
-        found = microaggregate(points, recipe.k, effort=recipe.effort, algorithm=recipe.algorithm, **options)
-    except InvalidParameter:
-        raise  # what was asked for is impossible for every block
-    except Exception as error:
-        told = {"fallback": FALLBACK, "why": type(error).__name__}
-        found = microaggregate(points, recipe.k, effort="fast", algorithm=FALLBACK, **options)
-    return found.labels, told | {
-        "algorithm": found.algorithm,
-        "stopped_by": found.stopped_by,
-        "objective": found.sse,
-        "lower_bound": found.lower_bound,
-        "gap": found.gap,
-        "optimal": found.optimal,
-        "work": dict(found.work),
-    }
-
-
-def block_seed(run: int, block: int) -> int:
-    """Seed of a block: a function of the run's seed and the block alone."""
-    return int.from_bytes(hashlib.blake2b(f"{run}/{block}".encode(), digest_size=7).digest(), "big")
-
-
-def _finished(points: np.ndarray, nominal: np.ndarray, seed: int, block: int, recipe: Recipe) -> Path | None:
-    """File of a finished block: named by everything its labels depend on."""
-    if recipe.resume is None:
-        return None
-    content = hashlib.blake2b(np.ascontiguousarray(points).tobytes(), digest_size=16)
-    content.update(nominal.tobytes())
-    content.update(repr((recipe.k, seed, recipe.effort, recipe.algorithm, points.shape)).encode())
-    return Path(recipe.resume) / f"{block}-{content.hexdigest()}.npz"
-
-
-def _diverse(
-    block: pa.Table, points: np.ndarray, nominal: np.ndarray, labels: np.ndarray, recipe: Recipe
-) -> np.ndarray:
-    """Clusters merged until each has k units, and enough values of every sensitive variable."""
-    wanted = [(recipe.sensitive, recipe.min_diversity)] if recipe.min_diversity > 1 else []
-    if recipe.counted is not None:
-        wanted.insert(0, ((recipe.counted,), recipe.k))
-    for names, least in wanted:
-        codes = np.column_stack([category_codes(block[name]) for name in names])
-        labels = diversify(_spread(points, nominal), labels, codes, least)
-    return labels
-
-
-def _merged(told: Mapping[str, Any], points: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """What holds of clusters that were merged: another objective, under a bound that stands."""
-    objective = sum_of_squares(points, np.ones(len(points)), labels)
-    gap = None
-    if told["lower_bound"] is not None:
-        gap = max(0.0, 1.0 - told["lower_bound"] / objective) if objective > 0 else 0.0
-    return {
-        "objective": objective,
-        "gap": gap,
-        "optimal": gap is not None and gap <= OPTIMALITY_TOLERANCE,
-    }
-
-
-def _units(block: pa.Table, recipe: Recipe) -> int:
-    """How many of what k counts the block holds."""
-    return len(block) if recipe.counted is None else len(block[recipe.counted].unique())
-
-
-def _spread(points: np.ndarray, nominal: np.ndarray) -> np.ndarray:
-    """Points with an indicator for every category, a mismatch one apart in square."""
-    indicators = [
-        (codes[:, None] == np.arange(codes.max() + 1)) / np.sqrt(2.0) for codes in points[:, nominal].T
+def _content(frame: DataFrame, specification: Specification) -> list[str]:
+    """Columns that tell records apart: those that are published, and what k counts."""
+    return [
+        name for name in frame.columns if name in specification.published or name == specification.counted
     ]
-    return np.column_stack([points[:, ~nominal], *indicators])
 
 
-def _replaced(
-    block: pa.Table, points: np.ndarray, nominal: np.ndarray, labels: np.ndarray, recipe: Recipe
-) -> pa.Table:
-    return represent(
-        block,
-        labels,
-        numeric=recipe.numeric,
-        nominal=recipe.nominal,
-        representative=recipe.representative,
-        points=_spread(points, nominal) if recipe.representative == "medoid" else None,
+def _clustering_task(chosen: Plan, group: Group, specification: Specification, resume: str) -> ClusteringTask:
+    return ClusteringTask(
+        k=specification.release.k,
+        seed=specification.release.seed,
+        effort=specification.method.effort,
+        algorithm=specification.method.algorithm,
+        representative=specification.method.representative,
+        counted=specification.counted,
+        min_diversity=specification.method.min_diversity,
+        sensitive=specification.sensitive,
+        plan=chosen,
+        nominal=tuple(name for name in group.variables if name in specification.nominal),
+        dominance=dominance_rule(specification),
+        resume=resume,
     )
 
 
-def _moments(before: pa.Table, after: pa.Table, recipe: Recipe) -> Moments | None:
-    if not recipe.numeric or len(after) == 0:
-        return None
-    return Moments.of(recipe.coordinates.numeric(before), recipe.coordinates.numeric(after))
-
-
-def _clusters(block: pa.Table, labels: np.ndarray, recipe: Recipe) -> dict[str, Any]:
-    """What is told of the clusters as they are published: number, dominance, diversity."""
-    n, k = recipe.dominance
-    told: dict[str, Any] = {
-        "clusters": len(np.unique(labels)),
-        "dominated": {name: dominated(numbers(block[name]), labels, n, k) for name in recipe.numeric},
-    }
-    if recipe.min_diversity > 1:
-        told["diversity"] = {
-            name: least_distinct(category_codes(block[name]), labels) for name in recipe.sensitive
-        }
-    return told
-
-
-def _file_bound(block: pa.Table, points: np.ndarray, nominal: np.ndarray, recipe: Recipe) -> float | None:
-    """What these records cost at least in any clustering of the whole file; None for too large a block."""
-    if not recipe.k <= len(points) <= BOUND_RECORDS:
-        return None
-    reach = recipe.plan.reach(block[BLOCK][0].as_py(), block)
-    return nearest_neighbour_bound(_spread(points, nominal), recipe.k, reach=reach)
-
-
-def _reported(table: pa.Table, report: Mapping[str, Any]) -> pa.Table:
-    """Add the report to the first record, or as a line of its own where there is none."""
-    rows = max(len(table), 1)
-    schema = pa.schema([pa.field(each.name, each.type) for each in table.schema] + [(REPORT, pa.string())])
-    texts = pa.concat_arrays(
-        [pa.array([json.dumps(report, sort_keys=True)]), pa.nulls(rows - 1, pa.string())]
-    )
-    columns = table.columns if len(table) else [pa.nulls(1, each.type) for each in table.schema]
-    return pa.table([*columns, texts], schema=schema)
+def _risks(before: Risk, after: Risk) -> dict[str, dict[str, int]]:
+    return {"before": asdict(before), "after": asdict(after)}

@@ -15,11 +15,11 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
-from pipelines import verify_table
-from pipelines.locate import locate
-from pipelines.outcome import Outcome
-from schemas.consistency import FREQUENCY
+from pipelines.audit import tables as verify_table
+from pipelines.engine.outcome import Outcome
+from pipelines.publication.find_release import locate
 from schemas.errors import GateRefused, SpecificationError
+from schemas.specification.consistency import FREQUENCY
 
 _KEPT_METADATA = {b"ARROW:schema"}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, datetime
 
-from pipelines.ledger import Entry, Ledger
-from pipelines.locate import locate
-from pipelines.outcome import Outcome
-from pipelines.publish import current
+from pipelines.engine.outcome import Outcome
+from pipelines.publication.find_release import locate
+from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.publish import current
 from schemas.errors import SpecificationError
 
 
@@ -29,23 +29,23 @@ def withdraw(named: str) -> Outcome:
         Where the ledger knows no such release, or its evidence area is not found.
     """
     located = locate(named)
-    places = located.places()
-    with places.lock():
-        ledger = Ledger(places)
+    areas = located.areas()
+    with areas.lock():
+        ledger = Ledger(areas)
         standing = {entry.release_id: entry for entry in ledger.standing()}
         if located.release_id not in standing:
             raise SpecificationError(
                 "The ledger knows no standing release of this id: nothing was withdrawn."
             )
-        was_current = current(places) == located.release_id
+        was_current = current(areas) == located.release_id
         if was_current:
-            places.current.unlink()
-        if (places.public / "delta").is_dir():
-            from pipelines.delta import forget
+            areas.current.unlink()
+        if (areas.public / "delta").is_dir():
+            from pipelines.publication.formats.delta import forget
 
-            forget(places, located.release_id)
-        shutil.rmtree(places.release(located.release_id), ignore_errors=True)
-        if places.release(located.release_id).exists():
+            forget(areas, located.release_id)
+        shutil.rmtree(areas.release(located.release_id), ignore_errors=True)
+        if areas.release(located.release_id).exists():
             raise OSError("the release folder could not be removed")
         earlier = standing[located.release_id]
         now = datetime.now(UTC).isoformat(timespec="seconds")

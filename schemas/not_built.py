@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from schemas.errors import SpecificationError
-from schemas.faults import Fault, Path, shown_key, shown_value
+from schemas.specification.faults import Fault, Path, shown_key, shown_value
 
 if TYPE_CHECKING:
-    from schemas.specification import Specification
+    from schemas.specification.model import Specification
 
 VERBS: frozenset[str] = frozenset()
 

@@ -29,3 +29,13 @@ PUBLISHED: frozenset[str] = PUBLISHED_AS_IT_IS | {"quasi_identifier"}
 AT_MOST_ONE: tuple[str, ...] = ("unit", "household", "region", "weight")
 NOMINAL_ONLY: tuple[str, ...] = ("unit", "identifier", "household", "region")
 """Roles whose values are names: declaring them numeric is a mistake ("007" would become 7)."""
+
+
+Disclosable = Literal[
+    "information_loss",
+    "chi2_per_cell",
+    "max_absolute_error",
+    "max_relative_error",
+    "records_suppressed",
+    "records_rejected",
+]

@@ -6,7 +6,7 @@ import pytest
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """A small quiet session: UI off, loopback only, few shuffle partitions."""
-    from pipelines.session import open_session
+    from pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
     session = open_session(

@@ -1,7 +1,7 @@
 """Controlled tabular adjustment (Cox 2005): sensitive cells move to safe values, the table still adds up."""
 
 from sdc.cta.adjust import adjust
-from sdc.cta.cell_table import CellTable
 from sdc.cta.result import Adjustment
+from sdc.cta.table.cell_table import CellTable
 
 __all__ = ["Adjustment", "CellTable", "adjust"]

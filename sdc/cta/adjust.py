@@ -7,25 +7,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.cta.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
-from sdc.cta.cell_table import CellTable
-from sdc.cta.check import check
+from sdc.cta.annealing.local_search import local_search
+from sdc.cta.annealing.resummed_margins import Resummed, anneal_and_resum
+from sdc.cta.cox2005.alternate import alternate
+from sdc.cta.cox2005.groups import groups_by_size, swapped
+from sdc.cta.cox2005.hybrid import HybridParams, hybrid
+from sdc.cta.cox2005.learning import LearningParams, learn
+from sdc.cta.cox2005.random_directions import best_of_random
+from sdc.cta.cox2005.scatter_search import ScatterParams, scatter_search
 from sdc.cta.effort import LARGE_CELLS, Budget, budget
-from sdc.cta.exact import branch_and_bound
-from sdc.cta.groups import groups_by_size, swapped
-from sdc.cta.hybrid import HybridParams, hybrid
-from sdc.cta.infeasible import NoSolutionFound, check_lines, prove_or_give_up
-from sdc.cta.large import Resummed, anneal_and_resum
-from sdc.cta.learning import LearningParams, learn
-from sdc.cta.local_search import local_search
-from sdc.cta.ordering import alternate
-from sdc.cta.problem import Problem
-from sdc.cta.random_directions import best_of_random
+from sdc.cta.program.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
+from sdc.cta.program.exact import branch_and_bound
+from sdc.cta.program.infeasible import NoSolutionFound, check_lines, prove_or_give_up
+from sdc.cta.program.problem import Problem
+from sdc.cta.program.search import Search, TimeUp
 from sdc.cta.result import OPTIMALITY_TOLERANCE, Adjustment, Work
 from sdc.cta.rounding import settled
-from sdc.cta.scatter_search import ScatterParams, scatter_search
-from sdc.cta.search import Search, TimeUp
-from sdc.cta.summation import Summation
+from sdc.cta.table.cell_table import CellTable
+from sdc.cta.table.check import check
+from sdc.cta.table.summation import Summation
 from sdc.errors import InvalidParameter, SolverFailed
 from sdc.stop import Deadline, StoppedBy
 

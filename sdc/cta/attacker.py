@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from sdc.cta.cell_table import CellTable
-from sdc.cta.secret_factor import LARGEST_FACTOR
+from sdc.cta.rules.secret_factor import LARGEST_FACTOR
+from sdc.cta.table.cell_table import CellTable
 from sdc.errors import ShapeMismatch, SolverFailed
 from sdc.solver import INFINITY, Limits, Master, Program, Solution, Status
 

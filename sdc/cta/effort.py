@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sdc.cta.large import LargeParams
-from sdc.cta.local_search import LocalSearchParams
-from sdc.cta.problem import Problem
+from sdc.cta.annealing.local_search import LocalSearchParams
+from sdc.cta.annealing.resummed_margins import LargeParams
+from sdc.cta.program.problem import Problem
 from sdc.errors import InvalidParameter
 
 Effort = Literal["fast", "standard", "thorough", "exact"]

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from sdc.cta.cell_table import CellTable
-from sdc.cta.check import check
-from sdc.cta.summation import Summation
+from sdc.cta.table.cell_table import CellTable
+from sdc.cta.table.check import check
+from sdc.cta.table.summation import Summation
 from sdc.errors import InvalidParameter
 from sdc.solver import Limits, Program, solve
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sdc.microaggregation.records import Records
-from sdc.microaggregation.squares import sum_of_squares
+from sdc.microaggregation.sse import sum_of_squares
 from sdc.stop import StoppedBy
 
 #: Relative difference of SSE and lower bound up to which a clustering counts as proved optimal: sums of

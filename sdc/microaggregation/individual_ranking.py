@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from sdc.errors import InvalidParameter
-from sdc.microaggregation.genetic import GeneticParams, genetic
-from sdc.microaggregation.k_ward import connected
-from sdc.microaggregation.projections import labels_along
+from sdc.microaggregation.heuristics.genetic import GeneticParams, genetic
+from sdc.microaggregation.heuristics.k_ward import connected
+from sdc.microaggregation.heuristics.projections import labels_along
+from sdc.microaggregation.heuristics.univariate import fixed_size, optimal
 from sdc.microaggregation.records import Records
-from sdc.microaggregation.univariate import fixed_size, optimal
 
 
 @dataclass(frozen=True)

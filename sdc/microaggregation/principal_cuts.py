@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.kernels import kernel
-from sdc.prefetch import AHEAD, prefetch_row
+from sdc.kernels.compile import kernel
+from sdc.kernels.prefetch import AHEAD, prefetch_row
 
 #: Records from which the direction of a cut is computed, evenly spaced over the node.
 DIRECTION_SAMPLE = 256

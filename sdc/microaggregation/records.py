@@ -17,7 +17,7 @@ from sdc.errors import (
     ShapeMismatch,
     TooFewRecords,
 )
-from sdc.microaggregation.squares import sum_of_squares
+from sdc.microaggregation.sse import sum_of_squares
 
 #: Half the square root of the largest float: a coordinate beyond it would overflow a sum of squares.
 LARGEST_COORDINATE = 1e150

@@ -12,12 +12,12 @@ from sdc.errors import InvalidParameter, UnsupportedCombination
 from sdc.nominal.chi_exact import chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, check_k, from_frame
-from sdc.nominal.objective import ByDimension, SearchParameters
-from sdc.nominal.own import RANDOM, own
-from sdc.nominal.own_steps import OWN
-from sdc.nominal.protect import Effort, protect_frequencies
+from sdc.nominal.frequency_search.objective import ByDimension, SearchParameters
+from sdc.nominal.frequency_search.search import Effort, protect_frequencies
 from sdc.nominal.structural_zeros import Declared, allowed_combinations
 from sdc.nominal.transport import carry_back, transport
+from sdc.nominal.two_step import RANDOM, own
+from sdc.nominal.two_step_names import OWN
 from sdc.stop import Deadline, StoppedBy
 
 LOCAL_SEARCH, CHI_EXACT = "local-search", "chi-exact"

@@ -17,7 +17,7 @@ from sdc.errors import InvalidParameter
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
 from sdc.nominal.frequency import FrequencyVector, check_k
-from sdc.nominal.protect import protect_frequencies
+from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.solver import INFINITY, Limits, Program, Status, solve
 from sdc.stop import Deadline, StoppedBy
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
-from sdc.kernels import kernel
+from sdc.kernels.compile import kernel
 from sdc.nominal.frequency import FrequencyVector, mixed_radix
 
 #: Name by which a table refers to the region, where no variable has that name.

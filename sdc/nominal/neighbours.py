@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels import kernel
+from sdc.kernels.compile import kernel
 from sdc.nominal.frequency import FrequencyVector, mixed_radix
-from sdc.nominal.partition_problem import hamming_distance
+from sdc.nominal.hamming import hamming_distance
 
 #: Orders kept for the search: beyond this many variables further orders cost memory, not quality.
 _MOST_ORDERS = 12

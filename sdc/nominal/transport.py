@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sdc.errors import ShapeMismatch
-from sdc.kernels import kernel
+from sdc.kernels.compile import kernel
 from sdc.nominal.frequency import FrequencyVector, mixed_radix
 from sdc.nominal.neighbours import sorted_combinations
 

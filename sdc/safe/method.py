@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdc.errors import InvalidParameter
-from sdc.kernels import kernel
+from sdc.kernels.compile import kernel
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.neighbours import sorted_combinations

@@ -11,10 +11,10 @@ import pandas as pd
 from sdc.errors import InvalidParameter
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, check_k, check_regions, from_frame
-from sdc.nominal.greedy import settle
+from sdc.nominal.frequency_search.greedy import settle
+from sdc.nominal.frequency_search.objective import Objective, SearchParameters
+from sdc.nominal.frequency_search.search_state import new_state
 from sdc.nominal.neighbours import sorted_combinations
-from sdc.nominal.objective import Objective, SearchParameters
-from sdc.nominal.search_state import new_state
 from sdc.nominal.transport import carry_back, transport
 from sdc.safe.exact import safe_exact
 from sdc.safe.method import safe_counts

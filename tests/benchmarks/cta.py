@@ -14,13 +14,13 @@ import numpy as np
 from scipy import sparse
 
 from sdc.cta import Adjustment, CellTable, adjust
-from sdc.cta.check import check
-from sdc.cta.infeasible import NoSolutionFound
-from sdc.cta.model import base_model
-from sdc.cta.problem import Problem
-from sdc.cta.relations import TOTAL, Dimension, from_cells, tabulate
-from sdc.cta.sensitivity import Sensitivity, capacities, dominance, inverse_costs, minimum_contributors
-from sdc.cta.summation import Summation
+from sdc.cta.program.infeasible import NoSolutionFound
+from sdc.cta.program.model import base_model
+from sdc.cta.program.problem import Problem
+from sdc.cta.rules.sensitivity import Sensitivity, capacities, dominance, inverse_costs, minimum_contributors
+from sdc.cta.table.check import check
+from sdc.cta.table.relations import TOTAL, Dimension, from_cells, tabulate
+from sdc.cta.table.summation import Summation
 from sdc.solver import Limits, solve
 from tests.benchmarks.table import Table
 from tests.reference import REFERENCE_FOLDER

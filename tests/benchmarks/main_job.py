@@ -39,7 +39,7 @@ MOST_SORTS = 6.0
 
 _SORT = """
 import sys
-from pipelines.session import open_session
+from pipelines.engine.session import open_session
 spark = open_session("local[2]")
 frame = spark.read.parquet(sys.argv[1])
 frame.sort(*frame.columns[:3]).write.mode("overwrite").parquet(sys.argv[2])

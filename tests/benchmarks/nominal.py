@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from sdc.nominal.aggregation import aggregate
+from sdc.nominal.aggregation.aggregate import aggregate
 from sdc.nominal.chi_exact import ChiExact, chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, from_frame
-from sdc.nominal.own import own
-from sdc.nominal.partition import Partition, partition
-from sdc.nominal.protect import protect_frequencies
+from sdc.nominal.frequency_search.search import protect_frequencies
+from sdc.nominal.partitioning.partition import Partition, partition
+from sdc.nominal.two_step import own
 from sdc.safe.protection import safe_frequencies
 from sdc.stop import Deadline
 from tests.benchmarks import nominal_regression, nominal_scale

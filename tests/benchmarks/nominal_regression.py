@@ -16,8 +16,8 @@ from scipy.special import log_softmax, softmax
 from sdc.nominal.chi_exact import chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import from_frame
-from sdc.nominal.own import own
-from sdc.nominal.protect import protect_frequencies
+from sdc.nominal.frequency_search.search import protect_frequencies
+from sdc.nominal.two_step import own
 from sdc.stop import Deadline
 from tests.benchmarks.nominal_scenarios import instance
 from tests.benchmarks.table import Table

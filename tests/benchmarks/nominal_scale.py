@@ -10,7 +10,7 @@ import numpy as np
 
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
-from sdc.nominal.protect import ProtectedFrequencies, protect_block, protect_frequencies
+from sdc.nominal.frequency_search.search import ProtectedFrequencies, protect_block, protect_frequencies
 from sdc.nominal.transport import transport
 from sdc.safe.protection import safe_frequencies
 from tests.benchmarks.nominal_scenarios import adult

@@ -12,11 +12,11 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
+from sdc.compile_ahead import warm
 from sdc.microaggregation import Clustering, microaggregate
-from sdc.microaggregation.algorithms import ALGORITHMS
+from sdc.microaggregation.methods import ALGORITHMS
 from sdc.microaggregation.principal_cuts import cut_into_blocks
 from sdc.microaggregation.records import Records
-from sdc.warm import warm
 from tests.benchmarks import numeric_papers_2002, numeric_papers_2020
 from tests.benchmarks.table import Table
 from tests.reference import reference_file

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from sdc.microaggregation import individual_ranking, k_ward
-from sdc.microaggregation import projections as axis
+from sdc.measures.impact import Impact, impact
+from sdc.microaggregation import individual_ranking
 from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.maximum_distance import FarthestPairs, grow_pair
-from sdc.microaggregation.maximum_distance import solve as maximum_distance
-from sdc.microaggregation.measures import Impact, impact
+from sdc.microaggregation.heuristics import k_ward
+from sdc.microaggregation.heuristics import projections as axis
+from sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, grow_pair
+from sdc.microaggregation.heuristics.maximum_distance import solve as maximum_distance
+from sdc.microaggregation.heuristics.univariate import fixed_size
 from sdc.microaggregation.records import Records
-from sdc.microaggregation.univariate import fixed_size
 from sdc.stop import Deadline
 from tests.benchmarks.table import Table
 from tests.reference import reference_file

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sdc.microaggregation import certified
-from sdc.microaggregation.column_generation import microaggregation_heuristic_mp
+from sdc.microaggregation.certified import certify as certified
+from sdc.microaggregation.column_generation.heuristic import microaggregation_heuristic_mp
 from sdc.microaggregation.records import Records
 from sdc.stop import Deadline
 from tests.benchmarks.table import Table

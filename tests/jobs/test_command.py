@@ -14,7 +14,7 @@ import pytest
 from jobs import command
 from jobs.arguments import VERBS
 from jobs.command import run_command
-from pipelines.outcome import Outcome
+from pipelines.engine.outcome import Outcome
 from schemas.errors import GateRefused, InputRejected, MicroguardError, ProtectionFailed, SpecificationError
 from tests.schemas.malformed import SOUND
 

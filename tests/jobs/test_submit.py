@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.java import java_home
+from pipelines.engine.java import java_home
 from tests.schemas.malformed import SOUND
 
 ROOT = Path(__file__).parents[2]

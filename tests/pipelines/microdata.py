@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
 
-from pipelines.places import Places
-from pipelines.progress import Progress
-from pipelines.publish import current
-from pipelines.release import Run
-from schemas.specification import build_specification
+from pipelines.engine.progress import Progress
+from pipelines.protect import Run
+from pipelines.publication.areas import Areas
+from pipelines.publication.publish import current
+from schemas.specification.read import build_specification
 
 ROLES = {
     "person": {"role": "unit"},
@@ -70,17 +70,17 @@ def specification(folder, roles=None, **sections):
 
 def run(spark, spec):
     """The main job on a session that stays open; what it answers, and where it wrote."""
-    places = Places(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
-    return Run(spark, spec, places, Progress(quiet=True)).outcome(), places
+    areas = Areas(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
+    return Run(spark, spec, areas, Progress(quiet=True)).outcome(), areas
 
 
-def published(places):
+def published(areas):
     """Protected records of the current release, as a sorted frame."""
-    folder = places.release(current(places)) / "microdata"
+    folder = areas.release(current(areas)) / "microdata"
     frame = ds.dataset(folder).to_table().to_pandas()
     return frame.sort_values(list(frame.columns), ignore_index=True)
 
 
-def quality(places):
+def quality(areas):
     """The measures of the current release, from its evidence."""
-    return json.loads((places.record(current(places)) / "quality.json").read_text())
+    return json.loads((areas.record(current(areas)) / "quality.json").read_text())

@@ -15,18 +15,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import adjust as verb
-from pipelines.cells import cells_of_microdata
-from pipelines.check import check
-from pipelines.given_cells import given_cells
-from pipelines.places import checksum
-from pipelines.progress import Progress
-from pipelines.read import read
+from pipelines.engine.files import checksum
+from pipelines.engine.progress import Progress
+from pipelines.intake.read import read
+from pipelines.intake.screen import screen
+from pipelines.tables.cells import cells_of_microdata
+from pipelines.tables.cells_of_table import given_cells
 from pipelines.verify import audit
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
-from schemas.specification import build_specification
-from schemas.table import Table
-from schemas.table_input import as_input
-from schemas.toml_text import merged, parsed_override
+from schemas.specification.read import build_specification
+from schemas.specification.table import Table
+from schemas.specification.table_input import as_input
+from schemas.specification.toml_text import merged, parsed_override
 from tests.reference import reference_file
 
 EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
@@ -81,7 +81,7 @@ def run(spark, monkeypatch):
     """Run the verb on the shared session."""
 
     @contextmanager
-    def shared(places, master):
+    def shared(areas, master):
         yield spark
 
     monkeypatch.setattr(verb, "session", shared)
@@ -247,8 +247,8 @@ def test_a_specification_without_a_table_is_refused(run, tmp_path):
 
 def tabulated(spark, chosen, partitions: int = 2):
     reader = as_input(chosen)
-    checked = check(read(spark, reader), reader)
-    return cells_of_microdata(checked.frame.repartition(partitions), chosen)
+    screened = screen(read(spark, reader), reader)
+    return cells_of_microdata(screened.frame.repartition(partitions), chosen)
 
 
 def test_cells_do_not_depend_on_partitions(spark, tmp_path):

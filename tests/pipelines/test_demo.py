@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.demo import Kind, demo, specification_text, write_town
-from pipelines.progress import Progress
-from pipelines.town import CHUNK, town
+from pipelines.engine.progress import Progress
+from pipelines.town.town import CHUNK, town
 from schemas.errors import SpecificationError
-from schemas.specification import read_specification
+from schemas.specification.read import read_specification
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.draft import draft
-from pipelines.town import town
+from pipelines.town.town import town
 from schemas.errors import InputRejected
-from schemas.specification import build_specification
+from schemas.specification.read import build_specification
 from tests.reference import reference_file
 
 CANARY = "Zebedee"

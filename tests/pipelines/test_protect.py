@@ -1,226 +1,315 @@
-"""The seam, without Spark: one block in, one block out, and what it says when it fails."""
+"""The main job end to end on a small town: what is published, what is refused, what stays the same."""
 
-import itertools
 import json
-from decimal import Decimal
+import logging
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as f
 
-from pipelines import protect
-from pipelines.block import BLOCK, Coordinates, Plan, Scale
-from pipelines.protect import Recipe, blocks_of, protect_block
-from schemas.errors import ProtectionFailed
+from pipelines import protect as main_job
+from pipelines.engine.column_names import column
+from pipelines.publication.publish import current
+from pipelines.verify import audit
+from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
+from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
 
-CANARY = "CANARY"
-
-
-def plan(scales):
-    """One stratum, one block."""
-    return Plan(pa.table({"__first": [0], "__tree": [-1]}), (), Coordinates(scales, {}), 1)
+pytestmark = pytest.mark.spark
 
 
-def recipe(**changes):
-    base = {
-        "k": 2,
-        "seed": 1,
-        "effort": "fast",
-        "algorithm": "auto",
-        "representative": "auto",
-        "counted": None,
-        "min_diversity": 1,
-        "sensitive": (),
-        "plan": plan({"income": Scale(2.0, 1.0, 4)}),
-        "nominal": (),
-        "dominance": (1, 85.0),
-        "resume": None,
-    }
-    return Recipe(**base | changes)
+def test_a_mixed_release_keeps_records_types_and_promise(spark, tmp_path):
+    original = persons()
+    original.to_parquet(tmp_path / "data", index=False)
+    answer, areas = run(spark, specification(tmp_path))
+    frame = published(areas)
+    assert list(frame.columns) == ["region", "sex", "age", "income", "diagnosis", "weight", "note"]
+    assert frame.dtypes["age"] == np.int16
+    assert len(frame) == len(original)
+    assert frame.groupby(["region", "sex", "age", "income"]).size().min() >= 3
+    kept = ["region", "diagnosis", "weight", "note"]
+    pd.testing.assert_frame_equal(
+        frame[kept].sort_values(kept, ignore_index=True), original[kept].sort_values(kept, ignore_index=True)
+    )
+    found = quality(areas)
+    assert found["counts"] == {"input": 70, "rejected": {}, "suppressed": 0, "blocks": 3, "published": 70}
+    assert found["risk"]["all"]["after"]["classes_below_k"] == 0
+    assert 0 < found["loss"]["all"]["information_loss"] < 1
+    assert all(verdict["passed"] for verdict in found["verdicts"])
+    assert pq.read_table(areas.record(current(areas)) / "blocks.parquet")["records"].to_pylist()
+    again, _ = run(spark, specification(tmp_path))
+    assert again.as_json()["release_id"] == answer.as_json()["release_id"]
+    assert "already" in again.summary()
 
 
-def block(income, kind=None, **others):
-    columns = {name: pa.array(values) for name, values in others.items()}
-    return pa.table({"income": pa.array(income, kind), **columns, BLOCK: pa.array([0] * len(income))})
+def test_the_loss_is_that_of_the_records_as_published(spark, tmp_path):
+    original = persons().assign(region="north", note=lambda frame: frame["person"])
+    original.to_parquet(tmp_path / "data", index=False)
+    _, areas = run(spark, specification(tmp_path))
+    both = original.merge(published(areas), on="note", suffixes=("", "_after"))
+    numbers = ["age", "income"]
+    before = both[numbers].to_numpy(float)
+    after = both[[f"{name}_after" for name in numbers]].to_numpy(float)
+    spread = before.std(axis=0, ddof=1)
+    loss = (((after - before) / spread) ** 2).sum() / (((before - before.mean(axis=0)) / spread) ** 2).sum()
+    found = quality(areas)
+    assert found["loss"]["all"]["information_loss"] == pytest.approx(loss, rel=1e-5)
+    assert found["moments"]["income"]["variance_after"] == pytest.approx(after[:, 1].var(ddof=1), rel=1e-5)
 
 
-@given(st.lists(st.integers(1, 5), max_size=8), st.lists(st.integers(1, 7), max_size=12))
-def test_a_block_that_straddles_batches_comes_out_whole(sizes, cuts):
-    ids = np.repeat(np.arange(len(sizes)), sizes)
-    table = pa.table({BLOCK: ids, "place": np.arange(len(ids))})
-    edges = [0, *np.cumsum(cuts)[np.cumsum(cuts) < len(ids)], len(ids)]
-    batches = [b for a, c in itertools.pairwise(edges) for b in table.slice(a, c - a).to_batches()]
-    found = list(blocks_of(batches))
-    assert [len(part) for part in found] == sizes
-    assert [row for part in found for row in part["place"].to_pylist()] == list(range(len(ids)))
+def test_a_giant_is_counted_as_dominating_its_cluster_and_refused_where_the_gate_says_so(spark, tmp_path):
+    original = persons(90).drop(columns="note").assign(income=lambda frame: 1000 + frame.index % 10)
+    original.loc[7, "income"] = 50 * original["income"].max()
+    original.to_parquet(tmp_path / "data", index=False)
+    roles = {name: role for name, role in ROLES.items() if name != "note"}
+    _, areas = run(spark, specification(tmp_path, roles))
+    found = quality(areas)["dominance"]
+    assert found["income"]["failing"] == 1
+    assert found["age"]["failing"] == 0
+    limited = specification(
+        tmp_path,
+        roles,
+        quality={"dominance": {"n": 1, "k": 85}},
+        publish={"path": "other", "evidence": "own"},
+    )
+    with pytest.raises(GateRefused, match="income"):
+        run(spark, limited)
 
 
-def test_four_records_become_two_pairs_at_their_means():
-    protected, report, moments = protect_block(block([1, 2, 9, 12], pa.int32()), recipe())
-    assert protected["income"].to_pylist() == [2, 2, 10, 10]  # half to even
-    assert protected.schema.field("income").type == pa.int32()
-    assert report["status"] == "done"
-    assert report["clusters"] == 2
-    assert float(moments.sse[0]) == 1 + 0 + 1 + 4  # on the values as written
+def test_bounds_are_stated_given_the_blocking_and_for_the_whole_file(spark, tmp_path):
+    persons(110).to_parquet(tmp_path / "data", index=False)
+    found = {}
+    for name, most in (("cut", 25), ("whole", 200)):
+        spec = specification(
+            tmp_path,
+            blocking={"max_records": most},
+            method={"effort": "exact"},
+            publish={"path": f"lake-{name}", "evidence": f"evidence-{name}"},
+        )
+        areas = run(spark, spec)[1]
+        found[name] = quality(areas)["loss"]["all"]
+        assert set(pq.read_table(areas.record(current(areas)) / "blocks.parquet")["optimal"].to_pylist()) == {
+            True
+        }
+    optimum = found["whole"]["lower_bound"]
+    assert optimum == pytest.approx(found["whole"]["objective"])
+    assert found["cut"]["lower_bound"] >= optimum * (1 - 1e-9)
+    assert 0 < found["cut"]["whole_file_lower_bound"] <= found["whole"]["whole_file_lower_bound"] * (1 + 1e-9)
+    assert found["whole"]["whole_file_lower_bound"] < optimum
 
 
-@pytest.mark.parametrize(
-    ("kind", "values", "expected"),
-    [
-        (
-            pa.decimal128(6, 1),
-            [Decimal("0.1"), Decimal("0.2"), Decimal("9.1"), Decimal("9.4")],
-            ["0.2", "9.2"],
-        ),
-        (pa.int64(), [2**60 + 1, 2**60 + 3, 0, 2], [2**60 + 2, 1]),
-        (pa.float64(), [0.25, 0.75, 9.0, 9.5], [0.5, 9.25]),
-    ],
-)
-def test_means_keep_the_type_and_scale_of_their_column(kind, values, expected):
-    protected, _, _ = protect_block(block(values, kind), recipe())
-    found = {str(value) for value in protected["income"].to_pylist()}
-    assert found == {str(value) for value in expected}
+def test_a_nominal_release_invents_no_combination_and_measures_its_tables(spark, tmp_path):
+    original = persons(120).drop(columns="region")
+    original.loc[:4, "sex"] = None
+    original.to_parquet(tmp_path / "data", index=False)
+    roles = {name: role for name, role in NOMINAL.items() if name != "region"}
+    _, areas = run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
+    frame = published(areas)
+    sizes = frame.groupby(["sex", "age"], dropna=False).size()
+    occurring = set(original.groupby(["sex", "age"], dropna=False).size().index.map(repr))
+    assert sizes.min() >= 3
+    assert set(sizes.index.map(repr)) <= occurring
+    old = original.groupby("sex", dropna=False).size()
+    new = frame.groupby("sex", dropna=False).size().reindex(old.index, fill_value=0)
+    table = next(table for table in quality(areas)["tables"] if table["variables"] == ["sex"])
+    assert table["chi2"] == pytest.approx(float(((new - old) ** 2 / old).sum()))
+    assert table["max_absolute_error"] == int((new - old).abs().max())
 
 
-def test_other_columns_stay_with_their_record():
-    table = block([9.0, 1.0, 12.0, 2.0], note=["c", "a", None, "b"])
-    protected, _, _ = protect_block(table, recipe())
-    assert protected["note"].to_pylist() == ["c", "a", None, "b"]
-    assert protected["income"].to_pylist() == [10.5, 1.5, 10.5, 1.5]
+@pytest.mark.parametrize("kind", ["mixed", "nominal"])
+def test_the_same_records_in_any_order_and_files_give_the_same_release(kind, spark, tmp_path):
+    original = persons(90)
+    found = []
+    for number, (files, seed) in enumerate([(1, None), (7, 1), (3, 2)]):
+        folder = tmp_path / str(number)
+        (folder / "data").mkdir(parents=True)
+        frame = original if seed is None else original.sample(frac=1, random_state=seed)
+        for part, rows in enumerate(np.array_split(np.arange(len(frame)), files)):
+            frame.iloc[rows].to_parquet(folder / "data" / f"{part}.parquet", index=False)
+        spec = specification(
+            folder,
+            ROLES if kind == "mixed" else NOMINAL,
+            blocking={"max_records": 12},
+            method={"effort": "fast"},
+        )
+        found.append(published(run(spark, spec)[1]))
+    for other in found[1:]:
+        pd.testing.assert_frame_equal(found[0], other)
 
 
-def test_a_variable_missing_in_the_whole_block_stays_missing():
-    table = pa.table({"income": [1.0, 2.0, 9.0, 12.0], "rent": pa.nulls(4, pa.float64()), BLOCK: [0] * 4})
-    scales = {"income": Scale(2.0, 1.0, 4), "rent": Scale(0.0, 1.0, 0)}
-    protected, report, moments = protect_block(table, recipe(plan=plan(scales)))
-    assert report["status"] == "done"
-    assert protected["rent"].null_count == 4
-    assert moments.records.tolist() == [4, 0]
+def test_missing_numbers_are_clustered_by_their_pattern(spark, tmp_path):
+    original = persons()
+    original["income"] = original["income"].mask(original["person"] % 3 == 0)
+    original.to_parquet(tmp_path / "data", index=False)
+    _, areas = run(spark, specification(tmp_path, missing={"numeric": "own_cluster"}))
+    frame = published(areas)
+    assert frame["income"].isna().sum() == original["income"].isna().sum()
+    assert frame.groupby(["region", "sex", "age", "income"], dropna=False).size().min() >= 3
 
 
-def test_a_mixed_block_takes_modes_that_occur_together():
-    table = block([1.0, 1.1, 1.2, 9.0, 9.1, 9.2], sex=["f", "f", "m", "m", "m", None])
-    protected, _, _ = protect_block(table, recipe(k=3, nominal=("sex",)))
-    assert protected["sex"].to_pylist() == ["f", "f", "f", "m", "m", "m"]
+def test_groups_are_protected_each_and_said_to_be_so(spark, tmp_path):
+    persons().to_parquet(tmp_path / "data", index=False)
+    groups = [{"name": "who", "variables": ["sex", "age"]}, {"name": "what", "variables": ["income"]}]
+    _, areas = run(spark, specification(tmp_path, groups=groups))
+    frame = published(areas)
+    assert frame.groupby(["region", "sex", "age"]).size().min() >= 3
+    assert frame.groupby(["region", "income"]).size().min() >= 3
+    manifest = json.loads((areas.release(current(areas)) / "manifest.json").read_text())
+    assert manifest["guarantee"]["jointly"] is False
+    assert quality(areas)["risk"]["jointly"]["after"]["uniques"] >= 0
 
 
-def test_records_all_alike_are_one_cluster():
-    protected, report, _ = protect_block(block([3.0] * 5), recipe())
-    assert protected["income"].to_pylist() == [3.0] * 5
-    assert report["optimal"] is True
+def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
+    persons().to_parquet(tmp_path / "data", index=False)
+    stage = main_job.stage
+
+    def altering(*arguments):
+        staged = stage(*arguments)
+        path = staged.microdata[0]
+        table = pq.read_table(path)
+        ages = table["age"].to_pylist()
+        altered = pa.array([ages[0] + 1, *ages[1:]], table.schema.field("age").type)
+        pq.write_table(table.set_column(table.schema.get_field_index("age"), "age", altered), path)
+        return staged
+
+    monkeypatch.setattr(main_job, "stage", altering)
+    with pytest.raises(ProtectionFailed):
+        run(spark, specification(tmp_path))
+    assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_too_small_a_block_comes_back_empty_and_says_so():
-    protected, report, moments = protect_block(block([1.0]), recipe())
-    assert (len(protected), report["status"], moments) == (0, "too few", None)
+def test_a_fault_that_tears_other_variables_from_their_records_is_refused(spark, tmp_path, monkeypatch):
+    persons().to_parquet(tmp_path / "data", index=False)
+    recorded = main_job.Run._protected
+
+    def torn(self, screened, release_id):
+        frame, *rest = recorded(self, screened, release_id)
+        swapped = (
+            f.when(f.col("note") == "n1", "n2").when(f.col("note") == "n2", "n1").otherwise(f.col("note"))
+        )
+        return frame.withColumn("note", swapped), *rest
+
+    monkeypatch.setattr(main_job.Run, "_protected", torn)
+    with pytest.raises(ProtectionFailed, match="as they are"):
+        run(spark, specification(tmp_path))
+    assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_a_failing_method_falls_back_and_is_named(monkeypatch):
-    honest = protect.microaggregate
-
-    def failing(points, k, **options):
-        if options["algorithm"] != "mdav":
-            raise ZeroDivisionError(CANARY)
-        return honest(points, k, **options)
-
-    monkeypatch.setattr(protect, "microaggregate", failing)
-    protected, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0]), recipe())
-    assert (report["fallback"], report["why"]) == ("mdav", "ZeroDivisionError")
-    assert len(set(protected["income"].to_pylist())) == 2
+def test_a_gate_that_is_not_met_leaves_nothing_but_evidence(spark, tmp_path):
+    persons().to_parquet(tmp_path / "data", index=False)
+    with pytest.raises(GateRefused, match="information_loss"):
+        run(spark, specification(tmp_path, quality={"max_information_loss": 0.0}))
+    assert not (tmp_path / "lake").exists()
+    assert list((tmp_path / "evidence").glob("*/quality.json"))
 
 
-def test_a_block_that_cannot_be_protected_tells_no_value(monkeypatch):
-    def failing(points, k, **options):
-        raise ZeroDivisionError(CANARY)
-
-    monkeypatch.setattr(protect, "microaggregate", failing)
-    protected, report, moments = protect_block(block([1.0, 2.0, 9.0, 12.0]), recipe())
-    assert (len(protected), report["status"], moments) == (0, "failed", None)
-    assert CANARY not in json.dumps(report)
+def test_a_column_that_gives_a_protected_one_away_is_refused(spark, tmp_path):
+    persons().assign(note=lambda frame: frame["sex"].str.upper()).to_parquet(tmp_path / "data", index=False)
+    with pytest.raises(GateRefused, match="determined of note"):
+        run(spark, specification(tmp_path))
 
 
-def test_what_no_method_can_carry_is_not_replaced_by_a_fallback():
-    _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0]), recipe(algorithm="nonsense"))
-    assert report["status"] == "unsupported"
+def test_a_method_that_cannot_carry_the_variables_is_a_faulty_specification(spark, tmp_path):
+    persons().to_parquet(tmp_path / "data", index=False)
+    with pytest.raises(SpecificationError):
+        run(spark, specification(tmp_path, method={"algorithm": "projection-pv"}))
 
 
-def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
-    table, kept = block([1.0, 2.0, 9.0, 12.0]), recipe(resume=str(tmp_path))
-    first, _, _ = protect_block(table, kept)
-    monkeypatch.setattr(protect, "_solve", None)
-    again, report, _ = protect_block(table, kept)
-    assert report["resumed"] is True
-    assert again.equals(first)
-    changed, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.5]), kept)
-    assert (len(changed), report["status"]) == (0, "failed")  # other content: not the kept labels
+ODD_NAMES = {
+    "a.b": {"role": "quasi_identifier", "kind": "nominal"},
+    ".x": {"role": "quasi_identifier", "kind": "nominal"},
+    "Sex": {"role": "quasi_identifier", "kind": "nominal"},
+    "records": {"role": "quasi_identifier", "kind": "nominal"},
+    "q`": {"role": "other"},
+    "first": {"role": "other"},
+    "tree": {"role": "other"},
+    "b": {"role": "other"},
+}
 
 
-@pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])
-def test_a_finished_block_that_cannot_be_believed_is_solved_anew(damage, tmp_path):
-    table, resuming = block([1.0, 2.0, 9.0, 12.0]), recipe(resume=str(tmp_path))
-    first, _, _ = protect_block(table, resuming)
-    (path,) = tmp_path.glob("*.npz")
-    if damage == "cut off":
-        path.write_bytes(path.read_bytes()[:100])
-    else:
-        labels = np.array([0, 0, 0, 1] if damage == "too small clusters" else [0, 0])
-        np.savez(path, labels=labels, told="{}")
-    again, report, _ = protect_block(table, resuming)
-    assert report["status"] == "done"
-    assert "resumed" not in report
-    assert again.equals(first)
+@pytest.mark.parametrize("kind", ["mixed", "nominal", "mixed without region"])
+def test_a_column_may_have_any_name_and_keeps_its_values(kind, spark, tmp_path):
+    rng = np.random.default_rng(3)
+    original = persons(90)
+    for name in ODD_NAMES:
+        original[name] = rng.integers(0, 3, len(original))
+    roles = ODD_NAMES | (NOMINAL if kind == "nominal" else ROLES)
+    if kind == "mixed without region":
+        original, roles = original.drop(columns="region"), {n: r for n, r in roles.items() if n != "region"}
+    original.to_parquet(tmp_path / "data", index=False)
+    _, areas = run(spark, specification(tmp_path, roles, blocking={"max_records": 12}))
+    kept = ["note", "q`", "first", "tree", "b", "weight"]
+    pd.testing.assert_frame_equal(
+        published(areas)[kept].sort_values(kept, ignore_index=True),
+        original[kept].sort_values(kept, ignore_index=True),
+    )
+    found = audit(areas.release(current(areas)))
+    assert found.passed, found.failures()
 
 
-def test_clusters_are_merged_until_they_are_diverse():
-    table = block([1.0, 2.0, 9.0, 12.0], diagnosis=["a", "a", "a", "b"])
-    protected, report, _ = protect_block(table, recipe(min_diversity=2, sensitive=("diagnosis",)))
-    assert protected["income"].to_pylist() == [6.0] * 4
-    assert report["diversity"] == {"diagnosis": 2}
+def test_tables_have_the_types_of_the_records(spark, tmp_path):
+    original = persons().assign(age=lambda frame: pd.to_datetime(frame["age"], unit="D").astype("M8[ns]"))
+    original.to_parquet(tmp_path / "data", index=False)
+    _, areas = run(spark, specification(tmp_path, NOMINAL))
+    folder = areas.release(current(areas))
+    types = {pq.read_schema(path).field("age").type for path in folder.glob("tables/*age*.parquet")}
+    assert types == {pa.timestamp("ns")}
+    assert audit(folder).passed
 
 
-def test_a_whole_stratum_that_lost_records_since_the_check_ends_the_run():
-    with pytest.raises(ProtectionFailed, match="changed during the run"):
-        plan({}).without_trees({0})
+def test_a_format_that_cannot_hold_the_columns_is_refused_before_the_work(spark, tmp_path):
+    persons().assign(note=np.uint8(200)).to_parquet(tmp_path / "data", index=False)
+    with pytest.raises(InputRejected, match="cannot hold note"):
+        run(spark, specification(tmp_path, publish={"format": "delta"}))
 
 
-def test_a_block_that_lacks_every_number_is_one_cluster():
-    table = pa.table({"income": pa.nulls(4, pa.float64()), BLOCK: [0] * 4})
-    protected, report, _ = protect_block(table, recipe())
-    assert (report["status"], report["file_bound"]) == ("done", 0.0)
-    assert protected["income"].null_count == 4
+@pytest.mark.parametrize("roles", [ROLES, NOMINAL], ids=["mixed", "nominal"])
+def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spark, tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def killed(*_):
+        raise Killed
+
+    original = persons()
+    for name in ("whole", "spoilt"):
+        (tmp_path / name).mkdir()
+        original.to_parquet(tmp_path / name / "data", index=False)
+    expected = published(run(spark, specification(tmp_path / "whole", roles))[1])
+    with monkeypatch.context() as patched:
+        patched.setattr(main_job, "stage", killed)
+        with pytest.raises(Killed):
+            run(spark, specification(tmp_path / "spoilt", roles))
+    (resume,) = (tmp_path / "spoilt" / "evidence" / ".work").glob("*/resume")
+    for path in [*resume.glob("protected-all/*.parquet"), *resume.glob("blocks-all/*.npz")]:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    pd.testing.assert_frame_equal(
+        published(run(spark, specification(tmp_path / "spoilt", roles))[1]), expected
+    )
 
 
-def test_where_k_counts_households_no_cluster_is_of_fewer():
-    incomes, homes = [1, 1, 1, 2, 5, 6, 9, 9, 10, 11], [1, 1, 1, 2, 3, 4, 5, 5, 5, 6]
-    records = block(incomes, pa.int32(), home=homes)
-    by_record, _, _ = protect_block(records, recipe(sensitive=()))
-    by_household, report, _ = protect_block(records, recipe(counted="home"))
-    assert report["status"] == "done"
-    assert _fewest_homes(by_record) < 2 <= _fewest_homes(by_household)
-    assert by_household["home"].equals(records["home"])
+def test_blocks_that_failed_are_tried_again_by_the_next_run(spark, tmp_path, monkeypatch):
+    persons().to_parquet(tmp_path / "data", index=False)
+    honest = main_job.protect_blocks
+
+    def failing(frame, recipe):
+        return honest(frame, replace(recipe, min_diversity=9))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(main_job, "protect_blocks", failing)
+        with pytest.raises(ProtectionFailed, match="9"):
+            run(spark, specification(tmp_path))
+    run(spark, specification(tmp_path))
+    assert (tmp_path / "lake" / "current.json").exists()
 
 
-def test_merged_clusters_are_reported_as_they_are_and_not_as_what_was_proved_of_their_parts():
-    incomes, homes = [1, 2, 4, 9, 12, 17], [1, 1, 2, 3, 3, 4]
-    records = block(incomes, pa.float64(), home=homes)
-    _, proved, _ = protect_block(records, recipe(effort="exact"))
-    assert proved["optimal"]
-    assert proved["objective"] == pytest.approx(proved["lower_bound"])
-    merged, report, _ = protect_block(records, recipe(effort="exact", counted="home"))
-    squares = (merged.to_pandas()["income"] - incomes) ** 2
-    assert report["objective"] == pytest.approx(squares.sum())  # the scale of the plan is one
-    assert report["lower_bound"] == proved["lower_bound"]
-    assert report["gap"] == pytest.approx(1 - proved["lower_bound"] / squares.sum())
-    assert not report["optimal"]
-
-
-def test_a_block_of_too_few_households_is_solved_with_its_stratum():
-    crowded = block(list(range(50)), pa.int32(), home=[7] * 50)
-    protected, report, moments = protect_block(crowded, recipe(counted="home"))
-    assert (len(protected), report["status"], moments) == (0, "too few", None)
-
-
-def _fewest_homes(protected):
-    return protected.to_pandas().groupby("income")["home"].nunique().min()
+def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
+    logged = []
+    monkeypatch.setattr(logging.Logger, "handle", lambda _, record: logged.append(record))
+    with pytest.raises(AnalysisException):
+        spark.range(1).select(column("no such column"))
+    assert not logged

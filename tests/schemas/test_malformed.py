@@ -9,7 +9,7 @@ import pytest
 
 from jobs.command import run_command
 from schemas.errors import SpecificationError
-from schemas.specification import read_specification
+from schemas.specification.read import read_specification
 from tests.schemas.malformed import MALFORMED, SOUND, Malformed
 
 

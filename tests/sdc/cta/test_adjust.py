@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sdc.cta import CellTable, adjust
 from sdc.cta.adjust import ALGORITHMS
-from sdc.cta.check import check
-from sdc.cta.infeasible import ImpossibleLines, NoSolutionFound
+from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from sdc.cta.table.check import check
 from sdc.errors import ImpossibleProtection, InvalidParameter
 from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, with_margins
 

@@ -6,8 +6,8 @@ from scipy.optimize import linprog
 
 from sdc.cta import adjust
 from sdc.cta.attacker import attacker_intervals
-from sdc.cta.check import check
-from sdc.cta.secret_factor import secret_factors, with_secret_levels
+from sdc.cta.rules.secret_factor import secret_factors, with_secret_levels
+from sdc.cta.table.check import check
 from sdc.errors import InvalidParameter
 from tests.sdc.cta.tables import random_grid
 

@@ -16,7 +16,7 @@ from sdc.errors import (
     UnsupportedCombination,
 )
 from sdc.microaggregation import microaggregate
-from sdc.microaggregation.algorithms import ALGORITHMS
+from sdc.microaggregation.methods import ALGORITHMS
 from tests.reference import reference_file
 from tests.sdc.microaggregation.exhaustive import least_sse
 

@@ -1,0 +1,43 @@
+"""Small files and private folders that survive a crash: atomic replacement, durable names, checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+PRIVATE = 0o700
+
+
+def private_folder(path: Path) -> Path:
+    """Create a folder that only its owner may enter."""
+    path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    if path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
+        path.chmod(PRIVATE)
+    return path
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a small file in one step that survives a crash of the machine."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(fresh, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,53 @@
+"""Hashes of records in Spark: what tells rows apart, puts them in a total order, and compares multisets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pipelines.engine.column_names import column
+
+HASH = "__hash"
+
+
+def with_hash(frame: DataFrame, names: list[str]) -> DataFrame:
+    """Records with a hash of their content, which `content_order` sorts by first."""
+    return frame.withColumn(HASH, f.xxhash64(*content_of(names)))
+
+
+def content_order(frame: DataFrame, names: list[str]) -> list[Column]:
+    """A total order by content: hash, then all columns; -0.0 and 0.0, which sort alike, last."""
+    floating = [
+        entry.name
+        for entry in frame.schema
+        if entry.name in names and isinstance(entry.dataType, t.FloatType | t.DoubleType)
+    ]
+    signs = [(column(name) == 0) & column(name).cast("string").startswith("-") for name in floating]
+    return [f.col(HASH), *[column(name) for name in names], *signs]
+
+
+def digest(names: Sequence[str]) -> list[Column]:
+    """128 bits that stand for the values of columns, NULL being a value like any other."""
+    columns = content_of(names)
+    return [
+        f.xxhash64(*columns).alias("__digest0"),
+        f.xxhash64(f.lit("second"), *columns).alias("__digest1"),
+    ]
+
+
+def content_of(names: Sequence[str]) -> list[Column]:
+    """Columns whose hash is the record's: a hash passes over NULL, so where the NULLs are is hashed too."""
+    return [column(name) for name in names] + [column(name).isNull() for name in names]
+
+
+def content(frame: DataFrame) -> tuple[int, int]:
+    """Number of rows and sum of their hashes: equal for equal multisets of rows, in any order."""
+    row = frame.agg(
+        f.count(f.lit(1)).alias("records"),
+        f.sum(f.xxhash64(*content_of(frame.columns)).cast("decimal(38,0)")).alias("total"),
+    ).first()
+    assert row is not None
+    return int(row["records"]), int(row["total"] or 0)

@@ -1,0 +1,117 @@
+"""The one place that builds the Spark session: quiet, private, bound to this machine in local mode."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from pipelines.engine.java import java_home
+
+LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
+
+#: Rows per Arrow batch: large enough that the crossing costs little, small enough for a worker's memory.
+ARROW_BATCH = 50_000
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",  # its pages show literals of plans
+    "spark.eventLog.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.io.encryption.enabled": "true",  # spilled records are not readable after a kill
+    "spark.python.worker.reuse": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_BATCH),
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pyspark.udf.hideTraceback.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",  # pandas writes nanoseconds: kept to the last digit
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.legacy.javaCharsets": "true",  # else a CSV may not be in windows-1252
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+}
+_LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    "spark.sql.shuffle.partitions": "8",
+}
+
+
+def submitted() -> bool:
+    """Whether spark-submit started this process, so that its master and settings stand."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def open_session(
+    master: str | None = None, private: Path | None = None, settings: dict[str, str] | None = None
+) -> SparkSession:
+    """Session for one job.
+
+    Parameters
+    ----------
+    master : str, optional
+        Spark master; ``local[*]`` where none is given. Without effect under spark-submit.
+    private : Path, optional
+        Folder of mode 0700 for Spark's scratch files and the JVM's standard error.
+    settings : dict, optional
+        Further Spark settings; they win.
+    """
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName("microguard")
+    chosen = dict(_SETTINGS)
+    if not submitted():
+        os.environ["JAVA_HOME"] = str(java_home())
+        builder = builder.master(master or "local[*]")
+        chosen["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
+        if (master or "local").startswith("local"):
+            chosen |= _LOCAL
+        if private is not None:
+            chosen["spark.local.dir"] = str(private)
+    for key, value in (chosen | (settings or {})).items():
+        builder = builder.config(key, value)
+    with _standard_error_to(private / "jvm.log" if private is not None else Path(os.devnull)):
+        spark = builder.getOrCreate()
+    _silence(spark)
+    return spark
+
+
+@contextmanager
+def _standard_error_to(path: Path) -> Iterator[None]:
+    """Let a child process that starts now inherit a file as its standard error.
+
+    The JVM and the Python workers behind it write there: a traceback of a worker can hold values.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(target, 2)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(target)
+
+
+def _silence(spark: SparkSession) -> None:
+    """Apply the log configuration to a JVM that was already running (spark-submit's), and to pyspark.
+
+    pyspark logs an exception of its own accord, with the JVM's traceback, where it knows the query.
+    """
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(
+        jvm.java.net.URI(LOG_CONFIGURATION.as_uri())
+    )

@@ -1,0 +1,31 @@
+"""Speak through the JVM of spark-submit, which started this process: its log, and its standard error.
+
+spark-submit merges the two outputs of a Python script into its own standard output; what a person must see on
+standard error goes through the JVM. This also silences Spark before it starts a context.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.engine.session import LOG_CONFIGURATION
+
+
+def silence() -> None:
+    """Give the JVM our log configuration, after Spark had its own: it takes its turn once."""
+    jvm = _jvm()
+    jvm.org.apache.spark.SparkConf().initializeLogIfNecessary(False)
+    address = jvm.java.net.URI(LOG_CONFIGURATION.as_uri())
+    jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(address)
+
+
+def say(text: str) -> None:
+    """Write a line to the standard error of spark-submit."""
+    _jvm().java.lang.System.err.println(text)
+
+
+def _jvm() -> Any:
+    from pyspark import SparkContext
+
+    SparkContext._ensure_initialized()
+    return SparkContext._jvm

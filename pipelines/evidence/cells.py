@@ -1,0 +1,55 @@
+"""Cells of an adjusted table as the evidence keeps them: what each was, and what it became."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.engine.files import private_folder
+from pipelines.tables.cells import Cells
+from pipelines.tables.files import decimals
+from pipelines.tables.problem import TableProblem
+from schemas.specification.table import Table
+from sdc.cta import Adjustment
+from sdc.cta.attacker import Intervals
+
+CELLS = "cells.parquet"
+
+
+def write_cells(
+    folder: Path,
+    cells: Cells,
+    table: Table,
+    problem: TableProblem | None = None,
+    adjustment: Adjustment | None = None,
+    intervals: Intervals | None = None,
+) -> None:
+    """Write the private list of cells; what is not known yet is left out."""
+    digits = table.digits
+
+    def exact(units: np.ndarray) -> pa.Array:
+        return pa.array(decimals(np.rint(units), digits), pa.decimal128(28, digits))
+
+    variables = np.arange(len(cells)) if problem is None else problem.variables
+    columns: dict[str, Any] = {"cell": variables}
+    columns |= {f"code_{name}": pa.array(cells.codes[name], pa.string()) for name in cells.codes}
+    columns["original"] = exact(cells.units)
+    if cells.contributors is not None:
+        columns["contributors"] = cells.contributors
+    if problem is not None:
+        columns["sensitive"] = problem.by_rule.sensitive
+        columns["lower_protection"] = exact(problem.by_rule.lower_protection)
+        columns["upper_protection"] = exact(problem.by_rule.upper_protection)
+    if problem is not None and adjustment is not None:
+        columns["published"] = exact(adjustment.values[problem.variables])
+    if problem is not None and intervals is not None:
+        for name in ("lower", "upper"):
+            ends = np.full(problem.known.cells, np.nan)
+            ends[intervals.cells] = getattr(intervals, name) * 10.0**-digits
+            columns[f"attacker_{name}"] = pa.array(ends[problem.variables], from_pandas=True)
+    private_folder(folder)
+    pq.write_table(pa.table(columns), folder / CELLS)

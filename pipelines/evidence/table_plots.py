@@ -1,0 +1,80 @@
+"""Plots of a protected table's evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, stage_plot, svg_of
+
+
+def table_plots(quality: Mapping[str, Any]) -> dict[str, str]:
+    """All plots that the evidence has something to show for."""
+    drawn = {"stages": stage_plot(quality["stages"])} if quality.get("stages") else {}
+    if quality["changes"]:
+        drawn["changes"] = change_plot(quality["changes"])
+    if quality["attacker"]["widths"]:
+        drawn["attacker"] = attacker_plot(quality["attacker"]["widths"])
+    if len(quality["adjustment"]["history"]) > 1:
+        drawn["history"] = history_plot(
+            quality["adjustment"]["history"], quality["adjustment"]["lower_bound"]
+        )
+    return drawn
+
+
+def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
+    """Relative change of cells by their size, and how many of them are sensitive."""
+    shown = [row for row in changes if row["cells"]]
+    sizes = [(row["from"] * row["to"]) ** 0.5 for row in shown]
+    with figure(6.4, 3.6, rows=2) as (drawn, (above, below)):
+        above.plot(sizes, [100 * row["largest"] for row in shown], "o-", color=ACCENT, label="largest")
+        above.plot(sizes, [100 * row["median"] for row in shown], "o-", color=AFTER, label="median")
+        above.set_ylabel("change, percent")
+        above.set_yscale("symlog", linthresh=0.1)
+        above.set_ylim(bottom=0)
+        above.legend(frameon=False)
+        width = [row["to"] - row["from"] for row in shown]
+        left = [row["from"] for row in shown]
+        cells = [row["cells"] for row in shown]
+        below.bar(left, cells, width, align="edge", color=BEFORE, label="cells")
+        sensitive = [row["sensitive"] for row in shown]
+        below.bar(left, sensitive, width, align="edge", color=ACCENT, label="sensitive")
+        below.set_ylabel("cells")
+        below.set_xlabel("size of the cell")
+        below.legend(frameon=False)
+        for axes in (above, below):
+            axes.set_xscale("log")
+        return svg_of(drawn)
+
+
+def attacker_plot(widths: Sequence[float]) -> str:
+    """Share of sensitive cells whose interval is at most so wide, before (no width at all) and after."""
+    ordered = np.sort(np.array(widths))
+    share = np.arange(1, len(ordered) + 1) / len(ordered)
+    with figure(6.4, 2.4) as (drawn, axes):
+        axes.step(ordered, 100 * share, where="post", color=AFTER, label="after")
+        axes.axvline(0, color=BEFORE, linewidth=3, label="before: the value itself")
+        axes.axvline(1, color=ACCENT, linewidth=1, label="protection level")
+        axes.set_xlabel("interval left to an attacker, in protection levels")
+        axes.set_ylabel("sensitive cells, percent")
+        axes.set_xscale("symlog", linthresh=1)
+        axes.set_xlim(left=-0.05)
+        axes.legend(frameon=False)
+        return svg_of(drawn)
+
+
+def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
+    """Gap of each better table found, by the linear programs solved until then."""
+    steps = [row[0] for row in history]
+    if bound > 0:
+        heights, label = [100 * (row[1] / bound - 1) for row in history], "gap to the lower bound, percent"
+    else:
+        heights, label = [row[1] for row in history], "objective"
+    with figure(6.4, 2.4) as (drawn, axes):
+        axes.step(steps, heights, where="post", color=AFTER, marker="o", markersize=3)
+        axes.set_xlabel("linear programs solved")
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+        return svg_of(drawn)

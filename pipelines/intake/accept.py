@@ -1,0 +1,39 @@
+"""Judge what was counted on the input, and say what does not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pipelines.engine.files import private_folder, write_atomically
+from pipelines.gate.expectations import Verdicts, judge
+from pipelines.gate.gate import EXPECTATIONS, QUARANTINE
+from pipelines.intake.screen import ScreenedInput
+from schemas.errors import InputRejected
+from schemas.requirements.records import input_requirements
+from schemas.specification.model import Specification
+
+
+def accept_input(screened: ScreenedInput, specification: Specification, folder: Path) -> Verdicts:
+    """Count rejections in the evidence and judge the input.
+
+    Raises
+    ------
+    InputRejected
+        With everything that is not met.
+    """
+    private_folder(folder)
+    report = {
+        "input": screened.records,
+        "rejected": dict(screened.rejected),
+        "suppressed": screened.suppressed,
+    }
+    write_atomically(folder / QUARANTINE, json.dumps(report, indent=2, sort_keys=True))
+    verdicts = judge("input", input_requirements(specification), screened.metrics, folder / EXPECTATIONS)
+    if not verdicts.passed:
+        reasons = "; ".join(f"{reason}: {count}" for reason, count in screened.rejected.items())
+        rejected = f" Records rejected: {reasons}." if reasons else ""
+        raise InputRejected(
+            f"The input does not fit the specification: {' '.join(verdicts.failures)}{rejected}"
+        )
+    return verdicts

@@ -1,0 +1,293 @@
+"""Read the microdata: only the columns the specification names, identifiers left out at the reader.
+
+Types are kept as the file has them. CSV text stays as it is written ("007"); only numeric variables and
+the weight become numbers. No message holds anything that stands in the file, except names of columns,
+and these only where the file plausibly has a header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pipelines.engine.column_names import column
+from pipelines.intake.contract import Contract, Unfit, contract_of
+from schemas.errors import InputRejected, SpecificationError
+from schemas.specification.model import Specification
+
+#: Marks a record in which a number could not be read (CSV only).
+UNREADABLE = "__unreadable"
+#: Names that begin like this are ours.
+RESERVED = "__"
+
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_WHOLE = r"^[+-]?[0-9]{1,18}$"
+_NUMERIC = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
+_NESTED = (t.ArrayType, t.MapType, t.StructType, t.VariantType, t.NullType)
+
+
+@dataclass(frozen=True)
+class Microdata:
+    """The original records as far as a run may know them.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Published columns in the order of the file, then those that are needed and never published (unit,
+        household), then `UNREADABLE`.
+    contract : Contract
+        Names and types of the published columns, as in the file.
+    files : int
+        Files read.
+    """
+
+    frame: DataFrame
+    contract: Contract
+    files: int
+
+    @property
+    def published(self) -> list[str]:
+        """Published columns, in the order of the file."""
+        return self.contract.names
+
+
+def read(spark: SparkSession, specification: Specification) -> Microdata:
+    """Read what the specification names.
+
+    Raises
+    ------
+    InputRejected
+        Where the file is absent, unreadable, or does not have the columns that are declared.
+    """
+    with reading(specification):
+        raw = (
+            _csv(spark, specification)
+            if specification.input.format == "csv"
+            else _parquet(spark, specification)
+        )
+        files = sorted(raw.inputFiles())
+        if not files:
+            raise InputRejected(f"{_where(specification)} has no files with records. Check input.path.")
+        _check_columns(raw.columns, specification)
+        wanted = [
+            name
+            for name in raw.columns
+            if name in specification.variables and specification.variables[name].role != "identifier"
+        ]
+        _check_types(raw.select([column(name) for name in wanted]), specification)
+        frame = _typed(raw, wanted, specification)
+        published = [name for name in wanted if name in specification.published]
+        columns = frame.select([column(name) for name in published])
+        try:
+            contract = contract_of(columns, files, specification.input.format == "parquet")
+        except Unfit as error:
+            raise InputRejected(f"{_where(specification)} {error}") from None
+        hidden = [name for name in wanted if name not in published]
+        ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
+    return Microdata(ordered, contract, len(files))
+
+
+@contextmanager
+def reading(specification: Specification) -> Iterator[None]:
+    """Turn what Spark says about a file into a paragraph without any of its contents."""
+    try:
+        yield
+    except PySparkException as error:
+        if "CHARSET" in (error.getCondition() or ""):
+            raise SpecificationError(
+                f"[input] encoding: found {specification.input.encoding!r}, allowed: an encoding that Java "
+                "knows, such as utf-8, windows-1252 or iso-8859-1."
+            ) from None
+        raise InputRejected(_paragraph(error.getCondition() or "", specification)) from None
+    except (Py4JJavaError, pa.ArrowException, OSError):  # of a task, whose text holds the faulty line
+        raise InputRejected(_paragraph("", specification)) from None
+
+
+def _paragraph(condition: str, specification: Specification) -> str:
+    where = _where(specification)
+    if "PATH_NOT_FOUND" in condition:
+        return (
+            f"{where} does not exist. Set input.path to a file, a directory or a glob; it is relative to the "
+            "specification."
+        )
+    if "COLUMN_ALREADY_EXISTS" in condition:
+        return f"{where} has two columns of the same name. Rename one of them in the file."
+    if specification.input.format == "csv":
+        return (
+            f"{where} cannot be read as CSV: a line has another number of fields than the header, the files "
+            "have different headers, or the encoding is another one. Check input.delimiter, input.encoding "
+            "and the file's lines (a line break inside of a field is not supported)."
+        )
+    return (
+        f"{where} cannot be read as Parquet: it is no Parquet file, is cut off, or its files differ in their "
+        "columns. Check input.path and input.format."
+    )
+
+
+def _where(specification: Specification) -> str:
+    return f"The input {specification.input.path!r}"
+
+
+def _parquet(spark: SparkSession, specification: Specification) -> DataFrame:
+    return spark.read.option("mergeSchema", False).parquet(specification.input_path)
+
+
+def _csv(spark: SparkSession, specification: Specification) -> DataFrame:
+    options: dict[str, Any] = {
+        "sep": specification.input.delimiter,
+        "encoding": specification.input.encoding,
+        "escape": '"',
+        "columnPruning": False,
+        "maxCharsPerColumn": -1,
+    }
+    first = (
+        spark.read.options(**options, header=False, inferSchema=False).csv(specification.input_path).first()
+    )
+    header = [] if first is None else ["" if name is None else name.removeprefix("\ufeff") for name in first]
+    _check_header(header, specification)
+    _check_lines(spark, specification)
+    schema = t.StructType([t.StructField(name, t.StringType()) for name in header])
+    reader = spark.read.options(
+        **options, header=True, mode="FAILFAST", enforceSchema=False
+    )  # every file's header
+    return reader.schema(schema).csv(specification.input_path)
+
+
+def _check_lines(spark: SparkSession, specification: Specification) -> None:
+    """Refuse fields with line breaks: what follows the break could be taken for a record of its own."""
+    line = f.col("value")
+    quotes = f.octet_length(line) - f.octet_length(f.replace(line, f.lit('"'), f.lit("")))
+    begun = rf'(?:^|{re.escape(specification.input.delimiter)})"[^"]*+(?:""[^"]*+)*+$'
+    open_lines = (
+        spark.read.text(specification.input_path).where((quotes % 2 == 1) & line.rlike(begun)).count()
+    )
+    if open_lines:
+        raise InputRejected(
+            f"{_where(specification)} has {open_lines} line(s) that end inside of a quoted field. A line "
+            "break in a field is not supported: take it out, or write the file as Parquet."
+        )
+
+
+def _check_header(header: list[str], specification: Specification) -> None:
+    found = sum(name in specification.variables for name in header)
+    if len(set(header)) < len(header) and 2 * found >= len(specification.variables):
+        raise InputRejected(
+            f"{_where(specification)} has {len(header) - len(set(header))} column name(s) twice or empty. "
+            "Rename them in the file."
+        )
+    _check_columns(header, specification)
+
+
+def _check_columns(columns: list[str], specification: Specification) -> None:
+    """Compare names; those of the file are shown only where at least half of the declared ones are in it."""
+    absent = [name for name in specification.variables if name not in columns]
+    unknown = [name for name in columns if name not in specification.variables]
+    if absent and 2 * len(absent) > len(specification.variables):
+        raise InputRejected(
+            f"{_where(specification)} has {len(columns)} columns, but only "
+            f"{len(specification.variables) - len(absent)} of the {len(specification.variables)} variables "
+            "the specification declares. Check input.path, input.delimiter and, for CSV, that the first line "
+            "is a header."
+        )
+    faults = []
+    if absent:
+        faults.append(f"lacks the declared column(s) {_listed(absent)}")
+    if unknown and specification.input.unmentioned == "fail":
+        faults.append(
+            f"has column(s) that the specification does not name: {_listed(unknown)} "
+            '(declare them, or set input.unmentioned to "drop")'
+        )
+    reserved = [name for name in columns if name in specification.variables and name.startswith(RESERVED)]
+    if reserved:
+        faults.append(
+            f"has column(s) whose names begin with {RESERVED!r}, which are reserved: {_listed(reserved)}"
+        )
+    if faults:
+        raise InputRejected(f"{_where(specification)} {'; and it '.join(faults)}.")
+
+
+def _check_types(frame: DataFrame, specification: Specification) -> None:
+    faults = []
+    for entry in frame.schema:
+        variable = specification.variables[entry.name]
+        if isinstance(entry.dataType, _NESTED):
+            faults.append(f"{entry.name} is nested ({entry.dataType.typeName()})")
+        elif (
+            specification.input.format == "parquet"
+            and (variable.kind == "numeric" or variable.role == "weight")
+            and not isinstance(entry.dataType, _NUMERIC)
+        ):
+            faults.append(f"{entry.name} is declared numeric and is {entry.dataType.simpleString()}")
+    if faults:
+        raise InputRejected(
+            f"{_where(specification)} has columns of types that do not fit: {'; '.join(faults)}. Change the "
+            "file, or kind and role in the specification."
+        )
+
+
+def _typed(raw: DataFrame, wanted: list[str], specification: Specification) -> DataFrame:
+    """Missing marks become NULL; numbers of a CSV become numbers."""
+    text = {entry.name for entry in raw.schema if isinstance(entry.dataType, t.StringType)}
+    csv = specification.input.format == "csv"
+    numbers = [
+        name
+        for name in wanted
+        if csv
+        and (
+            specification.variables[name].kind == "numeric" or specification.variables[name].role == "weight"
+        )
+    ]
+    values = {name: _present(name, specification) if name in text else column(name) for name in wanted}
+    written = {name: _point(f.trim(values[name]), specification) for name in numbers}
+    whole = _whole(raw, written)
+    unreadable = f.lit(False)
+    for name, number in written.items():
+        unreadable = unreadable | (number.isNotNull() & ~number.rlike(_NUMBER))
+        kind = "bigint" if name in whole else "double"
+        values[name] = f.when(number.rlike(_NUMBER), number).try_cast(kind)
+    typed = raw.select(*[values[name].alias(name) for name in wanted], unreadable.alias(UNREADABLE))
+    # Text is parsed once: kept in Spark's own encrypted scratch space for the passes that follow.
+    return typed.persist(StorageLevel.DISK_ONLY) if csv else typed
+
+
+def _present(name: str, specification: Specification) -> Column:
+    value = column(name)
+    if specification.input.format == "csv":
+        value = f.when(value != "", value)
+    if specification.input.missing is not None:
+        value = f.when(value != specification.input.missing, value)
+    return value
+
+
+def _point(number: Column, specification: Specification) -> Column:
+    number = f.when(number != "", number)
+    if specification.input.decimal == ",":
+        # A point beside a decimal comma separates thousands: not a number that can be trusted.
+        return f.when(number.contains("."), f.lit("unreadable")).otherwise(f.translate(number, ",", "."))
+    return number
+
+
+def _whole(raw: DataFrame, written: dict[str, Column]) -> set[str]:
+    """Numeric CSV columns in which every value is a whole number."""
+    if not written:
+        return set()
+    broken = [f.bool_or(~number.rlike(_WHOLE)).alias(str(i)) for i, number in enumerate(written.values())]
+    row = raw.agg(*broken).first()
+    assert row is not None
+    return {name for i, name in enumerate(written) if row[str(i)] is False}
+
+
+def _listed(names: list[str], most: int = 10) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

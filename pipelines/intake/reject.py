@@ -1,0 +1,108 @@
+"""Which records are rejected, and why: the first reason that applies, in one expression."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pipelines.engine.column_names import column
+from pipelines.intake.read import UNREADABLE
+from schemas.specification.model import Specification
+
+#: Column with the reason, NULL for a record that is kept.
+REASON = "__reason"
+
+#: A magnitude beyond it would overflow a sum of squares.
+LARGEST_NUMBER = 1e150
+
+#: Reasons in the order in which they are looked for.
+REASONS = (
+    "number not readable",
+    "number missing",
+    "number not finite",
+    "number too large",
+    "category missing",
+    "unit, household or region missing",
+    "text not in the declared encoding",
+    "weight not positive",
+    "unit repeated",
+)
+
+
+def marked(frame: DataFrame, specification: Specification) -> DataFrame:
+    """The records with `REASON`.
+
+    All records of a unit that occurs twice are rejected: k counts units, and none of them is the right one.
+    """
+    tests = _tests(frame, specification)
+    reason = f.lit(None).cast("string")
+    for name in reversed(REASONS):
+        if name in tests:
+            reason = f.when(tests[name], name).otherwise(reason)
+    frame = frame.withColumn(REASON, reason)
+    return frame if specification.unit is None else _without_repeated(frame, specification.unit)
+
+
+def not_finite(name: str, frame: DataFrame) -> Column:
+    """Whether a number is NaN or infinite; false where it is missing."""
+    if not isinstance(frame.schema[name].dataType, t.FloatType | t.DoubleType):
+        return f.lit(False)
+    value = column(name)
+    return f.coalesce(f.isnan(value) | (f.abs(value) == float("inf")), f.lit(False))
+
+
+def not_positive(name: str) -> Column:
+    """Whether a weight is zero or below; false where it is missing."""
+    return f.coalesce(column(name) <= 0, f.lit(False))
+
+
+def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
+    """Reason -> predicate over a record; never NULL."""
+    numeric = [*specification.numeric, *specification.with_role("weight")]
+    keys = specification.with_role("unit", "household", "region")
+    tests = {"number not readable": f.col(UNREADABLE)}
+    if specification.numeric and specification.missing.numeric == "reject":
+        tests["number missing"] = _any([column(name).isNull() for name in specification.numeric])
+    if numeric:
+        tests["number not finite"] = _any([not_finite(name, frame) for name in numeric])
+        tests["number too large"] = _any(
+            [
+                f.coalesce(f.abs(column(name).cast("double")) > LARGEST_NUMBER, f.lit(False))
+                for name in numeric
+            ]
+        )
+    if specification.nominal and specification.missing.nominal == "reject":
+        tests["category missing"] = _any([column(name).isNull() for name in specification.nominal])
+    if keys:
+        tests["unit, household or region missing"] = _any([column(name).isNull() for name in keys])
+    if specification.input.format == "csv":
+        texts = [entry.name for entry in frame.schema if isinstance(entry.dataType, t.StringType)]
+        if texts:
+            tests["text not in the declared encoding"] = _any(
+                [f.coalesce(column(name).contains("\ufffd"), f.lit(False)) for name in texts]
+            )
+    for name in specification.with_role("weight"):
+        tests["weight not positive"] = not_positive(name) | column(name).isNull()
+    return tests
+
+
+def _any(predicates: list[Column]) -> Column:
+    result = predicates[0]
+    for predicate in predicates[1:]:
+        result = result | predicate
+    return result
+
+
+def _without_repeated(frame: DataFrame, unit: str) -> DataFrame:
+    repeated = (
+        frame.where(column(unit).isNotNull())
+        .groupBy(column(unit).alias("__unit"))
+        .agg(f.count(f.lit(1)).alias("__times"))
+        .where(f.col("__times") > 1)
+    )
+    if repeated.limit(1).count() == 0:  # nearly always: spares the join
+        return frame
+    joined = frame.join(repeated, column(unit) == f.col("__unit"), how="left")
+    reason = f.when(f.col(REASON).isNull() & f.col("__times").isNotNull(), "unit repeated")
+    return joined.withColumn(REASON, reason.otherwise(f.col(REASON))).drop("__unit", "__times")

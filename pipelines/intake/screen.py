@@ -1,0 +1,265 @@
+"""Check the original records: one aggregation for all counts, then the risk before protection.
+
+Records that do not fit are counted by reason, and nothing else is kept of them. What was counted is
+judged in `pipelines.gate.expectations`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import content_of
+from pipelines.intake.read import UNREADABLE, Microdata, reading
+from pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
+from schemas.requirements.records import MetricKey
+from schemas.specification.model import Specification
+from schemas.specification.sections import Group
+
+#: Bit i is set where the i-th numeric quasi-identifier is missing.
+PATTERN = "__pattern"
+REGION = "region"
+
+
+@dataclass(frozen=True)
+class ScreenedInput:
+    """What is known of the original records before anything is changed.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Records to protect: published columns, the household, `PATTERN`.
+    records, kept : int
+        Records of the file, and of `frame`.
+    rejected : mapping of reason to int
+    suppressed : int
+        Records of regions with fewer than k units, where these are to be suppressed.
+    strata : pyarrow.Table
+        Kept records by region and missing pattern: `REGION` (where there is one), `PATTERN`, ``records``.
+    magnitude : mapping of numeric quasi-identifier to float
+        Largest absolute value among records that are not rejected.
+    fingerprint : str
+        Of the records as a multiset, names and types included; the same for any order of rows and files.
+    metrics : mapping of MetricKey to float
+        What `schemas.requirements.records` asks for.
+    """
+
+    frame: DataFrame
+    records: int
+    kept: int
+    rejected: Mapping[str, int]
+    suppressed: int
+    strata: pa.Table
+    magnitude: Mapping[str, float]
+    fingerprint: str
+    metrics: Mapping[MetricKey, float] = field(default_factory=dict)
+
+
+def screen(microdata: Microdata, specification: Specification) -> ScreenedInput:
+    """Count, mark and leave out what does not fit.
+
+    Raises
+    ------
+    InputRejected
+        Where the file turns out unreadable in the middle.
+    """
+    with reading(specification):
+        records = marked(microdata.frame, specification).withColumn(PATTERN, _pattern(specification))
+        row = records.agg(*_metrics(microdata, specification)).first()
+        assert row is not None
+        accepted = records.where(f.col(REASON).isNull())
+        strata = _strata(accepted, row, specification)
+        regions = _units(accepted, strata, 0, specification)
+        small = _small(regions, specification)
+        metrics = _smallest(accepted, strata, regions, small, specification)
+    rejected = {reason: row[f"reason{i}"] for i, reason in enumerate(REASONS) if row[f"reason{i}"] > 0}
+    metrics |= _named(row, microdata, specification)
+    suppressed = row["accepted"] - int(pc.sum(_without(strata, small)["records"]).as_py() or 0)
+    kept = accepted if rejected else records
+    if suppressed:
+        strata = _without(strata, small)
+        kept = kept.join(
+            f.broadcast(accepted.sparkSession.createDataFrame(pa.table({"__small": small}))),
+            column(specification.region or "") == f.col("__small"),
+            how="left_anti",
+        )
+    metrics[MetricKey("records_kept")] = row["accepted"] - suppressed
+    names = [*microdata.published, *specification.with_role("household")]
+    return ScreenedInput(
+        frame=kept.select(*[column(name) for name in names], PATTERN),
+        records=row["records"],
+        kept=row["accepted"] - suppressed,
+        rejected=rejected,
+        suppressed=suppressed,
+        strata=strata,
+        magnitude={name: row[f"magnitude{i}"] or 0.0 for i, name in enumerate(specification.numeric)},
+        fingerprint=_fingerprint(row, microdata),
+        metrics=metrics,
+    )
+
+
+def pattern_of(group: Group, specification: Specification) -> int:
+    """Bits of `PATTERN` that belong to a clustering's variables."""
+    return sum(1 << i for i, name in enumerate(specification.numeric) if name in group.variables)
+
+
+def strata_of(strata: pa.Table, mask: int) -> pa.Table:
+    """Strata by region and the part `mask` of the missing pattern that belongs to one clustering."""
+    own = strata.set_column(
+        strata.column_names.index(PATTERN),
+        PATTERN,
+        pc.bit_wise_and(strata[PATTERN], pa.scalar(mask, pa.int64())),
+    )
+    return _summed(own, [name for name in own.column_names if name != "records"])
+
+
+def _pattern(specification: Specification) -> Column:
+    pattern = f.lit(0).cast("bigint")
+    if specification.missing.numeric == "own_cluster":
+        for i, name in enumerate(specification.numeric):
+            pattern = pattern + f.when(column(name).isNull(), f.lit(1 << i).cast("bigint")).otherwise(
+                f.lit(0)
+            )
+    return pattern
+
+
+def _names(microdata: Microdata) -> list[str]:
+    return [name for name in microdata.frame.columns if name != UNREADABLE]
+
+
+def _metrics(microdata: Microdata, specification: Specification) -> list[Column]:
+    """Everything that is counted, for one pass over the file.
+
+    Sums of hashes are split in halves, so that 2^31 records do not overflow them. The number of
+    categories is estimated by registers that take maxima, the same for any partitioning.
+    """
+    accepted = f.col(REASON).isNull()
+    row_hash = f.xxhash64(*content_of(_names(microdata)))
+    numbers = [*specification.numeric, *specification.with_role("weight")]
+    return [
+        f.count(f.lit(1)).alias("records"),
+        f.count_if(accepted).alias("accepted"),
+        f.sum(f.shiftright(row_hash, 32)).alias("high"),
+        f.sum(row_hash.bitwiseAND(f.lit(0xFFFFFFFF))).alias("low"),
+        f.bit_xor(row_hash).alias("mixed"),
+        *[f.count_if(f.col(REASON) == reason).alias(f"reason{i}") for i, reason in enumerate(REASONS)],
+        *[f.count_if(column(name).isNull()).alias(f"missing{i}") for i, name in enumerate(_names(microdata))],
+        *[
+            f.count_if(not_finite(name, microdata.frame)).alias(f"infinite{i}")
+            for i, name in enumerate(numbers)
+        ],
+        *[f.count_if(not_positive(name)).alias("not_positive") for name in specification.with_role("weight")],
+        *[
+            f.max(f.when(accepted, f.abs(column(name).cast("double")))).alias(f"magnitude{i}")
+            for i, name in enumerate(specification.numeric)
+        ],
+        *[
+            (f.approx_count_distinct(column(name)) + f.max(column(name).isNull().cast("int"))).alias(
+                f"domain{i}"
+            )
+            for i, name in enumerate(specification.nominal)
+        ],
+    ]
+
+
+def _named(row: Row, microdata: Microdata, specification: Specification) -> dict[MetricKey, float]:
+    names = _names(microdata)
+    metrics: dict[MetricKey, float] = {
+        MetricKey("records_rejected"): row["records"] - row["accepted"],
+    }
+    for name, variable in specification.variables.items():  # the reader has refused everything else
+        metrics[MetricKey("present", name)] = 1
+        if variable.role != "identifier":
+            metrics[MetricKey("type_fits", name)] = 1
+    for i, name in enumerate(names):
+        metrics[MetricKey("missing", name)] = row[f"missing{i}"]
+    for i, name in enumerate([*specification.numeric, *specification.with_role("weight")]):
+        metrics[MetricKey("not_finite", name)] = row[f"infinite{i}"]
+    for name in specification.with_role("weight"):
+        metrics[MetricKey("not_positive", name)] = row["not_positive"]
+    for name in specification.with_role("unit"):
+        metrics[MetricKey("repeated", name)] = row[f"reason{REASONS.index('unit repeated')}"]
+    for i, name in enumerate(specification.nominal):
+        metrics[MetricKey("domain", name)] = row[f"domain{i}"] or 0
+    return metrics
+
+
+def _strata(accepted: DataFrame, row: Row, specification: Specification) -> pa.Table:
+    keys = [f.col(PATTERN)]
+    if specification.region is not None:
+        keys.insert(0, column(specification.region).alias(REGION))
+    elif specification.missing.numeric == "reject":
+        counts = {PATTERN: pa.array([0], pa.int64()), "records": pa.array([row["accepted"]], pa.int64())}
+        return pa.table(counts)
+    return accepted.groupBy(*keys).agg(f.count(f.lit(1)).alias("records")).toArrow()
+
+
+def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:
+    return strata.group_by(keys).aggregate([("records", "sum")]).rename_columns([*keys, "records"])
+
+
+def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Specification) -> pa.Table:
+    """Units (what k counts) by region and the part `mask` of the missing pattern: column ``units``."""
+    own = strata_of(strata, mask)
+    if specification.counted is None:
+        return own.rename_columns([{"records": "units"}.get(name, name) for name in own.column_names])
+    keys = [f.col(PATTERN).bitwiseAND(f.lit(mask)).alias(PATTERN)]
+    if specification.region is not None:
+        keys.insert(0, column(specification.region).alias(REGION))
+    households = f.count_distinct(column(specification.counted)).alias("units")
+    return accepted.groupBy(*keys).agg(households).toArrow()
+
+
+def _small(regions: pa.Table, specification: Specification) -> pa.Array:
+    """Regions with fewer than k units, where they are to be suppressed."""
+    if specification.region is None or specification.blocking.small_regions != "suppress":
+        return pa.array([])
+    return regions.filter(pc.less(regions["units"], specification.release.k))[REGION].combine_chunks()
+
+
+def _without(strata: pa.Table, small: pa.Array) -> pa.Table:
+    return strata.filter(pc.invert(pc.is_in(strata[REGION], value_set=small))) if len(small) else strata
+
+
+def _smallest(
+    accepted: DataFrame,
+    strata: pa.Table,
+    regions: pa.Table,
+    small: pa.Array,
+    specification: Specification,
+) -> dict[MetricKey, float]:
+    """Units of the smallest region, and how often a missing pattern of a clustering is too rare."""
+    rare: list[int] = []
+    for group in specification.clusterings:
+        mask = pattern_of(group, specification)
+        found = regions if mask == 0 else _units(accepted, strata, mask, specification)
+        found = _without(found, small)
+        rare += found.filter(pc.less(found["units"], specification.release.k))[PATTERN].to_pylist()
+    return {
+        MetricKey("smallest_region", specification.region or ""): float(
+            pc.min(regions["units"]).as_py() or 0
+        ),
+        MetricKey("complete_below_k"): rare.count(0),
+        **{
+            MetricKey("patterns_below_k", name): sum(pattern >> i & 1 for pattern in rare)
+            for i, name in enumerate(specification.numeric)
+        },
+    }
+
+
+def _fingerprint(row: Row, microdata: Microdata) -> str:
+    layout = sorted(
+        (entry.name, entry.dataType.simpleString())
+        for entry in microdata.frame.schema
+        if entry.name != UNREADABLE
+    )
+    total = ((row["high"] or 0) << 32) + (row["low"] or 0)
+    parts = [row["records"], total, row["mixed"] or 0, layout, microdata.contract.schema.to_string()]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -1,0 +1,210 @@
+"""Where a run may write: the public area and the evidence area, and who may do so when.
+
+Everything that is not yet verified lies in the evidence area, in folders of mode 0700. The evidence
+area also keeps the key of the release ids, the ledger and the lock; one run at a time holds it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.engine.files import private_folder
+from schemas.errors import MicroguardError, SpecificationError
+
+KEY_BYTES = 32
+KEY_VARIABLE = "MICROGUARD_KEY_FILE"
+WORK = ".work"
+_SESSION = "session-"
+_RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
+
+
+class AreaBusy(MicroguardError):
+    """Another run holds the lock of this place."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Areas:
+    """The two areas of one specification.
+
+    Attributes
+    ----------
+    public : Path
+        Where readers look: release folders and ``current.json``.
+    evidence : Path
+        Agency only: evidence per release, ledger, key, work folders.
+    """
+
+    public: Path
+    evidence: Path
+
+    def __post_init__(self) -> None:
+        public, evidence = self.public.resolve(), self.evidence.resolve()
+        if evidence == public or public in evidence.parents:
+            raise SpecificationError(
+                "[publish] evidence lies inside the public area. Readers of the data lake would see it: "
+                "choose a folder outside of [publish] path."
+            )
+
+    def require_public(self) -> None:
+        """Refuse a public area that cannot be written, before hours of work are spent on it.
+
+        Raises
+        ------
+        SpecificationError
+        """
+        there = next(folder for folder in (self.public, *self.public.absolute().parents) if folder.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            raise SpecificationError(
+                "[publish] path is no folder that can be written, and none can be made there. Choose another "
+                "one, or have it made writable for the user who runs this."
+            )
+
+    def release(self, release_id: str) -> Path:
+        """Public folder of a release."""
+        return self.public / release_id
+
+    def record(self, release_id: str) -> Path:
+        """Evidence folder of a release."""
+        return self.evidence / release_id
+
+    @property
+    def current(self) -> Path:
+        """The only mutable file of the public area."""
+        return self.public / "current.json"
+
+    @property
+    def ledger(self) -> Path:
+        """All that was ever published or withdrawn from here, one JSON object a line."""
+        return self.evidence / "ledger.jsonl"
+
+    def work(self, release_id: str, purpose: str) -> Path:
+        """A private work folder (``staging``, ``resume``, ``spark``) of a run, created where missing."""
+        for folder in (
+            self.evidence / WORK,
+            self.evidence / WORK / release_id,
+            self.evidence / WORK / release_id / purpose,
+        ):
+            private_folder(folder)
+        return folder
+
+    def forget_work(self, release_id: str) -> None:
+        """Remove the work folders of a run."""
+        shutil.rmtree(self.evidence / WORK / release_id, ignore_errors=True)
+
+    @contextmanager
+    def session(self) -> Iterator[Path]:
+        """Private scratch folder of one run, gone when it ends; to be entered with the lock held.
+
+        What earlier runs left when they were killed (spilled records, the JVM's standard error) is
+        removed first: with the lock held, none of them is alive.
+        """
+        for name in self.unfinished():
+            if name.startswith(_SESSION):
+                self.forget_work(name)
+        name = f"{_SESSION}{os.getpid()}"
+        try:
+            yield self.work(name, "spark")
+        finally:
+            self.forget_work(name)
+
+    def unfinished(self) -> list[str]:
+        """Release ids (or session names) that still have work folders, sorted."""
+        work = self.evidence / WORK
+        return sorted(entry.name for entry in work.iterdir()) if work.is_dir() else []
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Hold the evidence area; see `hold`."""
+        return hold(self.evidence)
+
+    def public_lock(self) -> AbstractContextManager[None]:
+        """Hold the public area; waits for a run with another evidence area that is publishing there."""
+        self.public.mkdir(parents=True, exist_ok=True)
+        return _locked(self.public, fcntl.LOCK_EX)
+
+    def key(self) -> bytes:
+        """The secret that names releases; created with mode 0600 where it does not exist yet."""
+        named = os.environ.get(KEY_VARIABLE)
+        path = Path(named) if named else self.evidence / "key"
+        if self.public.resolve() in path.resolve().parents:
+            raise SpecificationError(f"{KEY_VARIABLE} names a file inside the public area: choose another.")
+        try:
+            if not named:
+                private_folder(self.evidence)
+            key = _key_at(path)
+        except OSError as error:
+            raise SpecificationError(
+                f"The key file can be neither read nor created ({os.strerror(error.errno or 0)}). Make it "
+                f"readable for the user who runs this, or name another one in {KEY_VARIABLE}."
+            ) from error
+        if len(key) < KEY_BYTES:
+            raise SpecificationError(
+                f"The key file holds {len(key)} bytes, expected at least {KEY_BYTES} (256 bits). Remove it "
+                f"to have one created, or name another one in {KEY_VARIABLE}."
+            )
+        return key
+
+    def release_id(self, identity: Mapping[str, Any]) -> str:
+        """Opaque name of a release: a keyed hash of what it is made from (32 hexadecimal digits)."""
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hmac.new(self.key(), text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def _key_at(path: Path) -> bytes:
+    """The key in a file, created where it does not exist yet."""
+    if not path.exists():
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    return path.read_bytes().strip()
+
+
+def is_work(folder: Path) -> bool:
+    """Whether a folder of the name `WORK` is one of ours: private, and with folders of runs alone."""
+    private = not folder.stat().st_mode & 0o077
+    return private and all(_RUN.fullmatch(entry.name) for entry in folder.iterdir())
+
+
+@contextmanager
+def hold(area: Path) -> Iterator[None]:
+    """Hold the lock of an area; the system releases it when the process dies.
+
+    Raises
+    ------
+    AreaBusy
+        Where another run holds it.
+    """
+    with ExitStack() as held:
+        try:
+            held.enter_context(_locked(private_folder(area), fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise AreaBusy(
+                "Another run is at work for this place and holds its lock. Wait until it has finished, or "
+                "stop it, and call this again; nothing was changed."
+            ) from None
+        yield
+
+
+@contextmanager
+def _locked(folder: Path, kind: int) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,115 @@
+"""The public manifest: what is guaranteed, what is not, and what the files hold; nothing else.
+
+No number computed from original values is in it, except measures that ``publish.disclose`` names; no
+seed and no fingerprint of the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.intake.contract import Contract
+from pipelines.publication.read_back import Written
+from pipelines.publication.stage import table_files
+from schemas.specification.model import Specification
+
+LIMITS = (
+    "k-anonymity holds on the quasi-identifiers named here, together with the region, and on nothing else. "
+    "It does not limit linkage by columns published as they are, inference in homogeneous or dominated "
+    "clusters, or comparison with another release.",
+    "Microaggregation shrinks variances and keeps the region totals of means exact: a total that must be "
+    "protected in a table must not come from the same microdata.",
+    "Medians and medoids publish true values.",
+    "A zero in a protected table is not evidence of absence.",
+)
+DIFFERENCING = (
+    "An earlier release was made under this name from another input or specification. Copies of it can be "
+    "differenced with this one."
+)
+NOT_JOINTLY = (
+    "Each group of variables is k-anonymous with the region. "
+    "The guarantee does not hold for the groups jointly."
+)
+HOUSEHOLDS = (
+    "k counts households: every combination is shared by records of at least k of them. They are not "
+    "published, so only the number of records can be counted again on these files."
+)
+SIGNIFICANT_DIGITS = 2
+
+
+def manifest(
+    specification: Specification,
+    release_id: str,
+    contract: Contract,
+    written: Written,
+    tables: Sequence[tuple[str, ...]],
+    disclosed: Mapping[str, float],
+    successor: bool,
+) -> dict[str, Any]:
+    """Contents of ``manifest.json`` (checksums are added when the files are copied).
+
+    Parameters
+    ----------
+    disclosed : mapping
+        Measures against the original that a steward allows to be public; rounded to two digits here.
+    successor : bool
+        Whether another release was ever published under this name.
+    """
+    limits = [*LIMITS]
+    if specification.counted is not None:
+        limits.insert(0, HOUSEHOLDS)
+    if specification.groups:
+        limits.insert(0, NOT_JOINTLY)
+    if successor:
+        limits.append(DIFFERENCING)
+    region = [specification.region] if specification.region else []
+    return {
+        "release_id": release_id,
+        "name": specification.release.name,
+        "software": {"name": "microguard", "version": version("microguard")},
+        "guarantee": {
+            "k": specification.release.k,
+            "unit": specification.method.unit,
+            "groups": [
+                {
+                    "name": group.name,
+                    "variables": list(group.variables),
+                    "with_region": region,
+                    "smallest_class": written.smallest_class[group.name],
+                    "classes": written.classes[group.name],
+                }
+                for group in specification.clusterings
+            ],
+            "jointly": not specification.groups,
+        },
+        "limits": limits,
+        "method": {
+            "name": specification.method.name,
+            "effort": specification.method.effort,
+            "algorithm": specification.method.algorithm,
+            "representative": specification.method.representative,
+            "min_diversity": specification.method.min_diversity,
+        },
+        "records": written.records,
+        "columns": [_column(entry, specification) for entry in contract.schema],
+        "tables": [
+            {"file": f"tables/{name}", "variables": list(table)}
+            for table, name in zip(tables, table_files(tables), strict=True)
+        ],
+        "disclosed": {name: float(f"{value:.{SIGNIFICANT_DIGITS}g}") for name, value in disclosed.items()},
+    }
+
+
+def _column(entry: pa.Field, specification: Specification) -> dict[str, Any]:
+    variable = specification.variables[entry.name]
+    return {
+        "name": entry.name,
+        "type": str(entry.type),
+        "role": variable.role,
+        "kind": variable.kind,
+        "protected": variable.role == "quasi_identifier",
+    }

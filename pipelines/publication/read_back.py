@@ -1,0 +1,116 @@
+"""Verify the promise on the files as they were written, by counts that share nothing with the method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import content
+from pipelines.publication.stage import Staged
+from schemas.requirements.records import MetricKey
+from schemas.specification.model import Specification
+
+_UNITS = "__units"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the files of a staged release say.
+
+    Attributes
+    ----------
+    records : int
+    smallest_class, classes : dict of clustering name to int
+        Least number of records that share a combination of its quasi-identifiers and the region; number
+        of such combinations.
+    fewest_households : dict of clustering name to int
+        Where k counts households: least number of them in such a class. They are not published, so this is
+        counted on the protected records, which the files hold where `as_staged`.
+    as_staged : bool
+        Whether the files hold exactly the records that were handed to the stage.
+    as_declared : bool
+        Whether every file has exactly the columns and types of the contract.
+    others_as_read : bool
+        Whether the columns that protection does not touch hold, record by record, what the input holds.
+    """
+
+    records: int
+    smallest_class: dict[str, int]
+    classes: dict[str, int]
+    fewest_households: dict[str, int]
+    as_staged: bool
+    as_declared: bool
+    others_as_read: bool
+
+    def metrics(self) -> dict[MetricKey, float]:
+        """What the gate asks of the written files (`schemas.requirements.records`)."""
+        counted = {"smallest_class": self.smallest_class, "fewest_households": self.fewest_households}
+        classes = {
+            MetricKey(metric, name): float(least)
+            for metric, found in counted.items()
+            for name, least in found.items()
+        }
+        return classes | {
+            MetricKey("content_as_staged"): float(self.as_staged),
+            MetricKey("columns_as_declared"): float(self.as_declared),
+            MetricKey("others_as_read"): float(self.others_as_read),
+        }
+
+
+def verify_written(
+    spark: SparkSession,
+    staged: Staged,
+    original: DataFrame,
+    protected: DataFrame,
+    specification: Specification,
+) -> Written:
+    """Read the staged files back and count, and compare what is published as it is with `original`.
+
+    `protected` holds what was staged, with the household beside it.
+
+    NULL, NaN and -0.0 are counted as Spark groups them (each its own value; -0.0 is 0.0); texts are
+    compared byte by byte, so that two Unicode forms of a text are two values here as in the method.
+    """
+    frame = spark.read.parquet(str(staged.folder / "microdata")).select(
+        [column(name) for name in staged.contract.names]
+    )
+    smallest, classes, households = {}, {}, {}
+    for clustering in specification.clusterings:
+        keys = [column(name) for name in clustering.variables]
+        if specification.region is not None:
+            keys.append(column(specification.region))
+        smallest[clustering.name], classes[clustering.name] = _least(frame, keys, f.count(f.lit(1)))
+        if specification.counted is not None:
+            distinct = f.count_distinct(column(specification.counted))
+            households[clustering.name], _ = _least(protected, keys, distinct)
+    found = content(frame)
+    declared = [(entry.name, entry.type) for entry in staged.contract.schema]
+    as_declared = all(
+        [(entry.name, entry.type) for entry in pq.read_schema(path)] == declared for path in staged.microdata
+    )
+    others = [column(name) for name in staged.contract.names if name in specification.published_as_it_is]
+    return Written(
+        records=found[0],
+        smallest_class=smallest,
+        classes=classes,
+        fewest_households=households,
+        as_staged=found == staged.content,
+        as_declared=as_declared and bool(staged.microdata),
+        others_as_read=not others or content(frame.select(others)) == content(original.select(others)),
+    )
+
+
+def _least(frame: DataFrame, keys: list[Column], units: Column) -> tuple[int, int]:
+    """Least number of units that share a combination of the keys, and the number of combinations."""
+    row = (
+        frame.groupBy(*keys)
+        .agg(units.alias(_UNITS))
+        .agg(f.min(_UNITS).alias("least"), f.count(f.lit(1)).alias("classes"))
+        .first()
+    )
+    assert row is not None
+    return int(row["least"] or 0), int(row["classes"])

@@ -1,0 +1,171 @@
+"""Write a release to the private staging folder: nothing of the input but what is to be published."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.files import checksum
+from pipelines.engine.row_hash import content, content_of
+from pipelines.intake.contract import Contract
+from pipelines.publication.areas import Areas
+from schemas.errors import ProtectionFailed
+from schemas.specification.consistency import FREQUENCY
+
+RECORDS_PER_FILE = 500_000
+
+
+ROW_GROUP = 131_072
+
+
+_ORDER = "__order"
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A release that nobody has verified yet, in a private folder.
+
+    Attributes
+    ----------
+    content : (int, int)
+        Records and sum of row hashes, before they were written.
+    checksums : mapping of file name to checksum
+        Of every file, before anybody verified it: what is released must be these.
+    """
+
+    release_id: str
+    folder: Path
+    contract: Contract
+    content: tuple[int, int]
+    checksums: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        files = sorted(self.folder.rglob("*.parquet"))
+        named = {path.relative_to(self.folder).as_posix(): checksum(path) for path in files}
+        object.__setattr__(self, "checksums", named)
+
+    @property
+    def microdata(self) -> list[Path]:
+        """The record files, in order."""
+        return sorted((self.folder / "microdata").glob("*.parquet"))
+
+
+def stage(
+    frame: DataFrame,
+    contract: Contract,
+    tables: Mapping[tuple[str, ...], pa.Table],
+    areas: Areas,
+    release_id: str,
+) -> Staged:
+    """Write the protected records and tables to the staging folder of a release.
+
+    Rows are distributed and ordered by a hash of the published row alone, so that their order says
+    nothing about the input. Files carry the input's types, no metadata of it, and statistics and
+    dictionaries of what is published only.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Exactly the published columns.
+    contract : Contract
+    tables : mapping of table to its cells
+    areas : Areas
+    release_id : str
+    """
+    folder = areas.work(release_id, "staging")
+    shutil.rmtree(folder)
+    folder = areas.work(release_id, "staging")
+    columns = [column(name) for name in contract.names]
+    records, total = content(frame.select(columns))
+    files = max(1, math.ceil(records / RECORDS_PER_FILE))
+    ordered = (
+        frame.select(*columns, f.xxhash64(*content_of(contract.names)).alias(_ORDER))
+        .repartition(files, f.col(_ORDER))
+        .sortWithinPartitions(_ORDER, *columns)
+        .drop(_ORDER)
+    )
+    raw = folder / "raw"
+    ordered.write.mode("overwrite").parquet(str(raw))
+    (folder / "microdata").mkdir()
+    parts = sorted(raw.glob("*.parquet"))
+    jobs = [
+        (str(part), str(folder / "microdata" / f"part-{position:05d}.parquet"))
+        for position, part in enumerate(parts)
+    ]
+    _encode_all(frame.sparkSession, jobs, contract)
+    shutil.rmtree(raw)
+    _write_tables(tables, contract, folder / "tables")
+    return Staged(release_id, folder, contract, (records, total))
+
+
+def _encode_all(spark: SparkSession, jobs: list[tuple[str, str]], contract: Contract) -> None:
+    schema = contract.schema.serialize().to_pybytes()
+    categories = {name: list(values) for name, values in contract.categories.items()}
+
+    def encode(job: tuple[str, str]) -> bool:
+        try:
+            _encode(Path(job[0]), Path(job[1]), pa.ipc.read_schema(pa.py_buffer(schema)), categories)
+        except Exception:  # its text may hold a value; the driver only learns that it failed
+            return False
+        return True
+
+    done = spark.sparkContext.parallelize(jobs, len(jobs)).map(encode).collect()
+    if not all(done):
+        raise ProtectionFailed(
+            "A file of the protected records could not be written with the types of the input. Nothing was "
+            "published. Look at free disk space in the evidence area first."
+        )
+
+
+def _encode(source: Path, target: Path, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> None:
+    """Rewrite one file of Spark's with the types of the contract and no foreign metadata."""
+    table = pq.read_table(source, partitioning=None).select(schema.names)
+    arrays = [_typed(table[entry.name], entry.type, categories.get(entry.name)) for entry in schema]
+    plain = pa.schema([pa.field(entry.name, entry.type, entry.nullable) for entry in schema])
+    pq.write_table(pa.table(arrays, schema=plain), target, row_group_size=ROW_GROUP)
+
+
+def _typed(array: pa.ChunkedArray, wanted: pa.DataType, order: Sequence[Any] | None) -> pa.ChunkedArray:
+    if not pa.types.is_dictionary(wanted):
+        return array.cast(wanted)
+    values = array.cast(wanted.value_type).combine_chunks()
+    occurring = values.unique().drop_null()
+    if order is None:
+        kept = occurring.sort()
+    else:
+        present = set(occurring.to_pylist())
+        kept = pa.array([value for value in order if value in present], wanted.value_type)
+    codes = pc.index_in(values, value_set=kept).cast(wanted.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, kept, ordered=wanted.ordered)])
+
+
+def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract, folder: Path) -> None:
+    """The cells, in the types of the records; dictionaries as the values they stand for."""
+    folder.mkdir()
+    for table, name in zip(tables, table_files(list(tables)), strict=True):
+        cells = tables[table]
+        types = [contract.schema.field(variable).type for variable in table]
+        plain = [each.value_type if pa.types.is_dictionary(each) else each for each in types]
+        arrays = [cells[variable].cast(kind) for variable, kind in zip(table, plain, strict=True)]
+        named = pa.table([*arrays, cells[FREQUENCY]], names=[*table, FREQUENCY])
+        pq.write_table(named, folder / name)
+
+
+def table_files(tables: Sequence[tuple[str, ...]]) -> list[str]:
+    """File names of tables: numbered, then the variables, as far as a file name can carry them."""
+    names = []
+    for position, table in enumerate(tables, start=1):
+        readable = "_by_".join("".join(c if c.isalnum() else "_" for c in name) for name in table)
+        names.append(f"{position:03d}_{readable[:120]}.parquet")
+    return names

@@ -1,0 +1,282 @@
+"""Block: decide which records are solved together, and bring them together in one shuffle.
+
+A stratum is a region with a missing pattern; no block crosses it. A stratum larger than a block may be is
+cut by a tree of median cuts on local first principal components, grown on the driver from a sample that
+the records' content alone decides about. Means and scales come from sums of integers. So nothing here
+depends on the order of records, files or partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import HASH, content_order, with_hash
+from pipelines.intake.scales import Scale
+from pipelines.intake.screen import PATTERN, REGION
+from pipelines.records.coordinates import Coordinates
+from schemas.errors import ProtectionFailed
+from schemas.specification.model import Specification
+from schemas.specification.sections import Group
+from sdc.microaggregation.principal_cuts import CutTree
+
+BLOCK = "__block"
+_PARTITION, _OF_BLOCK = "__partition", "__of_block"
+#: Of a stratum: the block of its first leaf, and the position of its tree.
+_FIRST, _TREE = "__first", "__tree"
+
+#: Records of the sample that trees are grown on, over all strata that need one.
+SAMPLE = 100_000
+#: Leaves are asked for somewhat smaller than a block may be: a sample only estimates their size.
+MARGIN = 1.05
+#: Records wanted per partition of the shuffle, and blocks where these are small: small ones cost more.
+PARTITION_RECORDS = 50_000
+PARTITION_BLOCKS = 5
+#: Categories of a nominal variable that get a coordinate in the trees, the most frequent ones.
+TREE_CATEGORIES = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which block a record of a stratum belongs to.
+
+    Attributes
+    ----------
+    strata : pyarrow.Table
+        ``region`` (where there is one), `PATTERN`, ``records``, ``__first`` (block of the first leaf) and
+        ``__tree`` (position in `trees`, -1 for none), sorted by region and pattern.
+    trees : tuple of CutTree
+    coordinates : Coordinates
+    blocks : int
+    """
+
+    strata: pa.Table
+    trees: tuple[CutTree, ...]
+    coordinates: Coordinates
+    blocks: int
+
+    def without_trees(self, blocks: set[int]) -> Plan:
+        """The plan with the strata of these blocks left whole; block numbers stay.
+
+        Raises
+        ------
+        ProtectionFailed
+            Where one is whole already: it had enough records when they were counted.
+        """
+        tree = self.strata[_TREE].to_numpy().copy()
+        spoilt = sorted({self._stratum_of(block) for block in blocks})
+        if (tree[spoilt] < 0).any():
+            raise ProtectionFailed(
+                "A region has fewer than k records, and had more when the input was screened: the input "
+                "changed during the run. Nothing was published; call this again when the input is settled."
+            )
+        tree[spoilt] = -1
+        place = self.strata.column_names.index(_TREE)
+        return replace(self, strata=self.strata.set_column(place, _TREE, pa.array(tree)))
+
+    def reach(self, block: int, records: pa.Table) -> np.ndarray:
+        """For records of a block, a distance within which no record of another block of the stratum lies."""
+        stratum = self._stratum_of(block)
+        tree = self.strata[_TREE][stratum].as_py()
+        if tree < 0:
+            return np.full(len(records), np.inf)
+        leaf = block - self.strata[_FIRST][stratum].as_py()
+        return self.trees[tree].margins(self.coordinates.points(records), leaf)
+
+    def _stratum_of(self, block: int) -> int:
+        return int(np.searchsorted(self.strata[_FIRST].to_numpy(), block, side="right")) - 1
+
+    def sizes(self) -> np.ndarray:
+        """Expected records of each block, (blocks,); 0 for the leaves of a tree that is not used."""
+        sizes = np.zeros(self.blocks)
+        for records, first, tree in zip(
+            *(self.strata[name].to_pylist() for name in ("records", _FIRST, _TREE)), strict=True
+        ):
+            leaves = 1 if tree < 0 else self.trees[tree].leaves
+            sizes[first : first + leaves] = records / leaves
+        return sizes
+
+
+def plan(
+    frame: DataFrame,
+    strata: pa.Table,
+    group: Group,
+    specification: Specification,
+    all_scales: Mapping[str, Scale],
+) -> Plan:
+    """Cut the strata of a clustering into blocks of at most about `max_block_records`."""
+    numeric = {name: all_scales[name] for name in group.variables if name in specification.numeric}
+    nominal = [name for name in group.variables if name in specification.nominal]
+    keys = [name for name in (REGION, PATTERN) if name in strata.column_names]
+    strata = strata.sort_by([(name, "ascending") for name in keys])
+    sizes = strata["records"].to_numpy()
+    leaves = np.where(
+        sizes > specification.max_block_records,
+        np.ceil(MARGIN * sizes / specification.max_block_records).astype(np.int64),
+        1,
+    )
+    large = np.flatnonzero(leaves > 1)
+    coordinates = Coordinates(numeric, {})
+    trees: list[CutTree] = []
+    position = np.full(len(strata), -1)
+    if len(large):
+        sample, owner = _sample(frame, strata, large, [*numeric, *nominal], specification)
+        coordinates = Coordinates(numeric, {name: _frequent(sample[name]) for name in nominal})
+        points, hashes = coordinates.points(sample), sample[HASH].to_numpy()
+        for place in large:
+            own = owner == place
+            tree = CutTree.grow(points[own], hashes[own], int(leaves[place]))
+            leaves[place] = tree.leaves
+            position[place] = len(trees)
+            trees.append(tree)
+    first = np.concatenate([[0], np.cumsum(leaves)[:-1]]).astype(np.int64)
+    strata = strata.append_column(_FIRST, pa.array(first)).append_column(_TREE, pa.array(position))
+    return Plan(strata, tuple(trees), coordinates, int(leaves.sum()))
+
+
+def blocked(
+    frame: DataFrame, chosen: Plan, names: list[str], mask: int, specification: Specification
+) -> DataFrame:
+    """Records with their block, all of a block in one partition and in an order their content decides.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Accepted records with `PATTERN`.
+    chosen : Plan
+    names : list of str
+        Columns whose content orders the records (all that are published).
+    mask : int
+        Bits of the pattern that belong to this clustering.
+    specification : Specification
+    """
+    spark = frame.sparkSession
+    placed = _with_stratum(spark, with_hash(frame, names), chosen.strata, mask, specification)
+    partition, partitions = _packed(
+        chosen.sizes(), min(PARTITION_RECORDS, PARTITION_BLOCKS * specification.max_block_records)
+    )
+    if chosen.trees:
+        placed = placed.withColumn(
+            BLOCK,
+            f.col(_FIRST)
+            + _leaf(chosen)(f.col(_TREE), f.col(HASH), *[column(name) for name in _variables(chosen)]),
+        )
+    else:
+        placed = placed.withColumn(BLOCK, f.col(_FIRST))
+    if partitions > 1:
+        where = pa.table(
+            {_OF_BLOCK: pa.array(np.arange(chosen.blocks)), _PARTITION: pa.array(partition, pa.int32())}
+        )
+        placed = placed.join(
+            f.broadcast(spark.createDataFrame(where)), f.col(BLOCK) == f.col(_OF_BLOCK), how="inner"
+        )
+        placed = placed.repartitionById(partitions, f.col(_PARTITION))
+    else:
+        placed = placed.coalesce(1)
+    ordered = placed.sortWithinPartitions(BLOCK, *content_order(frame, names))
+    return ordered.select(*[column(name) for name in frame.columns], BLOCK)
+
+
+def _variables(chosen: Plan) -> list[str]:
+    return [*chosen.coordinates.scales, *chosen.coordinates.categories]
+
+
+def _with_stratum(
+    spark: SparkSession, frame: DataFrame, strata: pa.Table, mask: int, specification: Specification
+) -> DataFrame:
+    """Add `first` and `tree` of the record's stratum."""
+    kept = strata.drop_columns(["records"])
+    if len(kept) == 1:
+        return frame.withColumns(
+            {name: f.lit(kept[name][0].as_py()).cast("bigint") for name in (_FIRST, _TREE)}
+        )
+    table = f.broadcast(
+        spark.createDataFrame(
+            kept.rename_columns([f"__s_{n}" if n not in (_FIRST, _TREE) else n for n in kept.column_names])
+        )
+    )
+    same = f.col(f"__s_{PATTERN}") == f.col(PATTERN).bitwiseAND(f.lit(mask))
+    if specification.region is not None:
+        same = same & f.col("__s_region").eqNullSafe(column(specification.region))
+    return frame.join(table, same, how="inner")
+
+
+def _packed(sizes: np.ndarray, wanted: int) -> tuple[np.ndarray, int]:
+    """Partition of each block, and their number: consecutive blocks together up to `wanted` records."""
+    partition = np.zeros(len(sizes), np.int32)
+    current, filled = 0, 0.0
+    for block, size in enumerate(sizes):
+        if filled > 0 and filled + size > wanted:
+            current, filled = current + 1, 0.0
+        partition[block] = current
+        filled += size
+    return partition, current + 1
+
+
+def _leaf(chosen: Plan) -> Callable[..., Column]:
+    """Arrow function: leaf of each record in the tree of its stratum, 0 without one."""
+    trees, coordinates, names = chosen.trees, chosen.coordinates, _variables(chosen)
+
+    def leaf(tree: pa.Array, key: pa.Array, *values: pa.Array) -> pa.Array:
+        points = coordinates.points(pa.table(list(values), names=names))
+        keys, which = key.to_numpy(zero_copy_only=False), tree.to_numpy(zero_copy_only=False)
+        leaves = np.zeros(len(keys), np.int64)
+        for position in np.unique(which[which >= 0]):
+            own = which == position
+            leaves[own] = trees[position].assign(points[own], keys[own])
+        return pa.array(leaves)
+
+    return cast(Callable[..., Column], f.arrow_udf(leaf, t.LongType()))  # type: ignore[call-overload]
+
+
+def _sample(
+    frame: DataFrame, strata: pa.Table, large: np.ndarray, names: list[str], specification: Specification
+) -> tuple[pa.Table, np.ndarray]:
+    """Sample of the large strata, decided by a hash of the content, and the stratum of each record."""
+    share = min(1.0, SAMPLE / float(strata["records"].to_numpy()[large].sum()))
+    published = [name for name in frame.columns if name in specification.published]
+    keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
+    wanted = strata.take(large)
+    chosen = with_hash(frame, published)
+    if share < 1.0:
+        # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.
+        lot = f.xxhash64(f.col(HASH), f.lit("sample"))
+        chosen = chosen.where(lot < f.lit(int(-(2**63) + share * 2**64)))
+    table = chosen.select(*keys, *[column(name) for name in names], HASH).toArrow()
+    owner = _owner(table, wanted, large, specification)
+    kept = np.flatnonzero(owner >= 0)
+    return table.take(pa.array(kept)), owner[kept]
+
+
+def _key_names(specification: Specification) -> list[str]:
+    return [PATTERN] if specification.region is None else [PATTERN, specification.region]
+
+
+def _owner(table: pa.Table, wanted: pa.Table, large: np.ndarray, specification: Specification) -> np.ndarray:
+    owner = np.full(len(table), -1, np.int64)
+    for row, place in enumerate(large):
+        own = pc.equal(table["__s0"], wanted[PATTERN][row])
+        if specification.region is not None:
+            name = wanted[REGION][row]
+            same = pc.equal(table["__s1"], name) if name.is_valid else pc.is_null(table["__s1"])
+            own = pc.and_(own, pc.fill_null(same, False))
+        owner[own.to_numpy(zero_copy_only=False).astype(bool)] = place
+    return owner
+
+
+def _frequent(values: pa.ChunkedArray) -> pa.Array:
+    """The most frequent categories of a sample, ties by value, sorted."""
+    counted = pa.TableGroupBy(pa.table({"value": values}), "value").aggregate([("value", "count")])
+    ranked = counted.sort_by([("value_count", "descending"), ("value", "ascending")]).slice(
+        0, TREE_CATEGORIES
+    )
+    return ranked["value"].combine_chunks().drop_null().sort()

@@ -1,0 +1,54 @@
+"""Records as coordinates: numbers in units of their scale, nominal values as scaled indicators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.intake.scales import Scale
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """How the variables of a clustering become coordinates of points.
+
+    Attributes
+    ----------
+    scales : mapping of numeric variable to Scale
+    categories : mapping of nominal variable to pyarrow.Array
+        Categories that get an indicator (in trees only; inside a block every category has one).
+    """
+
+    scales: Mapping[str, Scale]
+    categories: Mapping[str, pa.Array]
+
+    def numeric(self, table: pa.Table) -> np.ndarray:
+        """Standardised numeric variables, (n, p); NaN where missing."""
+        points = np.empty((len(table), len(self.scales)))
+        for j, (name, scale) in enumerate(self.scales.items()):
+            points[:, j] = (numbers(table[name]) - scale.mean) / scale.divisor
+        return points
+
+    def points(self, table: pa.Table) -> np.ndarray:
+        """All coordinates, missing numbers at the mean, a mismatch of categories one apart in square."""
+        numeric = np.nan_to_num(self.numeric(table), nan=0.0)
+        indicators = []
+        for name, values in self.categories.items():
+            codes = pc.index_in(table[name], value_set=values).to_numpy(zero_copy_only=False)
+            indicators.append((codes[:, None] == np.arange(len(values))) / math.sqrt(2.0))
+        return np.column_stack([numeric, *indicators]) if indicators else numeric
+
+
+def numbers(values: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    """A numeric column as floats, NaN where missing."""
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    floats = values.cast(pa.float64(), safe=False)  # integers beyond 2^53 lose their last digits
+    return np.asarray(
+        floats.to_numpy() if isinstance(floats, pa.ChunkedArray) else floats.to_numpy(zero_copy_only=False)
+    )

@@ -1,0 +1,247 @@
+"""Cells of a table: their codes, values in units of the last published digit, and who contributes to them.
+
+From microdata they are added up in Spark: each record is rounded to the published digits first, so that sums
+are exact whatever the partitions and every margin agrees with its parts, in linked tables too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.tables.hierarchy import paths, refuse_bad_codes
+from schemas.errors import InputRejected
+from schemas.specification.model import Specification
+from schemas.specification.table import Table
+from sdc.cta.table.relations import Tabulation, from_cells
+
+#: Whole numbers beyond it have no exact floating-point value; no cell may reach it.
+LARGEST_UNITS = 2**53
+#: What a missing category is called in a table; below a coarser code it carries that code's name.
+MISSING = "(missing)"
+_AMOUNT, _CONTRIBUTION, _UNIT = "__amount", "__contribution", "__unit"
+_RANK, _COUNT, _LARGEST = "__rank", "__count", "__largest"
+_DIGITS = 28
+"""Digits of a record's amount; ten more are left for sums."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A table before protection, one row a cell.
+
+    Attributes
+    ----------
+    codes : (cells, columns) frame of text
+        Code in each column of `Table.columns`, its total mark where the column is summed over.
+    units : (cells,) array of whole numbers
+        Values in units of the last published digit.
+    tabulation : Tabulation
+        The same cells in the same order, with the lines that tie them.
+    contributors : (cells,) array or None
+        Numbers of contributors, where known.
+    largest : (cells, m) array
+        Largest contributions in units, zero where there are fewer.
+    given : mapping of name to (cells,) array
+        Levels and capacities in units, and costs, where the input has them.
+    """
+
+    codes: pd.DataFrame
+    units: np.ndarray
+    tabulation: Tabulation
+    contributors: np.ndarray | None = None
+    largest: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    given: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+
+def contributions_needed(table: Table) -> int:
+    """Largest contributions a rule looks at."""
+    return max(table.dominance.n if table.dominance else 0, 2 if table.p_percent else 0)
+
+
+def grouping_sets(table: Table) -> list[tuple[str, ...]]:
+    """Columns that are not summed over, for every kind of cell of the tables, each once."""
+    found: dict[tuple[str, ...], None] = {}
+    for dimensions in table.tables:
+        levels = [table.levels_of(dimension) for dimension in dimensions]
+        for depths in product(*[range(len(each) + 1) for each in levels]):
+            kept = {name for each, depth in zip(levels, depths, strict=True) for name in each[:depth]}
+            found[tuple(name for name in table.columns if name in kept)] = None
+    return list(found)
+
+
+def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
+    """Count or add up the records of a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Records that are kept, with the columns of the table, the weight and the unit.
+    specification : Specification
+        As written by the person (its roles say what is unit and weight).
+
+    Raises
+    ------
+    InputRejected
+        Where a code is the total mark, levels do not nest, or a sum has too many digits.
+    """
+    table = specification.table
+    assert table is not None
+    names = {name: f"c{position}" for position, name in enumerate(table.columns)}
+    records = _records(frame, specification, table, names)
+    most = contributions_needed(table)
+    sets = [[f.col(names[name]) for name in kept] for kept in grouping_sets(table)]
+    labels = list(names.values())
+    if specification.unit is None:
+        grouped = _collapsed(_ranked(records, labels, most), sets, labels, most)
+    else:
+        by_unit = records.groupBy(*labels, _UNIT).agg(*_sums())
+        everywhere = by_unit.groupingSets([[*kept, f.col(_UNIT)] for kept in sets], *labels, _UNIT)
+        grouped = _ranked(everywhere.agg(*_sums()), labels, most)
+    found = grouped.toPandas()
+    if found[_AMOUNT].isna().any():
+        raise InputRejected(
+            "A record's value has too many digits for a table. Lower table.decimals, or give the values in a "
+            "larger unit."
+        )
+    codes = found[labels].rename(columns={alias: name for name, alias in names.items()})
+    if any((codes[name] == table.total).any() for name in codes):
+        raise InputRejected(
+            f"The total mark {table.total!r} is also a code of a dimension. Set table.total to a text that "
+            "is no code."
+        )
+    codes = codes.fillna(table.total)
+    units = units_of(found[_AMOUNT], table.digits)
+    largest = np.zeros((len(found), most))
+    for row, contributions in enumerate(found[_LARGEST]):
+        largest[row, : len(contributions)] = [float(each) for each in contributions]
+    return tabulated(
+        codes,
+        table,
+        units=units,
+        contributors=found[_COUNT].to_numpy(np.int64),
+        largest=largest * 10.0**table.digits,
+    )
+
+
+def tabulated(
+    codes: pd.DataFrame,
+    table: Table,
+    *,
+    units: np.ndarray,
+    contributors: np.ndarray | None = None,
+    largest: np.ndarray | None = None,
+    given: Mapping[str, np.ndarray] | None = None,
+) -> Cells:
+    """Tie cells to their margins, and put them in the order of their codes.
+
+    Raises
+    ------
+    InputRejected
+        Where levels do not nest or a margin is missing.
+    """
+    refuse_bad_codes(codes, table)
+    dimensions, placed = paths(codes, table)
+    tabulation, areas = from_cells(dimensions, placed)
+    tied = int(np.count_nonzero(tabulation.relations.data > 0))
+    untied = int(np.count_nonzero(tabulation.nodes > 0)) - tied
+    if untied:
+        raise InputRejected(
+            f"{untied} time(s) a cell has no margin above it in a dimension. Add the missing margins to the "
+            "table, or correct table.parents and table.hierarchies."
+        )
+    order = np.argsort(areas)
+    return Cells(
+        codes=codes.iloc[order].reset_index(drop=True),
+        units=np.asarray(units, float)[order],
+        tabulation=tabulation,
+        contributors=None if contributors is None else contributors[order],
+        largest=np.zeros((len(codes), 0)) if largest is None else largest[order],
+        given={name: array[order] for name, array in (given or {}).items()},
+    )
+
+
+def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:
+    """Exact decimals as whole numbers of units.
+
+    Raises
+    ------
+    InputRejected
+        Where a number is too large to be exact.
+    """
+    whole = [int(amount.scaleb(digits)) for amount in amounts]
+    if any(abs(amount) >= LARGEST_UNITS for amount in whole):
+        raise InputRejected(
+            "A cell has too many digits to be added exactly. Lower table.decimals, or give the values in a "
+            "larger unit."
+        )
+    return np.array(whole, dtype=float)
+
+
+def _records(
+    frame: DataFrame, specification: Specification, table: Table, names: Mapping[str, str]
+) -> DataFrame:
+    weight = column(specification.weight or "").cast("double") if table.weighted else f.lit(1.0)
+    value = f.lit(1.0) if table.value is None else column(table.value).cast("double")
+    unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
+    return frame.select(
+        *[_label(name, table).alias(alias) for name, alias in names.items()],
+        _rounded(value * weight, table.digits).alias(_AMOUNT),
+        _rounded(value, table.digits).alias(_CONTRIBUTION),
+        unit.alias(_UNIT),
+    )
+
+
+def _label(name: str, table: Table) -> Column:
+    """The code as text; a missing one is a category, told apart by the code above it."""
+    levels = table.levels_of(name)
+    missing = f.lit(MISSING)
+    if len(levels) > 1:
+        missing = f.concat(_label(levels[-2], table), f.lit(" "), missing)
+    return f.coalesce(column(name).cast("string"), missing)
+
+
+def _rounded(amount: Column, digits: int) -> Column:
+    return f.bround(amount, digits).try_cast(f"decimal({_DIGITS},{digits})")
+
+
+def _sums() -> list[Column]:
+    return [_total(), f.sum(_CONTRIBUTION).alias(_CONTRIBUTION)]
+
+
+def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
+    """Sum, number of contributors and largest contributions of records with the same labels."""
+    size = f.abs(f.col(_CONTRIBUTION))
+    largest = f.array().cast("array<double>")
+    if most:
+        window = Window.partitionBy(*labels).orderBy(size.desc())
+        records = records.withColumn(_RANK, f.row_number().over(window))
+        among = f.when(f.col(_RANK) <= most, size.cast("double"))
+        largest = f.sort_array(f.collect_list(among), asc=False)
+    return records.groupBy(*labels).agg(_total(), f.count(f.lit(1)).alias(_COUNT), largest.alias(_LARGEST))
+
+
+def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], most: int) -> DataFrame:
+    """Cells of every level from the finest ones, whose contributors are disjoint."""
+    together = f.sort_array(f.flatten(f.collect_list(_LARGEST)), asc=False)
+    return finest.groupingSets(sets, *labels).agg(
+        _total(),
+        f.sum(_COUNT).alias(_COUNT),
+        (f.slice(together, 1, most) if most else together).alias(_LARGEST),
+    )
+
+
+def _total() -> Column:
+    """Exact sum; NULL where a record could not be represented."""
+    unreadable = f.bool_or(f.col(_AMOUNT).isNull())
+    return f.when(~unreadable, f.sum(_AMOUNT)).alias(_AMOUNT)

@@ -1,0 +1,80 @@
+"""Cells of a finished table: read as they are, and summed anew in whole units of the last published digit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from pyspark.sql import DataFrame
+
+from pipelines.engine.column_names import column
+from pipelines.tables.cells import LARGEST_UNITS, Cells, tabulated
+from schemas.errors import InputRejected
+from schemas.specification.table import Table
+from sdc.cta.table.summation import Summation
+
+#: Relative to a total: what sums of floating-point numbers lose.
+_FLOAT_TOLERANCE = 1e-9
+_LEVELS = ("lower_protection", "upper_protection", "lower_capacity", "upper_capacity")
+
+
+def given_cells(frame: DataFrame, table: Table) -> Cells:
+    """The cells of an input that is a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row a cell, margins included.
+
+    Raises
+    ------
+    InputRejected
+        Where cells have no code or too many digits, margins are missing, totals are further from their parts
+        than the tolerance, or a given level is negative.
+    SdcError
+        Where a cell is there twice.
+    """
+    assert table.value is not None
+    found = frame.select(
+        *[column(name).cast("string").alias(f"c{i}") for i, name in enumerate(table.columns)],
+        *[column(name).cast("double").alias(f"n{i}") for i, name in enumerate(table.numbers)],
+    ).toPandas()
+    codes = found[[f"c{i}" for i in range(len(table.columns))]].set_axis(list(table.columns), axis=1)
+    numbers = {name: found[f"n{i}"].to_numpy(float) for i, name in enumerate(table.numbers)}
+    scale = 10.0**table.digits
+    units = numbers[table.value] * scale
+    if codes.isna().any(axis=None) or np.any(np.abs(units) >= LARGEST_UNITS):
+        raise InputRejected(
+            "A cell has no code in a dimension, or a value with too many digits. Give every cell its codes "
+            f"({table.total!r} where it is summed over), and its value in a larger unit."
+        )
+    given = {key: numbers[name] * scale for key in _LEVELS if (name := getattr(table, key)) is not None}
+    if table.cost_column is not None:
+        given["costs"] = numbers[table.cost_column]
+    for key, array in given.items():
+        if np.any(array < 0):
+            raise InputRejected(
+                f"{int(np.sum(array < 0))} cell(s) have negative {key.replace('_', ' ')}; expected 0 or more."
+            )
+    contributors = numbers[table.contributors] if table.contributors else None
+    if contributors is None and table.kind == "frequency":
+        contributors = numbers[table.value]
+    largest = np.stack([numbers[name] * scale for name in table.largest], axis=1) if table.largest else None
+    cells = tabulated(codes, table, units=units, contributors=contributors, largest=largest, given=given)
+    return _in_whole_units(cells, table)
+
+
+def _in_whole_units(cells: Cells, table: Table) -> Cells:
+    """Round what is the total of nothing, and sum the totals anew where they differ by rounding only."""
+    summation = Summation.of(cells.tabulation.relations)
+    if summation is None:  # linked through totals: no cells are free, so the rounded table must add up
+        return replace(cells, units=np.rint(cells.units))
+    allowed = table.tolerance * 10.0**table.digits + _FLOAT_TOLERANCE * summation.resum(np.abs(cells.units))
+    wrong = np.abs(summation.resum(cells.units) - cells.units) > allowed
+    if np.any(wrong):
+        raise InputRejected(
+            f"{int(np.sum(wrong))} total(s) differ from the sum of their parts by more than table.tolerance "
+            f"= {table.tolerance:g}, the first is cell {int(np.argmax(wrong))} in the order of codes. "
+            "Correct the table, or raise the tolerance if it was rounded."
+        )
+    return replace(cells, units=summation.resum(np.rint(cells.units)))

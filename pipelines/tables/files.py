@@ -1,0 +1,82 @@
+"""The files of a protected table: one per table, codes and values only, in the order of the codes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.intake.contract import Contract
+from pipelines.publication.areas import Areas
+from pipelines.publication.stage import ROW_GROUP, Staged, table_files
+from schemas.specification.table import Table
+
+FOLDER = "table"
+#: Digits of a published value: more than any exact sum has.
+_DIGITS = 18
+
+
+def columns_of(table: Table, dimensions: tuple[str, ...]) -> list[str]:
+    """Columns with codes of one table."""
+    return list(dict.fromkeys(name for each in dimensions for name in table.levels_of(each)))
+
+
+def value_type(table: Table) -> pa.DataType:
+    """Type of the published values: whole numbers, or decimals that add up exactly."""
+    return pa.int64() if table.digits == 0 else pa.decimal128(_DIGITS, table.digits)
+
+
+def rows_of(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> np.ndarray:
+    """(cells,) whether a cell stands in one table: everything else is summed over."""
+    others = [name for name in codes.columns if name not in columns_of(table, dimensions)]
+    inside = np.ones(len(codes), dtype=bool)
+    for name in others:
+        inside &= (codes[name] == table.total).to_numpy()
+    return inside
+
+
+def published(codes: pd.DataFrame, units: np.ndarray, table: Table) -> dict[str, pa.Table]:
+    """File name -> content, of all tables.
+
+    Parameters
+    ----------
+    codes : (cells, columns) frame
+    units : (cells,) array
+        Protected values in units of the last digit.
+    """
+    contents = {}
+    for dimensions, name in zip(table.tables, table_files(table.tables), strict=True):
+        inside = rows_of(codes, table, dimensions)
+        columns = columns_of(table, dimensions)
+        arrays = {column: pa.array(codes.loc[inside, column], pa.string()) for column in columns}
+        arrays[table.value_name] = _values(units[inside], table)
+        contents[name] = pa.table(arrays).sort_by([(column, "ascending") for column in columns])
+    return contents
+
+
+def stage_tables(contents: Mapping[str, pa.Table], areas: Areas, release_id: str) -> Staged:
+    """Write the tables to the staging folder of a release."""
+    folder = areas.work(release_id, "staging")
+    shutil.rmtree(folder)
+    folder = areas.work(release_id, "staging")
+    (folder / FOLDER).mkdir()
+    for name, content in contents.items():
+        pq.write_table(content, folder / FOLDER / name, row_group_size=ROW_GROUP)
+    first = next(iter(contents.values()))
+    return Staged(release_id, folder, Contract(first.schema), (sum(map(len, contents.values())), 0))
+
+
+def decimals(units: np.ndarray, digits: int) -> list[Decimal]:
+    """Whole numbers of units as exact decimals."""
+    return [Decimal(int(each)).scaleb(-digits) for each in units]
+
+
+def _values(units: np.ndarray, table: Table) -> pa.Array:
+    if table.digits == 0:
+        return pa.array(units.astype(np.int64))
+    return pa.array(decimals(units, table.digits), value_type(table))

@@ -1,0 +1,140 @@
+"""The evidence of a protected table: every measure and verdict, and every cell, for the agency alone.
+
+``quality.json`` has the sections ``release``, ``counts``, ``stages`` and ``verdicts`` of
+`pipelines.evidence.files`, and these:
+
+table
+    cells, lines, margins, sensitive, unit (value of one unit of the last digit), by table: dimensions.
+adjustment
+    objective, lower_bound, unavoidable, excess (cost times change, in values), bound_kind, gap, optimal,
+    algorithm, stopped_by, work, history (linear programs solved, objective).
+attacker
+    examined, of, sampled, narrowest, median, widest (width of the interval over the larger protection level;
+    none where nothing is sensitive), below_protection.
+changes
+    by size of the cell: cells, sensitive cells, median and largest relative change.
+metrics
+    what the gate looks at: attacker_interval, total_adjustment, cell_adjustment, gap.
+written
+    what the verification of the written files found.
+
+``cells.parquet`` has every cell by its number (the one that messages name; a total with a single part has
+the number of that part): codes, original and published value, contributors, levels of the rule, interval left
+to an attacker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipelines.engine.files import private_folder, write_atomically
+from pipelines.evidence.files import QUALITY
+from pipelines.publication.areas import Areas
+from pipelines.tables.cells import Cells
+from pipelines.tables.problem import TableProblem
+from schemas.specification.table import Table
+from sdc.cta import Adjustment
+from sdc.cta.attacker import Intervals
+
+_CLASSES = 12
+"""Classes of size that changes are shown by."""
+
+
+def measured(
+    cells: Cells, problem: TableProblem, adjustment: Adjustment, intervals: Intervals, table: Table
+) -> dict[str, Any]:
+    """All measures of a protected table against the original, in values."""
+    unit = 10.0**-table.digits
+    rule = problem.by_rule
+    sensitive, sizes = rule.sensitive, np.abs(rule.values)
+    change = np.abs(adjustment.deviations[problem.variables])
+    free = ~sensitive & (sizes > 0)
+    total = float(sizes.sum())
+    widths = _widths(intervals, problem)
+    cost_unit = 1.0 if table.costs == "inverse" else unit
+    return {
+        "table": {
+            "cells": len(cells),
+            "lines": rule.lines,
+            "margins": int(np.unique(rule.relations.indices[rule.relations.data < 0]).size),
+            "sensitive": int(sensitive.sum()),
+            "unit": unit,
+            "tables": [list(dimensions) for dimensions in table.tables],
+        },
+        "adjustment": {
+            **{name: getattr(adjustment, name) * cost_unit for name in _IN_VALUES},
+            **{name: getattr(adjustment, name) for name in _AS_THEY_ARE},
+            "work": asdict(adjustment.work),
+            "history": [[step, objective * cost_unit] for step, objective in adjustment.history],
+        },
+        "attacker": {
+            "examined": len(intervals.cells),
+            "of": int(problem.known.sensitive.sum()),
+            "sampled": intervals.sampled,
+            "narrowest": float(widths.min()) if len(widths) else None,
+            "median": float(np.median(widths)) if len(widths) else None,
+            "widest": float(widths.max()) if len(widths) else None,
+            "below_protection": int(np.sum(widths < 1)),
+            "widths": np.sort(widths).tolist(),
+        },
+        "changes": _by_size(sizes * unit, change * unit, sensitive),
+        "metrics": {
+            **({"attacker_interval": float(widths.min())} if len(widths) else {}),
+            "total_adjustment": float(change.sum()) / total if total else 0.0,
+            "cell_adjustment": float(np.max(change[free] / sizes[free], initial=0.0)),
+            "gap": adjustment.gap,
+        },
+    }
+
+
+_IN_VALUES = ("objective", "lower_bound", "unavoidable", "excess")
+_AS_THEY_ARE = ("bound_kind", "gap", "optimal", "algorithm", "stopped_by")
+
+
+def write_table_evidence(areas: Areas, release_id: str, quality: Mapping[str, Any]) -> Path:
+    """Write measures to the evidence folder of a release, and the page of them; the page's path."""
+    from pipelines.evidence.page import write_report
+
+    folder = private_folder(areas.record(release_id))
+    write_atomically(folder / QUALITY, json.dumps(quality, indent=2, sort_keys=True, default=str))
+    return write_report(folder)
+
+
+def _widths(intervals: Intervals, problem: TableProblem) -> np.ndarray:
+    """(k,) widths of the intervals over the larger level; where no value is negative, none below zero."""
+    rule = problem.known
+    lower = intervals.lower if np.any(rule.values < 0) else np.maximum(intervals.lower, 0.0)
+    level = np.maximum(rule.lower_protection, rule.upper_protection)[intervals.cells]
+    known = level > 0
+    return (intervals.upper - lower)[known] / level[known]
+
+
+def _by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:
+    """Relative change of the cells by classes of size, a power of ten or a part of it each."""
+    filled = sizes > 0
+    if not filled.any():
+        return []
+    low, high = np.log10(sizes[filled].min()), np.log10(sizes[filled].max())
+    edges = np.logspace(low, high if high > low else low + 1, _CLASSES + 1)
+    place = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, _CLASSES - 1)
+    rows = []
+    for position in range(_CLASSES):
+        inside = filled & (place == position)
+        relative = change[inside] / sizes[inside]
+        rows.append(
+            {
+                "from": float(edges[position]),
+                "to": float(edges[position + 1]),
+                "cells": int(inside.sum()),
+                "sensitive": int(np.sum(inside & sensitive)),
+                "median": float(np.median(relative)) if len(relative) else None,
+                "largest": float(relative.max()) if len(relative) else None,
+            }
+        )
+    return rows

@@ -1,0 +1,140 @@
+"""Verify the promise on the tables as they were written: additive, protected, nothing astray.
+
+Shares no code with the methods: totals are compared with the sums of their parts by their codes, sensitive
+cells with the original values that only the agency has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.tables.files import FOLDER, columns_of
+from schemas.requirements.records import MetricKey
+from schemas.specification.table import Table
+
+_UNITS = "__units"
+
+
+@dataclass(frozen=True)
+class Original:
+    """What the written cells are compared with; arrays in the order of `codes`, in units.
+
+    Attributes
+    ----------
+    codes : (cells, columns) frame
+    units, lower, upper : (cells,) arrays
+        Original values, and the levels of the rule; zero where a cell is not sensitive.
+    fall, rise : (cells,) arrays
+        How far a cell may go.
+    """
+
+    codes: pd.DataFrame
+    units: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    fall: np.ndarray
+    rise: np.ndarray
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """What the files of a staged table say.
+
+    Attributes
+    ----------
+    cells, lines : int
+        Cells of all files, and totals compared with their parts.
+    open : int
+        Totals that are not the sum of their parts, or cells with two values in linked tables.
+    unprotected, astray : int
+        Sensitive cells nearer to their value than the rule allows; cells beyond their capacity, missing or
+        not in the original table.
+    as_staged, as_declared : bool
+        Whether the files hold what was handed to the stage, in the declared columns and types.
+    """
+
+    cells: int
+    lines: int
+    open: int
+    unprotected: int
+    astray: int
+    as_staged: bool
+    as_declared: bool
+
+    def metrics(self) -> dict[MetricKey, float]:
+        """What the gate asks of the written files."""
+        return {
+            MetricKey("content_as_staged"): float(self.as_staged),
+            MetricKey("columns_as_declared"): float(self.as_declared),
+            MetricKey("lines_open"): self.open,
+            MetricKey("cells_unprotected"): self.unprotected,
+            MetricKey("cells_astray"): self.astray,
+        }
+
+
+def verify_written_table(
+    folder: Path, staged: Mapping[str, pa.Table], table: Table, original: Original
+) -> WrittenTable:
+    """Read the staged files back and compare."""
+    read = {name: pq.read_table(folder / FOLDER / name) for name in staged}
+    declared = all(read[name].schema.equals(content.schema) for name, content in staged.items())
+    same = all(read[name].equals(content) for name, content in staged.items())
+    frames = [_in_units(content, table) for content in read.values()]
+    lines = wrong = 0
+    for frame, dimensions in zip(frames, table.tables, strict=True):
+        for totals in _totals(frame, table, dimensions):
+            lines += len(totals)
+            wrong += int((totals[_UNITS] != totals["parts"]).sum())
+    together = pd.concat(frames).fillna(dict.fromkeys(table.columns, table.total))
+    by_cell = together.groupby(list(table.columns), sort=False)[_UNITS].agg(["min", "max"])
+    wrong += int((by_cell["min"] != by_cell["max"]).sum())
+    unprotected, astray = _compared(by_cell["min"], original, table)
+    return WrittenTable(len(together), lines, wrong, unprotected, astray, same, declared)
+
+
+def _in_units(content: pa.Table, table: Table) -> pd.DataFrame:
+    frame = content.to_pandas()
+    values = frame.pop(table.value_name)
+    scale = 10**table.digits
+    frame[_UNITS] = [int(value * scale) for value in values]
+    return frame
+
+
+def _totals(frame: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> Iterator[pd.DataFrame]:
+    """Totals with the sums of their parts, dimension by dimension and level by level."""
+    columns = columns_of(table, dimensions)
+    for dimension in dimensions:
+        levels = table.levels_of(dimension)
+        if dimension in table.parents:
+            above = frame[dimension].map(table.parents[dimension]).fillna(table.total)
+            parts = frame.assign(**{dimension: above})[frame[dimension] != table.total]
+            sums = parts.groupby(columns, sort=False)[_UNITS].sum().rename("parts").reset_index()
+            yield sums.merge(frame, on=columns, how="left")
+            continue
+        for depth, level in enumerate(levels):
+            deeper = levels[depth + 1 :]
+            here = (frame[level] != table.total) & (frame[list(deeper)] == table.total).all(axis=1)
+            parts = frame[here].assign(**{level: table.total})
+            sums = parts.groupby(columns, sort=False)[_UNITS].sum().rename("parts").reset_index()
+            yield sums.merge(frame, on=columns, how="left")
+
+
+def _compared(written: pd.Series, original: Original, table: Table) -> tuple[int, int]:
+    index: pd.Index = pd.MultiIndex.from_frame(original.codes[list(table.columns)])
+    if len(table.columns) == 1:
+        index = index.get_level_values(0)
+    found = written.reindex(index)
+    missing = found.isna().to_numpy()
+    foreign = len(written) - int(np.sum(~missing))
+    change = np.where(missing, 0.0, found.to_numpy(float) - original.units)
+    sensitive = (original.lower > 0) | (original.upper > 0)
+    near = sensitive & (change < original.upper) & (change > -original.lower)
+    beyond = (change > original.rise) | (-change > original.fall)
+    return int(np.sum(near)), int(np.sum(beyond | missing)) + foreign

@@ -1,0 +1,61 @@
+"""Requirements as a Great Expectations suite over a metrics frame of one row, and only here.
+
+Great Expectations takes five seconds to import: import this module where a suite is judged, not before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+os.environ["GX_ANALYTICS_ENABLED"] = "false"
+
+import great_expectations as gx
+import great_expectations.expectations as gxe
+import pandas as pd
+from great_expectations.core.expectation_suite import ExpectationSuite
+
+from schemas.requirements.records import MetricKey, Requirement, gate_requirements, input_requirements
+from schemas.specification.model import Specification
+
+NO_VALUES = {"result_format": "BOOLEAN_ONLY"}
+"""The result format under which neither results nor Data Docs carry what was found."""
+
+
+def input_expectations(specification: Specification) -> ExpectationSuite:
+    """The suite `check` judges the input by."""
+    return expectation_suite("input", input_requirements(specification))
+
+
+def gate_expectations(specification: Specification) -> ExpectationSuite:
+    """The suite a release must pass before it is published."""
+    return expectation_suite("release", gate_requirements(specification))
+
+
+def expectation_suite(name: str, requirements: Sequence[Requirement]) -> ExpectationSuite:
+    """One expectation per requirement, on the column of its metric."""
+    return gx.ExpectationSuite(
+        name=name,
+        expectations=[
+            gxe.ExpectColumnMaxToBeBetween(
+                column=requirement.key.column,
+                min_value=requirement.at_least,
+                max_value=requirement.at_most,
+                meta={"remedy": requirement.remedy},
+            )
+            for requirement in requirements
+        ],
+    )
+
+
+def metrics_frame(metrics: Mapping[MetricKey, float], requirements: Sequence[Requirement]) -> pd.DataFrame:
+    """Frame of one row with one column per required metric.
+
+    Raises
+    ------
+    KeyError
+        A required metric was not computed: a requirement nobody judged must not count as met.
+    """
+    return pd.DataFrame(
+        {requirement.key.column: [float(metrics[requirement.key])] for requirement in requirements}
+    )

@@ -1,0 +1,214 @@
+"""What the input and the release must satisfy, derived from the specification: limits on named metrics.
+
+A metric is a number computed in Spark, in one aggregation: a count, a share, an error. It never holds a value
+of a record. The pipelines compute the metrics that the requirements ask for and hand them over by key; the
+requirements become Great Expectations in `schemas.requirements.expectations`.
+
+Metrics of the input (`input_requirements`); a *kept* record is one that is not rejected:
+
+| metric | variable | what it counts |
+|---|---|---|
+| present | each declared column | 1 where the file has it, else 0 |
+| type_fits | each declared column but identifiers | 1 where its type suits role and kind, else 0 |
+| records_kept | - | records kept |
+| records_rejected | - | records rejected, each once |
+| missing | quasi-identifiers of a kind to be rejected; unit, household, region, weight | records without it |
+| not_finite | numeric quasi-identifiers, weight | records with an infinity or NaN there |
+| not_positive | weight | records with a weight of zero or below |
+| repeated | unit | records whose unit occurs more than once |
+| smallest_region | region, or "" where there is none | kept units (what k counts) of the smallest region |
+| patterns_below_k | each numeric quasi-identifier | missing patterns of a region with it, below k units |
+| complete_below_k | - | regions in which some kept units, but fewer than k, lack no number |
+| domain | nominal quasi-identifiers | distinct values among kept records |
+
+Metrics of the release (`gate_requirements`); a group is a clustering's name:
+
+| metric | variable | what it is |
+|---|---|---|
+| smallest_class | each group | records of the smallest class, counted on the written files |
+| fewest_households | each group, where k counts households | households of the class that has fewest |
+| records_unaccounted | - | absolute value of n in - rejected - suppressed - n out |
+| content_as_staged | - | 1 where the written files hold exactly the protected records |
+| columns_as_declared | - | 1 where every written file has the columns and types of the input |
+| others_as_read | - | 1 where the columns published as they are hold the input's values, record by record |
+| information_loss | - | SSE/SST over the numeric quasi-identifiers |
+| chi2_per_cell | - | chi-square over the control tables by cells with original count > 0 |
+| max_absolute_error | - (by `dimension`) | largest change of a cell |
+| unique_published | each column published as it is | share of records unique on it and the protected ones |
+| dominated_clusters | each numeric quasi-identifier | clusters that fail dominance |
+| determined | each column published as it is, not accepted | protected nominal variables that it determines |
+| smallest_diversity | each sensitive variable | least number of its distinct values in a cluster |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from schemas.specification.model import Specification
+
+LARGEST_DOMAIN = 100_000
+"""Categories of a nominal quasi-identifier: more than any country has municipalities; names have more."""
+
+
+class MetricKey(NamedTuple):
+    """Which number: a metric, of which variable (or group), of tables of which dimension."""
+
+    metric: str
+    variable: str = ""
+    dimension: int = 0
+
+    @property
+    def column(self) -> str:
+        """Its column in the metrics frame: "missing of income", "max_absolute_error in dimension 2"."""
+        text = f"{self.metric} of {self.variable}" if self.variable else self.metric
+        return f"{text} in dimension {self.dimension}" if self.dimension else text
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A limit on one metric.
+
+    Attributes
+    ----------
+    key : MetricKey
+        The metric.
+    at_least, at_most : float or None
+        Its limits.
+    remedy : str
+        What a person can do where it is not met.
+    """
+
+    key: MetricKey
+    remedy: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def met(self, found: float) -> bool:
+        """Whether a value satisfies it; NaN does not."""
+        return found == found and not (
+            (self.at_least is not None and found < self.at_least)
+            or (self.at_most is not None and found > self.at_most)
+        )
+
+    def failure(self, found: float) -> str:
+        """What was found, what was expected, what to do."""
+        limits = [
+            f"{word} {limit:g}"
+            for word, limit in (("at least", self.at_least), ("at most", self.at_most))
+            if limit is not None
+        ]
+        return f"{self.key.column} is {found:g}, expected {' and '.join(limits)}: {self.remedy}."
+
+
+def input_requirements(specification: Specification) -> tuple[Requirement, ...]:
+    """What the input must satisfy before a record is protected."""
+    return (*_columns(specification), *_records(specification), *_regions(specification))
+
+
+def gate_requirements(specification: Specification) -> tuple[Requirement, ...]:
+    """What the written release must satisfy before it is published."""
+    return (*_guarantee(specification), *_loss(specification), *_linkage(specification))
+
+
+def _columns(spec: Specification) -> Iterator[Requirement]:
+    for name, variable in spec.variables.items():
+        yield Requirement(MetricKey("present", name), "correct [variables] or the file", at_least=1)
+        if variable.role != "identifier":
+            remedy = "correct its role or kind in [variables]; a numeric variable needs numbers"
+            yield Requirement(MetricKey("type_fits", name), remedy, at_least=1)
+
+
+def _records(spec: Specification) -> Iterator[Requirement]:
+    k, most = spec.release.k, spec.missing.max_rejected
+    yield Requirement(MetricKey("records_kept"), f"k = {k} needs at least {k} records", at_least=k)
+    mend = "mend the records, or raise missing.max_rejected"
+    yield Requirement(MetricKey("records_rejected"), mend, at_most=most)
+    for name in _must_not_be_missing(spec):
+        yield Requirement(MetricKey("missing", name), mend, at_most=most)
+    for name in (*spec.numeric, *spec.with_role("weight")):
+        yield Requirement(MetricKey("not_finite", name), mend, at_most=most)
+    for name in spec.with_role("weight"):
+        yield Requirement(MetricKey("not_positive", name), mend, at_most=most)
+    for name in spec.with_role("unit"):
+        remedy = "keep one record of each unit, as k counts units, or raise missing.max_rejected"
+        yield Requirement(MetricKey("repeated", name), remedy, at_most=most)
+    for name in spec.nominal:
+        remedy = "declare it numeric, or coarsen it: that many values are no categories"
+        yield Requirement(MetricKey("domain", name), remedy, at_least=1, at_most=LARGEST_DOMAIN)
+
+
+def _must_not_be_missing(spec: Specification) -> tuple[str, ...]:
+    nominal = spec.nominal if spec.missing.nominal == "reject" else ()
+    numeric = spec.numeric if spec.missing.numeric == "reject" else ()
+    return (*nominal, *numeric, *spec.with_role("unit", "household", "region", "weight"))
+
+
+def _regions(spec: Specification) -> Iterator[Requirement]:
+    k, units = spec.release.k, f"{spec.method.unit}s"
+    if spec.region is None:
+        yield Requirement(MetricKey("smallest_region"), f"k = {k} needs at least {k} {units}", at_least=k)
+    elif spec.blocking.small_regions == "fail":
+        remedy = 'set blocking.small_regions to "suppress", or merge regions before the run'
+        yield Requirement(MetricKey("smallest_region", spec.region), remedy, at_least=k)
+    if spec.missing.numeric == "own_cluster" and spec.numeric:
+        mend = 'set missing.numeric to "reject", or fill in the missing values before the run'
+        rare = f"fewer than k = {k} {units} of a region lack the same numbers, this one among them; {mend}"
+        for name in spec.numeric:
+            yield Requirement(MetricKey("patterns_below_k", name), rare, at_most=0)
+        whole = f"fewer than k = {k} {units} of a region lack no number; {mend}"
+        yield Requirement(MetricKey("complete_below_k"), whole, at_most=0)
+
+
+def _guarantee(spec: Specification) -> Iterator[Requirement]:
+    broken = "the protection is broken, and this is a fault of microguard: please report it"
+    for group in spec.clusterings:
+        yield Requirement(MetricKey("smallest_class", group.name), broken, at_least=spec.release.k)
+        if spec.counted is not None:
+            yield Requirement(MetricKey("fewest_households", group.name), broken, at_least=spec.release.k)
+    yield Requirement(MetricKey("records_unaccounted"), broken, at_most=0)
+    altered = (
+        "the staged files are not what was protected: look for another writer or a faulty disk, run again"
+    )
+    yield Requirement(MetricKey("content_as_staged"), altered, at_least=1)
+    yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1)
+    yield Requirement(MetricKey("others_as_read"), broken, at_least=1)
+    if spec.method.min_diversity > 1:
+        for name in spec.sensitive:
+            remedy = "lower method.min_diversity, or coarsen the quasi-identifiers"
+            key = MetricKey("smallest_diversity", name)
+            yield Requirement(key, remedy, at_least=spec.method.min_diversity)
+
+
+def _loss(spec: Specification) -> Iterator[Requirement]:
+    quality = spec.quality
+    more = (
+        "raise method.effort, lower release.k, protect fewer variables together, or accept more in [quality]"
+    )
+    for metric in ("information_loss", "chi2_per_cell"):
+        limit = getattr(quality, f"max_{metric}")
+        if limit is not None:
+            yield Requirement(MetricKey(metric), more, at_most=limit)
+    held = {len(table) for table in spec.control_tables}
+    for dimension, limit in sorted((quality.max_absolute_error or {}).items()):
+        if dimension in held:
+            key = MetricKey("max_absolute_error", dimension=dimension)
+            yield Requirement(key, more, at_most=limit)
+    if quality.dominance is not None:
+        for name in spec.numeric:
+            remedy = "raise release.k, or accept it in quality.dominance"
+            yield Requirement(MetricKey("dominated_clusters", name), remedy, at_most=0)
+
+
+def _linkage(spec: Specification) -> Iterator[Requirement]:
+    quality = spec.quality
+    for name in spec.published_as_it_is:
+        if quality.max_unique_published is not None:
+            remedy = "protect the column, leave it out, or raise quality.max_unique_published"
+            key = MetricKey("unique_published", name)
+            yield Requirement(key, remedy, at_most=quality.max_unique_published)
+        if spec.nominal and name not in spec.publish.accept_dependencies:
+            remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
+            yield Requirement(MetricKey("determined", name), remedy, at_most=0)

@@ -1,0 +1,46 @@
+"""What a protected table must satisfy before it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.requirements.records import MetricKey, Requirement
+from schemas.specification.table import Table
+
+PROMISED = ("content_as_staged", "columns_as_declared", "lines_open", "cells_unprotected", "cells_astray")
+"""What the written files must keep whatever the gate says."""
+
+
+def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]:
+    """The promise on the written files, and the limits of `[table.quality]`.
+
+    `sensitive` says whether any cell is; without one there is no interval to ask for.
+    """
+    return (*_promise(), *(_interval(table) if sensitive else ()), *_limits(table))
+
+
+def _promise() -> Iterator[Requirement]:
+    broken = "the protection is broken, and this is a fault of microguard: please report it"
+    altered = (
+        "the staged files are not what was protected: look for another writer or a faulty disk, run again"
+    )
+    yield Requirement(MetricKey("content_as_staged"), altered, at_least=1)
+    yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1)
+    for metric in ("lines_open", "cells_unprotected", "cells_astray"):
+        yield Requirement(MetricKey(metric), broken, at_most=0)
+
+
+def _interval(table: Table) -> Iterator[Requirement]:
+    wider = (
+        "an attacker who knows capacities and margins is left too little doubt: raise table.capacity or the "
+        "levels, free the margins, or lower table.quality.min_interval"
+    )
+    yield Requirement(MetricKey("attacker_interval"), wider, at_least=table.quality.min_interval)
+
+
+def _limits(table: Table) -> Iterator[Requirement]:
+    less = "raise table.effort, merge categories, or accept more in [table.quality]"
+    for metric in ("total_adjustment", "cell_adjustment", "gap"):
+        limit = getattr(table.quality, f"max_{metric}")
+        if limit is not None:
+            yield Requirement(MetricKey(metric), less, at_most=limit)

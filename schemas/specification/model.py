@@ -1,0 +1,172 @@
+"""The release specification as a frozen model, and what the rest of the house asks it."""
+
+from __future__ import annotations
+
+import os
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, PrivateAttr
+
+from schemas.methods import MAX_RECORDS_BY_ALGORITHM, MAX_RECORDS_BY_EFFORT, Kinds
+from schemas.roles import PUBLISHED, PUBLISHED_AS_IT_IS
+from schemas.specification.sections import (
+    Blocking,
+    Group,
+    Input,
+    Method,
+    Missing,
+    Publish,
+    Quality,
+    Release,
+    Section,
+    Text,
+    Variable,
+)
+from schemas.specification.table import Table
+
+WHOLE = "all"
+"""Name of the one clustering of a specification without groups."""
+
+
+class Specification(Section):
+    """A release specification, as read."""
+
+    release: Release
+    input: Input
+    variables: dict[Text, Variable] = Field(min_length=1)
+    method: Method = Method()
+    blocking: Blocking = Blocking()
+    missing: Missing = Missing()
+    quality: Quality = Quality()
+    publish: Publish
+    groups: Annotated[tuple[Group, ...], Field(strict=False)] = ()
+    table: Table | None = None
+
+    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+
+    @property
+    def folder(self) -> Path:
+        """Absolute folder the specification lies in; its paths are relative to it."""
+        return self._folder
+
+    def resolve(self, path: str) -> str:
+        """Absolute form of a path of the specification; one with a scheme (`s3a://`) stays as it is."""
+        return path if "://" in path else os.path.normpath(self._folder / path)
+
+    @property
+    def input_path(self) -> str:
+        """Absolute input path."""
+        return self.resolve(self.input.path)
+
+    @property
+    def public_area(self) -> str:
+        """Absolute path of the public area."""
+        return self.resolve(self.publish.path)
+
+    @property
+    def evidence_area(self) -> str:
+        """Absolute path of the evidence area."""
+        return self.resolve(self.publish.evidence)
+
+    def with_role(self, *roles: str) -> tuple[str, ...]:
+        """Names of the variables of these roles, in the order of the specification."""
+        return tuple(name for name, variable in self.variables.items() if variable.role in roles)
+
+    def _only(self, role: str) -> str | None:
+        names = self.with_role(role)
+        return names[0] if names else None
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Protected variables."""
+        return self.with_role("quasi_identifier")
+
+    @property
+    def nominal(self) -> tuple[str, ...]:
+        """Nominal quasi-identifiers."""
+        return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "nominal")
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """Numeric quasi-identifiers."""
+        return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "numeric")
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Sensitive variables."""
+        return self.with_role("sensitive")
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """Identifiers: known by name so that the reader can leave them out."""
+        return self.with_role("identifier")
+
+    @property
+    def region(self) -> str | None:
+        """The region variable, if any."""
+        return self._only("region")
+
+    @property
+    def household(self) -> str | None:
+        """The household variable, if any."""
+        return self._only("household")
+
+    @property
+    def unit(self) -> str | None:
+        """The variable that identifies the statistical unit, if any."""
+        return self._only("unit")
+
+    @property
+    def counted(self) -> str | None:
+        """The variable whose values k counts: the household where `method.unit` says so; None for records."""
+        return self.household if self.method.unit == "household" else None
+
+    @property
+    def weight(self) -> str | None:
+        """The sampling weight, if any."""
+        return self._only("weight")
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Columns of the release, in the order of the specification."""
+        return self.with_role(*PUBLISHED)
+
+    @property
+    def published_as_it_is(self) -> tuple[str, ...]:
+        """Published columns that protection does not touch."""
+        return self.with_role(*PUBLISHED_AS_IT_IS)
+
+    def kinds(self, variables: tuple[str, ...] | None = None) -> Kinds:
+        """Kinds among the given quasi-identifiers (default: all): "nominal", "numeric" or "mixed"."""
+        found = {self.variables[name].kind for name in variables or self.quasi_identifiers}
+        if found == {"nominal"}:
+            return "nominal"
+        return "numeric" if found == {"numeric"} else "mixed"
+
+    @property
+    def clusterings(self) -> tuple[Group, ...]:
+        """What is clustered together: the groups, or one group of all quasi-identifiers."""
+        return self.groups or (Group(name=WHOLE, variables=self.quasi_identifiers),)
+
+    @property
+    def control_tables(self) -> tuple[tuple[str, ...], ...]:
+        """The control tables by name: those listed, or all up to `max_dimension`, never across groups."""
+        chosen = self.method.control_tables
+        if chosen.tables is not None:
+            return chosen.tables
+        tables: list[tuple[str, ...]] = []
+        for clustering in self.clusterings:
+            nominal = [name for name in clustering.variables if name in self.nominal]
+            for dimension in range(1, min(chosen.max_dimension or 2, len(nominal)) + 1):
+                tables += combinations(nominal, dimension)
+        return tuple(tables)
+
+    @property
+    def max_block_records(self) -> int:
+        """Most records of a block, "auto" resolved by effort and algorithm (and never below 2k)."""
+        if self.blocking.max_records != "auto":
+            return self.blocking.max_records
+        most = MAX_RECORDS_BY_EFFORT[self.method.effort]
+        return max(min(most, MAX_RECORDS_BY_ALGORITHM.get(self.method.algorithm, most)), 2 * self.release.k)

@@ -1,0 +1,71 @@
+"""The release specification: what `microguard` is told to do, read from TOML and checked once.
+
+`read_specification` gives a checked `Specification` or raises `SpecificationError` with every fault it found;
+nobody checks it again downstream. Paths of a specification are relative to the folder it lies in:
+`Specification.resolve` gives the absolute ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from schemas.errors import SpecificationError
+from schemas.not_built import not_built
+from schemas.specification.consistency import inconsistencies
+from schemas.specification.faults import Fault, faults_of
+from schemas.specification.model import Specification
+from schemas.specification.repair import related, repaired
+from schemas.specification.toml_text import merged, parsed, parsed_override
+
+
+def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Specification:
+    """Read and check a release specification.
+
+    Parameters
+    ----------
+    path : str or Path
+        The TOML file; its folder is what the paths in it are relative to.
+    overrides : iterable of str
+        `section.key=value`, the value as in TOML or a bare word; later ones win.
+
+    Raises
+    ------
+    SpecificationError
+        With every fault of the file and the overrides in one paragraph.
+    """
+    path = Path(path)
+    content = parsed(path)
+    for override in overrides:
+        content = merged(content, parsed_override(override))
+    return build_specification(content, path.absolute().parent, str(path))
+
+
+def build_specification(content: dict[str, Any], folder: Path, name: str = "specification") -> Specification:
+    """Check parsed TOML; `name` is how the report calls it."""
+    faults: list[Fault] = []
+    in_doubt = False
+    try:
+        specification = Specification.model_validate(content)
+    except ValidationError as error:
+        faults = faults_of(error, Specification)
+        content, in_doubt = repaired(content, [fault.key for fault in faults])
+        specification = Specification.model_validate(content)
+    specification._folder = folder
+    own = [fault.key for fault in faults]
+    between = inconsistencies(specification, in_doubt) + not_built(specification)
+    faults += [fault for fault in between if not any(related(fault.key, key) for key in own)]
+    if faults:
+        raise _report(name, faults)
+    return specification
+
+
+def _report(name: str, faults: list[Fault]) -> SpecificationError:
+    texts = tuple(dict.fromkeys(fault.text for fault in faults))
+    if len(texts) == 1:
+        return SpecificationError(f"The specification {name} is faulty: {texts[0]}.", texts)
+    listed = " ".join(f"({number}) {text}." for number, text in enumerate(texts, start=1))
+    return SpecificationError(f"The specification {name} has {len(texts)} faults. {listed}", texts)

@@ -1,0 +1,189 @@
+"""The sections of a release specification: frozen models that mirror its TOML one to one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from schemas.methods import Effort, MethodName, Representative, Unit
+from schemas.roles import Disclosable, Kind, Role
+
+NAME_PATTERN = r"^\w[\w.-]{0,99}$"
+"""A release or group name is a folder name: letters, digits, "_", "." and "-"."""
+
+
+def _dimension_keys(value: Any) -> Any:
+    """Keys of a TOML table are text; those of a table by dimension are whole numbers."""
+    if not isinstance(value, dict):
+        return value
+    if not value or not all(isinstance(key, str) and key.isdecimal() and int(key) >= 1 for key in value):
+        raise ValueError("a table of bounds by dimension, such as { 1 = 6, 2 = 9 }")
+    return {int(key): bound for key, bound in value.items()}
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("a path without the character NUL")
+    return value
+
+
+def _auto_or_count(value: Any) -> Any:
+    if value == "auto" or (type(value) is int and value >= 2):
+        return value
+    raise ValueError('"auto" or a whole number of at least 2')
+
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Text = Annotated[str, Field(min_length=1)]
+PathText = Annotated[Text, BeforeValidator(_without_nul)]
+SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
+ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
+AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
+Names = Annotated[tuple[Text, ...], Field(strict=False)]
+
+
+class Section(BaseModel):
+    """A table of the TOML: no unknown key, no silent conversion, no change after reading."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Release(Section):
+    """`[release]`: what is released, and how safe it is to be."""
+
+    name: SafeName
+    """Name of the release in the ledger: letters, digits, "_", "." and "-"."""
+    k: int = Field(ge=2)
+    """Least number of units that share a combination of quasi-identifiers (and the region)."""
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    """Seed of the run; nothing is safe only because it is unknown."""
+
+
+class Input(Section):
+    """`[input]`: where the microdata are and how they are written."""
+
+    path: PathText
+    """File, directory or glob; anything Spark reads. Relative to the specification."""
+    format: Literal["parquet", "csv"] = "parquet"
+    """File format."""
+    missing: str | None = None
+    """A further missing-value mark in text columns, besides the empty field."""
+    delimiter: str = Field(default=",", min_length=1, max_length=1)
+    """CSV: the character between two fields."""
+    encoding: Text = "utf-8"
+    """CSV: character encoding."""
+    decimal: Literal[".", ","] = "."
+    """CSV: decimal mark."""
+    unmentioned: Literal["fail", "drop"] = "fail"
+    """Columns of the file that the specification does not name."""
+
+
+class Variable(Section):
+    """One line of `[variables]`."""
+
+    role: Role
+    """What the variable is to the release."""
+    kind: Kind | None = None
+    """Nominal (categories) or numeric (magnitudes); a quasi-identifier must say which."""
+
+
+class ControlTables(Section):
+    """`[method.control_tables]`: the tables of the nominal quasi-identifiers that protection is to spare."""
+
+    max_dimension: int | None = Field(default=None, ge=1)
+    """All tables up to this dimension (default 2); not together with `tables`."""
+    tables: Annotated[tuple[Names, ...], Field(strict=False)] | None = None
+    """The tables by name, such as [["sex", "age_group"]]; not together with `max_dimension`."""
+    max_absolute_error: ByDimension | None = None
+    """What the search is to respect: largest change of a cell, by dimension of the table."""
+
+
+class Method(Section):
+    """`[method]`: how the quasi-identifiers are protected."""
+
+    name: MethodName = "microaggregation"
+    """Microaggregation (cluster and replace) or SAFE (nominal only)."""
+    effort: Effort = "standard"
+    """How much work a block is worth."""
+    algorithm: Text = "auto"
+    """"auto", or any name of the method's table."""
+    representative: Representative = "auto"
+    """What is published for a cluster."""
+    unit: Unit = "record"
+    """What k counts: records, or households (each combination is shared by at least k of them)."""
+    min_diversity: int = Field(default=1, ge=1)
+    """Distinct values of each sensitive variable in every cluster."""
+    control_tables: ControlTables = ControlTables()
+    """The tables protection is to spare."""
+
+
+class Blocking(Section):
+    """`[blocking]`: how records are cut into units that are solved together."""
+
+    max_records: AutoOrCount = "auto"
+    """Most records of a block; "auto" by effort."""
+    small_regions: Literal["fail", "suppress"] = "fail"
+    """What becomes of a region with fewer than k records."""
+
+
+class Missing(Section):
+    """`[missing]`: what missing values of the quasi-identifiers mean."""
+
+    nominal: Literal["category", "reject"] = "category"
+    """Missing is one more category, or the record is rejected."""
+    numeric: Literal["reject", "own_cluster"] = "reject"
+    """The record is rejected, or clustered with those of its missing pattern."""
+    max_rejected: int = Field(default=0, ge=0)
+    """Records; more than this stops the run."""
+
+
+class Dominance(Section):
+    """`quality.dominance`: the (n, k) rule."""
+
+    n: int = Field(ge=1)
+    """Largest contributors counted together."""
+    k: float = Field(gt=0, le=100, allow_inf_nan=False)
+    """Percent of a cluster's total they may not exceed."""
+
+
+class Quality(Section):
+    """`[quality]`: the gate; each key optional, none means no limit."""
+
+    max_information_loss: Share | None = None
+    """SSE/SST over the numeric quasi-identifiers."""
+    max_chi2_per_cell: Bound | None = None
+    """Chi-square over the cells of the control tables, divided by their number."""
+    max_absolute_error: ByDimension | None = None
+    """Largest change of a cell, by dimension of the table, that the gate lets pass."""
+    max_unique_published: Share | None = None
+    """Share of records unique on the protected variables joined with any one column published as it is."""
+    dominance: Dominance | None = None
+    """Clusters whose largest contributors dominate a numeric total."""
+
+
+class Publish(Section):
+    """`[publish]`: where the release and the evidence go."""
+
+    path: PathText
+    """Public area. Relative to the specification."""
+    evidence: PathText
+    """Agency only; not inside the public area. Relative to the specification."""
+    format: Literal["parquet", "delta", "iceberg"] = "parquet"
+    """Table format of the release."""
+    accept_dependencies: Names = ()
+    """Columns published as they are although they determine a protected nominal variable."""
+    successive: Literal["refuse", "accept"] = "refuse"
+    """A second release under this name from another input, k, seed or specification."""
+    disclose: Annotated[tuple[Disclosable, ...], Field(strict=False)] = ()
+    """Whole-file measures against the original that a steward allows to be public."""
+
+
+class Group(Section):
+    """One `[[groups]]`: quasi-identifiers protected together, independently of the other groups."""
+
+    name: SafeName
+    """Name in manifest and evidence."""
+    variables: Names = Field(min_length=1)
+    """Names of quasi-identifiers."""

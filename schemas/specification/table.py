@@ -1,0 +1,176 @@
+"""`[table]`: the table that `microguard adjust` protects, and how (controlled tabular adjustment).
+
+Every column it names is declared in `[variables]` too, as any column of the input: dimensions as categories,
+values as numbers.
+
+From microdata the cells are counted (`kind = "frequency"`) or added up (`kind = "magnitude"`). Each dimension
+is the finest column of it; a hierarchy that holds this column says which coarser ones stand above it:
+
+    [table]
+    value = "turnover"
+    tables = [["a88", "nuts3"]]
+    hierarchies = [["a10", "a21", "a88"], ["nuts1", "nuts2", "nuts3"]]
+
+is one table of all activities and regions of every level with all margins. Two tables are linked by what they
+share, `tables = [["a21", "size"], ["a21", "nuts1"]]`: a cell that stands in both is published with one value.
+
+From cells (`source = "cells"`) the file has one row a cell, margins included; `total` marks a column that is
+summed over. Codes of several levels in one column nest as `[table.parents.COLUMN]` says, code = its parent:
+
+    [table]
+    source = "cells"
+    value = "tot"
+    tables = [["activity", "size"]]
+    contributors = "n_obs"
+    largest = ["max"]
+    [table.parents.activity]
+    47 = "G"
+    G = "GI"
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.methods import Effort
+from schemas.specification.sections import AutoOrCount, Bound, Dominance, Names, Section, Share, Text
+
+TableAlgorithm = Literal[
+    "auto",
+    "exact",
+    "alternate",
+    "random",
+    "hybrid",
+    "hybrid-swaps",
+    "scatter-search",
+    "learning",
+    "local-search",
+]
+COSTS = ("unit", "inverse")
+DEFAULT_DECIMALS = 2
+"""Digits after the point of a table of magnitudes, or of weighted counts."""
+
+
+class TableQuality(Section):
+    """`[table.quality]`: the gate of a table; each key optional, none means no limit."""
+
+    max_total_adjustment: Share | None = None
+    """Sum of all changes over the sum of all values, margins included."""
+    max_cell_adjustment: Bound | None = None
+    """Largest change of a cell that is not sensitive, relative to its value."""
+    max_gap: Bound | None = None
+    """How far the changes may be above the proved lower bound, relative to it."""
+    min_interval: Bound = 1.0
+    """Width of the interval an attacker is left with for every sensitive cell examined, over the larger of
+    its protection levels."""
+    examined: AutoOrCount = "auto"
+    """Sensitive cells whose interval is computed, drawn by the secret key; "auto" by the table's size."""
+
+
+class Table(Section):
+    """`[table]`: what `microguard adjust` protects."""
+
+    source: Literal["microdata", "cells"] = "microdata"
+    """Whether the input has records, or the cells of a finished table."""
+    kind: Literal["magnitude", "frequency"] = "magnitude"
+    """Sums of a value, or numbers of contributors."""
+    value: Text | None = None
+    """Magnitude: the column that is added up. Cells: the column with the values."""
+    weighted: bool = False
+    """Microdata: values (or counts) are multiplied by the variable of role weight; rules look at numbers of
+    contributors and contributions as they are, without it."""
+    tables: Annotated[tuple[Names, ...], Field(strict=False)] = Field(min_length=1)
+    """The tables by their dimensions, the finest column of each; several are linked by what they share."""
+    hierarchies: Annotated[tuple[Names, ...], Field(strict=False)] = ()
+    """Columns that nest, coarse to fine."""
+    parents: dict[Text, dict[Text, Text]] = Field(default={})
+    """Cells: column -> code -> the code it is a part of; a code not named is a part of the total."""
+    total: Text = "Total"
+    """What stands in a dimension that is summed over, in the input (cells) and in the release."""
+    decimals: int | None = Field(default=None, ge=0, le=9)
+    """Digits after the point of the published values; none for counts, otherwise 2. Each record is rounded to
+    them before it is added, so that all margins agree to the last digit."""
+    tolerance: Bound = 0.0
+    """Cells: largest difference of a given total from the sum of its parts that is taken for rounding; the
+    totals are then summed anew."""
+    contributors: Text | None = None
+    """Cells: column with the number of contributors."""
+    largest: Names = ()
+    """Cells: columns with the largest contribution, the second largest and so on."""
+    minimum_frequency: int | None = Field(default=None, ge=1)
+    """A cell with fewer contributors is sensitive; by default release.k, where contributors are known."""
+    safety_range: float = Field(default=20, gt=0, allow_inf_nan=False)
+    """Protection of a magnitude (or weighted count) with too few contributors, in percent of its value."""
+    dominance: Dominance | None = None
+    """A cell is sensitive whose n largest contributors exceed k percent of it."""
+    p_percent: float | None = Field(default=None, gt=0, le=100, allow_inf_nan=False)
+    """A cell is sensitive whose second largest contributor can estimate the largest to p percent."""
+    lower_protection: Text | None = None
+    """Cells: column with given levels, down; a cell with a level is sensitive. With upper_protection."""
+    upper_protection: Text | None = None
+    """Cells: column with given levels, up."""
+    capacity: float = Field(default=40, ge=0, allow_inf_nan=False)
+    """How far a cell may move, in percent of its value; a sensitive one as far as its protection needs."""
+    lower_capacity: Text | None = None
+    """Cells: column with given capacities, down, instead of percent. With upper_capacity."""
+    upper_capacity: Text | None = None
+    """Cells: column with given capacities, up."""
+    fixed_margins: bool = False
+    """Whether margins that are not sensitive keep their values."""
+    costs: Text = "unit"
+    """What a unit of change costs: "unit" (the same everywhere), "inverse" (1 over the value) or, for cells,
+    a column."""
+    mode: Literal["at-least", "exact"] = "at-least"
+    """Sensitive cells move by at least their level, or by exactly one of their two levels."""
+    levels: Literal["secret", "exact"] = "secret"
+    """Levels multiplied by secret factors from 1 to 1.5, or exactly as the rule has them: then an attacker
+    who knows the rule is left with two candidates for a cell."""
+    effort: Effort = "standard"
+    """How much work the table is worth."""
+    algorithm: TableAlgorithm = "auto"
+    """The method, by name."""
+    quality: TableQuality = TableQuality()
+    """The gate."""
+
+    @property
+    def digits(self) -> int:
+        """Digits after the point, the default resolved."""
+        if self.decimals is not None:
+            return self.decimals
+        return 0 if self.kind == "frequency" and not self.weighted else DEFAULT_DECIMALS
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Finest columns of all tables, each once."""
+        return tuple(dict.fromkeys(name for table in self.tables for name in table))
+
+    def levels_of(self, dimension: str) -> tuple[str, ...]:
+        """Columns of a dimension from coarse to fine, down to the one that is named."""
+        for hierarchy in self.hierarchies:
+            if dimension in hierarchy:
+                return hierarchy[: hierarchy.index(dimension) + 1]
+        return (dimension,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that hold codes, each once."""
+        return tuple(dict.fromkeys(name for each in self.dimensions for name in self.levels_of(each)))
+
+    @property
+    def cost_column(self) -> str | None:
+        """Column with given costs, if any."""
+        return None if self.costs in COSTS else self.costs
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns of the input that hold numbers."""
+        named = (self.value, self.contributors, *self.largest, self.lower_protection, self.upper_protection,
+                 self.lower_capacity, self.upper_capacity, self.cost_column)  # fmt: skip
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def value_name(self) -> str:
+        """Name of the published column of values."""
+        return self.value or "frequency"

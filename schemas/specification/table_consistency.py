@@ -1,0 +1,144 @@
+"""What the keys of `[table]` must be to each other and to `[variables]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from schemas.roles import PUBLISHED
+from schemas.specification.faults import NOTHING, Fault, fault
+from schemas.specification.table import Table
+
+if TYPE_CHECKING:
+    from schemas.specification.model import Specification
+
+OF_CELLS = (
+    "contributors",
+    "largest",
+    "lower_protection",
+    "upper_protection",
+    "lower_capacity",
+    "upper_capacity",
+    "tolerance",
+    "parents",
+)
+"""Keys that mean something to a table of finished cells only."""
+
+
+def table_faults(spec: Specification) -> list[Fault]:
+    """All faults of the section; none where there is no such section."""
+    if spec.table is None:
+        return []
+    checks = (_dimensions, _nesting, _numbers, _source, _rules, _publication)
+    return [found for check in checks for found in check(spec, spec.table)]
+
+
+def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
+    for number, dimensions in enumerate(table.tables):
+        if not dimensions or len(set(dimensions)) < len(dimensions):
+            yield fault(("table", "tables"), list(dimensions), "at least one dimension, each once in a table")
+        if set(dimensions) in [set(earlier) for earlier in table.tables[:number]]:
+            yield fault(("table", "tables"), list(dimensions), "each table once")
+        held = [name for each in dimensions for name in table.levels_of(each)]
+        if len(set(dimensions)) == len(dimensions) and len(set(held)) < len(held):
+            yield fault(("table", "tables"), list(dimensions), "one dimension of a hierarchy in a table")
+    for name in table.columns:
+        variable = spec.variables.get(name)
+        if variable is None or variable.role not in PUBLISHED - {"weight"} or variable.kind == "numeric":
+            allowed = "columns of [variables] that are nominal, and no identifier, unit, household or weight"
+            yield fault(("table", "tables"), name, allowed, choices=spec.published)
+
+
+def _nesting(spec: Specification, table: Table) -> Iterator[Fault]:
+    placed: set[str] = set()
+    for hierarchy in table.hierarchies:
+        if len(hierarchy) < 2 or placed & set(hierarchy) or len(set(hierarchy)) < len(hierarchy):
+            allowed = "two or more columns from coarse to fine, each in one hierarchy"
+            yield fault(("table", "hierarchies"), list(hierarchy), allowed)
+        elif not set(hierarchy) & set(table.dimensions):
+            yield fault(("table", "hierarchies"), list(hierarchy), "hierarchies of a dimension of a table")
+        placed |= set(hierarchy)
+    for name, parents in table.parents.items():
+        if name not in table.dimensions or name in placed:
+            allowed = f"dimensions without hierarchy ({', '.join(set(table.dimensions) - placed) or 'none'})"
+            yield fault(("table", "parents"), name, allowed, choices=table.dimensions)
+        elif table.total in parents or _has_circle(parents):
+            yield fault(("table", "parents", name), "a circle", "parents that lead to the total")
+
+
+def _has_circle(parents: dict[str, str]) -> bool:
+    for code in parents:
+        steps = 0
+        while code in parents:
+            code, steps = parents[code], steps + 1
+            if steps > len(parents):
+                return True
+    return False
+
+
+def _numbers(spec: Specification, table: Table) -> Iterator[Fault]:
+    for name in table.numbers:
+        variable = spec.variables.get(name)
+        if variable is None or variable.role not in PUBLISHED or variable.kind != "numeric":
+            yield fault(("table",), name, 'columns of [variables] of kind "numeric", and no weight')
+        elif name in table.columns:
+            yield fault(("table",), name, "a column that is no dimension")
+    for one, other in (
+        ("lower_protection", "upper_protection"),
+        ("lower_capacity", "upper_capacity"),
+    ):
+        if (getattr(table, one) is None) != (getattr(table, other) is None):
+            yield fault(("table", one), NOTHING, f"{one} and {other} together")
+    taken = spec.table is not None and table.value_name in table.columns
+    if taken:
+        yield fault(("table", "tables"), table.value_name, "another name, as the values are called so")
+
+
+def _source(spec: Specification, table: Table) -> Iterator[Fault]:
+    if table.source == "cells":
+        if table.value is None:
+            yield fault(("table", "value"), NOTHING, "the column with the values of the cells")
+        if table.weighted:
+            yield fault(("table", "weighted"), True, "false, as the cells are added up already")
+        return
+    if (table.kind == "magnitude") != (table.value is not None):
+        allowed = "a column for a magnitude, none for a frequency"
+        yield fault(("table", "value"), NOTHING if table.value is None else table.value, allowed)
+    if table.weighted and spec.weight is None:
+        yield fault(("table", "weighted"), True, "false, as no variable has the role weight")
+    for key in OF_CELLS:
+        if getattr(table, key):
+            yield fault(("table", key), getattr(table, key), 'no such key, unless source is "cells"')
+    if table.cost_column is not None:
+        yield fault(("table", "costs"), table.costs, "unit, inverse", choices=("unit", "inverse"))
+
+
+def _rules(spec: Specification, table: Table) -> Iterator[Fault]:
+    if table.kind == "frequency":
+        for key in ("dominance", "p_percent"):
+            if getattr(table, key) is not None:
+                yield fault(
+                    ("table", key), getattr(table, key), "no such key, as every count contributes one"
+                )
+    if table.source == "microdata":
+        return
+    known = len(table.largest)
+    if table.dominance is not None and table.dominance.n > known:
+        allowed = f"n up to {known}, as table.largest names so many columns"
+        yield fault(("table", "dominance"), table.dominance.model_dump(), allowed)
+    if table.p_percent is not None and known < 2:
+        yield fault(
+            ("table", "p_percent"), table.p_percent, "no such key unless table.largest names 2 columns"
+        )
+    if table.minimum_frequency is not None and table.contributors is None and table.kind == "magnitude":
+        yield fault(
+            ("table", "minimum_frequency"), table.minimum_frequency, "no such key without contributors"
+        )
+    rules = (table.contributors, table.dominance, table.p_percent, table.lower_protection)
+    if table.kind == "magnitude" and not any(rule is not None for rule in rules):
+        yield fault(("table",), NOTHING, "a rule: contributors, dominance, p_percent or protection columns")
+
+
+def _publication(spec: Specification, table: Table) -> Iterator[Fault]:
+    if spec.publish.format != "parquet":
+        yield fault(("publish", "format"), spec.publish.format, "parquet, as a table is published so")

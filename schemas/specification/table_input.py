@@ -1,0 +1,66 @@
+"""What a table reads: the same input, columns of `[table]` in the roles that reading and counting know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schemas.errors import SpecificationError
+from schemas.specification.sections import Blocking, Variable
+from schemas.specification.table import Table
+
+if TYPE_CHECKING:
+    from schemas.specification.model import Specification
+
+
+def table_of(specification: Specification) -> Table:
+    """The section.
+
+    Raises
+    ------
+    SpecificationError
+        Where there is none.
+    """
+    if specification.table is None:
+        raise SpecificationError(
+            "The specification has no section [table]: microguard adjust protects a table. Name its "
+            "dimensions in table.tables, or call microguard protect to protect the records."
+        )
+    return specification.table
+
+
+def require_records(specification: Specification) -> None:
+    """Refuse a specification that describes a table only, where records are to be protected.
+
+    Raises
+    ------
+    SpecificationError
+    """
+    if not specification.quasi_identifiers:
+        raise SpecificationError(
+            "The specification has no variable of role quasi_identifier: there is nothing to protect in the "
+            "records. Declare one in [variables], or call microguard adjust to protect the table of [table]."
+        )
+
+
+def as_input(specification: Specification) -> Specification:
+    """The specification as the reader of a table needs it.
+
+    Dimensions are nominal, values numeric quasi-identifiers, so that what is missing or unreadable in them is
+    rejected, or taken as a category, as `[missing]` says. Units are read as they are, because one unit may
+    have several records here. Everything else is left out at the reader.
+    """
+    table = table_of(specification)
+    variables = {}
+    for name, variable in specification.variables.items():
+        if name in table.columns:
+            variables[name] = Variable(role="quasi_identifier", kind="nominal")
+        elif name in table.numbers:
+            variables[name] = Variable(role="quasi_identifier", kind="numeric")
+        elif variable.role == "unit" and table.source == "microdata":
+            variables[name] = Variable(role="other", kind="nominal")
+        elif variable.role == "weight" and table.weighted:
+            variables[name] = variable
+        else:
+            variables[name] = Variable(role="identifier")
+    changes = {"variables": variables, "groups": (), "blocking": Blocking()}
+    return specification.model_copy(update=changes)

@@ -1,0 +1,55 @@
+"""TOML as it was written: a file, and the `--set` overrides laid over it."""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import SpecificationError
+from schemas.specification.faults import shown_value
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    """Content of a TOML file; SpecificationError where there is none to be had."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise SpecificationError(f"There is no specification {path}.") from None
+    except OSError as error:
+        raise SpecificationError(f"The specification {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SpecificationError(f"The specification {path} is not UTF-8 text, as TOML must be.") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecificationError(f"The specification {path} is not valid TOML: {error}.") from None
+
+
+def parsed_override(override: str) -> dict[str, Any]:
+    """`method.effort=fast` as nested tables; a value that is no TOML, or is a date in it, is text."""
+    key, equals, value = override.partition("=")
+    for written in (value, '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'):
+        try:
+            content = tomllib.loads(f"{key} = {written}")
+        except tomllib.TOMLDecodeError:
+            continue
+        if equals and key.strip() and "\n" not in override and not _has_date(content):
+            return content
+    raise SpecificationError(f"--set: found {shown_value(override)}, allowed: section.key=value.")
+
+
+def _has_date(content: Any) -> bool:
+    if isinstance(content, dict):
+        return any(map(_has_date, content.values()))
+    return isinstance(content, datetime.date | datetime.time)
+
+
+def merged(content: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
+    """Tables merge key by key; anything else replaces. A variable's line is replaced key by key too."""
+    result = dict(content)
+    for key, value in override.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result

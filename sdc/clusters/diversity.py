@@ -1,0 +1,159 @@
+"""Diversity: clusters are merged until each holds enough distinct values of every variable named.
+
+Of sensitive variables this is distinct l-diversity (Machanavajjhala et al. 2007); of the household it lets
+k count households. A cluster that lacks values is merged with the one that costs least (Ward's criterion)
+among those that bring a value it lacks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
+from sdc.kernels.compile import kernel
+
+
+def diversify(points: np.ndarray, labels: np.ndarray, values: np.ndarray, least: int) -> np.ndarray:
+    """Merge clusters until each has at least so many distinct values of each variable.
+
+    Parameters
+    ----------
+    points : (n, p) float array
+        Coordinates of the records in the units of the clustering.
+    labels : (n,) int array
+        Cluster of each record.
+    values : (n, q) int array
+        Codes of the variables.
+    least : int
+        At least 1, which asks for nothing.
+
+    Returns
+    -------
+    (n,) int64 array
+        Labels of the merged clusters, 0 to m - 1; larger than 2k - 1 where it had to be.
+
+    Raises
+    ------
+    ImpossibleProtection
+        Where the records together have fewer distinct values.
+    InvalidParameter, ShapeMismatch
+    """
+    if least < 1:
+        raise InvalidParameter(f"the least number of distinct values must be at least 1, found {least}")
+    codes = np.ascontiguousarray(values, dtype=np.int64)
+    if codes.ndim != 2 or len(codes) != len(labels) or len(points) != len(labels):
+        raise ShapeMismatch(
+            f"points, labels and values need one row per record, found {len(points)}, {len(labels)} "
+            f"and {len(codes)}"
+        )
+    for position, column in enumerate(codes.T):
+        distinct = len(np.unique(column))
+        if distinct < least:
+            raise ImpossibleProtection(
+                f"a variable has {distinct} distinct values among {len(codes)} records, and {least} are "
+                "asked for in every cluster: ask for fewer, or use larger blocks",
+                variable=position,
+            )
+    compact = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
+    merged = _merge(np.ascontiguousarray(points, dtype=np.float64), compact, codes, least)
+    return np.unique(merged, return_inverse=True)[1].astype(np.int64).ravel()
+
+
+def least_distinct(values: np.ndarray, labels: np.ndarray) -> int:
+    """Least number of distinct values (codes from 0) that a cluster holds."""
+    if len(values) != len(labels):
+        raise ShapeMismatch(f"{len(values)} values and {len(labels)} labels do not fit together")
+    width = int(values.max(initial=0)) + 1
+    cells = np.unique(np.asarray(labels, np.int64) * width + values)
+    return int(np.unique(cells // width, return_counts=True)[1].min())
+
+
+@kernel
+def _merge(points, labels, codes, wanted):
+    n, p = points.shape
+    clusters = labels.max() + 1
+    first = np.full(clusters, -1, dtype=np.int64)  # members as linked lists, which merge in one step
+    last = np.full(clusters, -1, dtype=np.int64)
+    following = np.full(n, -1, dtype=np.int64)
+    sizes = np.zeros(clusters)
+    means = np.zeros((clusters, p))
+    for i in range(n - 1, -1, -1):
+        a = labels[i]
+        following[i] = first[a]
+        if first[a] < 0:
+            last[a] = i
+        first[a] = i
+        sizes[a] += 1.0
+        means[a] += points[i]
+    for a in range(clusters):
+        means[a] /= sizes[a]
+    for a in range(clusters):
+        while first[a] >= 0:
+            variable = _lacking(first[a], following, codes, wanted)
+            if variable < 0:
+                break
+            b = _cheapest(a, variable, first, following, sizes, means, codes)
+            mass = sizes[a] + sizes[b]
+            means[a] = (means[a] * sizes[a] + means[b] * sizes[b]) / mass
+            sizes[a] = mass
+            following[last[a]] = first[b]
+            last[a] = last[b]
+            first[b] = -1
+    merged = np.empty(n, dtype=np.int64)
+    for a in range(clusters):
+        i = first[a]
+        while i >= 0:
+            merged[i] = a
+            i = following[i]
+    return merged
+
+
+@kernel
+def _lacking(start, following, codes, wanted):
+    """First sensitive variable with too few distinct values in the cluster that begins at `start`, or -1."""
+    seen = np.empty(wanted, dtype=np.int64)
+    for variable in range(codes.shape[1]):
+        distinct = 0
+        i = start
+        while i >= 0 and distinct < wanted:
+            fresh = True
+            for t in range(distinct):
+                fresh = fresh and seen[t] != codes[i, variable]
+            if fresh:
+                seen[distinct] = codes[i, variable]
+                distinct += 1
+            i = following[i]
+        if distinct < wanted:
+            return variable
+    return -1
+
+
+@kernel
+def _cheapest(a, variable, first, following, sizes, means, codes):
+    """The cluster that costs least to merge with a among those that bring a value a lacks."""
+    best, cost = -1, np.inf
+    for b in range(len(sizes)):
+        if b == a or first[b] < 0:
+            continue
+        square = 0.0
+        for d in range(means.shape[1]):
+            square += (means[a, d] - means[b, d]) ** 2
+        ward = square * sizes[a] * sizes[b] / (sizes[a] + sizes[b])
+        if ward < cost and _brings(b, a, variable, first, following, codes):
+            best, cost = b, ward
+    return best
+
+
+@kernel
+def _brings(b, a, variable, first, following, codes):
+    i = first[b]
+    while i >= 0:
+        j = first[a]
+        missing = True
+        while j >= 0 and missing:
+            missing = codes[j, variable] != codes[i, variable]
+            j = following[j]
+        if missing:
+            return True
+        i = following[i]
+    return False

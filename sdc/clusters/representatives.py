@@ -1,0 +1,205 @@
+"""Representatives: the values published for a cluster, exact in the column's own type.
+
+Numeric variables get the mean or the median of their cluster, rounded half to even to the column's own
+scale (integers and decimals in integer arithmetic, whatever their size; floats as they are); nominal
+ones the mode, snapped to a combination that occurs in the cluster; or all of them the cluster's medoid,
+a record that exists. Records come in an order decided by their content, as ties go to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sdc.clusters.exact_values import ExactValues
+from sdc.errors import NotFinite, NotNumeric, ShapeMismatch, UnsupportedCombination
+
+#: What `represent` can be asked for.
+REPRESENTATIVES = ("auto", "mean", "median", "mode", "medoid")
+
+
+def represent(
+    table: pa.Table,
+    labels: np.ndarray,
+    *,
+    numeric: Sequence[str] = (),
+    nominal: Sequence[str] = (),
+    representative: str = "auto",
+    points: np.ndarray | None = None,
+    record_weights: np.ndarray | None = None,
+) -> pa.Table:
+    """Replace the named columns of each record by the representatives of its cluster.
+
+    Parameters
+    ----------
+    table : pa.Table
+        The records; other columns stay as they are.
+    labels : (n,) int array
+        Cluster of each record.
+    numeric, nominal : sequences of str
+        Columns to replace.
+    representative : {"auto", "mean", "median", "mode", "medoid"}
+        auto: mean and mode. mean and median speak of the numeric columns (nominal ones get the mode),
+        mode of the nominal ones (numeric ones get the mean), medoid of all.
+    points : (n, p) array, optional
+        Coordinates of the records in the units of the clustering; needed for medoids.
+    record_weights : (n,) array, optional
+        Weights of the records in means, medians, votes and distances.
+
+    Returns
+    -------
+    pa.Table
+        The same columns and types.
+
+    Raises
+    ------
+    UnsupportedCombination
+        A representative that none of the columns can have.
+    NotNumeric, NotFinite, ShapeMismatch
+    """
+    _check_choice(representative, numeric, nominal)
+    if len(labels) != len(table):
+        raise ShapeMismatch(f"there are {len(labels)} labels for {len(table)} records")
+    clusters = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
+    weights = np.ones(len(table)) if record_weights is None else np.asarray(record_weights, dtype=float)
+    if representative == "medoid":
+        if points is None:
+            raise ShapeMismatch("medoids need the points of the records")
+        carriers = pa.array(medoids(points, clusters, weights))
+        for name in (*numeric, *nominal):
+            table = _with(table, name, table[name].take(carriers))
+        return table
+    choose = medians if representative == "median" else means
+    for name in numeric:
+        table = _with(table, name, choose(table[name], clusters, weights, name))
+    if nominal:
+        codes = np.column_stack([category_codes(table[name]) for name in nominal])
+        carriers = pa.array(modes(codes, clusters, weights))
+        for name in nominal:
+            table = _with(table, name, table[name].take(carriers))
+    return table
+
+
+def means(column: pa.ChunkedArray, labels: np.ndarray, weights: np.ndarray, name: str = "") -> pa.Array:
+    """Mean of each record's cluster (0 to m - 1), in the column's type; NULL where all are missing."""
+    return _of_numbers(column, name, lambda values: values.means(labels, weights), labels)
+
+
+def medians(column: pa.ChunkedArray, labels: np.ndarray, weights: np.ndarray, name: str = "") -> pa.Array:
+    """Median of each record's cluster (0 to m - 1), between two middle values their mean."""
+
+    def middle(values: ExactValues) -> ExactValues:
+        lower, upper = _middle(values, labels, weights)
+        clusters = np.arange(len(lower))
+        both = values.take(np.concatenate([lower, upper]))
+        return both.means(np.concatenate([clusters, clusters]), np.ones(2 * len(lower)))
+
+    return _of_numbers(column, name, middle, labels)
+
+
+def medoids(points: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Position of the medoid of each record's cluster, (n,).
+
+    The medoid has the least weighted sum of squared distances to its cluster: it is the record nearest
+    to the mean.
+    """
+    masses = np.bincount(labels, weights=weights)
+    squares = np.zeros(len(labels))
+    for coordinate in np.asarray(points, dtype=float).T:
+        mean = np.bincount(labels, weights=weights * coordinate) / masses
+        squares += (coordinate - mean[labels]) ** 2
+    return _first_of_each(labels, np.lexsort((squares, labels)))
+
+
+def modes(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Position of a record that carries the mode of each record's cluster, (n,).
+
+    The mode of each variable is the category with most votes (ties: the lowest code). Where no record has
+    the modes of all variables, the one with fewest mismatches is taken, among those the one whose
+    categories have most votes: nothing is published together that does not occur together.
+
+    Parameters
+    ----------
+    codes : (n, q) int array
+        Categories of q variables.
+    """
+    mismatches = np.zeros(len(labels), dtype=np.int64)
+    votes = np.zeros(len(labels))
+    for column in codes.T:
+        width = int(column.max()) + 1
+        cells, cell = np.unique(labels * width + column, return_inverse=True)
+        count = np.bincount(cell.ravel(), weights=weights)
+        ranked = np.lexsort((cells % width, -count, cells // width))
+        winner = np.empty(int(labels.max()) + 1, dtype=np.int64)
+        winner[(cells // width)[ranked][::-1]] = (cells % width)[ranked][::-1]
+        mismatches += column != winner[labels]
+        votes += count[cell.ravel()]
+    return _first_of_each(labels, np.lexsort((-votes, mismatches, labels)))
+
+
+def category_codes(column: pa.ChunkedArray) -> np.ndarray:
+    """Codes in the order of the values, (n,) int64; NULL is one more category, the last."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    distinct = pc.unique(column).drop_null()
+    distinct = distinct.take(pc.array_sort_indices(distinct))
+    codes = pc.index_in(column, value_set=distinct).fill_null(len(distinct))
+    return np.asarray(pa.chunked_array(codes).to_numpy()).astype(np.int64)
+
+
+def _check_choice(representative: str, numeric: Sequence[str], nominal: Sequence[str]) -> None:
+    if representative not in REPRESENTATIVES:
+        raise UnsupportedCombination(
+            f"representative {representative!r} cannot be chosen per cluster; "
+            f"it can be {', '.join(REPRESENTATIVES)}"
+        )
+    if representative in ("mean", "median") and not numeric:
+        raise UnsupportedCombination(f"there is no numeric variable whose {representative} could be taken")
+    if representative == "mode" and not nominal:
+        raise UnsupportedCombination("there is no nominal variable whose mode could be taken")
+
+
+def _of_numbers(
+    column: pa.ChunkedArray, name: str, choose: Callable[[ExactValues], ExactValues], labels: np.ndarray
+) -> pa.Array:
+    if column.null_count == len(column):
+        return pa.nulls(len(column), column.type)
+    if column.null_count:
+        raise NotFinite(
+            f"variable {name} has {column.null_count} missing values among {len(column)}; "
+            "cluster records by missing pattern first",
+            variable=name,
+        )
+    values = ExactValues.of(column)
+    if values is None:
+        raise NotNumeric(f"variable {name} has type {column.type}; a number was expected", variable=name)
+    return choose(values).take(labels).arrow(column.type)
+
+
+def _middle(values: ExactValues, labels: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the lower and upper weighted median of each cluster (the same where there is one)."""
+    order = values.order_within(labels)
+    sorted_labels = labels[order]
+    total = np.cumsum(weights[order])
+    starts = np.flatnonzero(np.r_[True, sorted_labels[1:] != sorted_labels[:-1]])
+    stops = np.r_[starts[1:], len(order)]
+    before = np.r_[0.0, total][starts]
+    half = before + (total[stops - 1] - before) / 2
+    lower = np.minimum(np.searchsorted(total, half, side="left"), stops - 1)
+    upper = np.minimum(np.searchsorted(total, half, side="right"), stops - 1)
+    return order[lower], order[upper]
+
+
+def _first_of_each(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """For each record, the first record of its cluster in `order`, which is sorted by cluster."""
+    first = np.empty(int(labels.max()) + 1, dtype=np.int64)
+    first[labels[order][::-1]] = order[::-1]
+    return first[labels]
+
+
+def _with(table: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    position = table.schema.get_field_index(name)
+    return table.set_column(position, table.schema.field(position), values)

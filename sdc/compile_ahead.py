@@ -1,0 +1,77 @@
+"""Compile every kernel ahead: ``python -m sdc.compile_ahead``, once per machine or image.
+
+Each public function runs on instances so small that only the compiler takes time. What it compiles is
+kept where `sdc.kernels.compile` says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from sdc.clusters.diversity import diversify
+from sdc.clusters.dominance import dominated
+from sdc.cta import CellTable, adjust
+from sdc.microaggregation import individual_ranking, microaggregate
+from sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
+from sdc.microaggregation.methods import ALGORITHMS
+from sdc.microaggregation.principal_cuts import CutTree
+from sdc.nominal import anonymise, partition
+from sdc.safe import safe
+
+
+def warm() -> None:
+    """Call everything that has kernels, with the types it is used with."""
+    random = np.random.default_rng(0)
+    points = random.normal(size=(12, 2))
+    for name, algorithm in ALGORITHMS.items():
+        variables = 1 if name == "univariate-optimal" else 2
+        effort = "standard" if "standard" in algorithm.efforts else algorithm.efforts[-1]
+        microaggregate(points[:, :variables], 3, algorithm=name, effort=effort)
+    for method in ("optimal", "fixed-size", "k-ward", "genetic-average"):
+        individual_ranking(points, 3, algorithm=method)
+    nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
+    keys = np.arange(12)
+    CutTree.grow(points, keys, 2).assign(points, keys)
+    diversify(points, keys // 3, keys[:, np.newaxis] % 3, 2)
+    dominated(points[:, 0], keys // 3, 1, 85)
+    _nominal(random)
+    _tables()
+
+
+def _nominal(random: np.random.Generator) -> None:
+    frame = pd.DataFrame(random.integers(0, 3, (30, 3)), columns=["a", "b", "c"])
+    for name in ("local-search", "own-hhg", "own-eec", "own-hhe", "chi-exact"):
+        anonymise(frame, 3, 2, algorithm=name, effort="fast" if name == "local-search" else "standard")
+    anonymise(frame, 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
+    partition(frame, 3)
+    safe(frame, 3, 2, keep_records=True)
+
+
+def _tables() -> None:
+    inner = np.arange(1.0, 17.0).reshape(4, 4)
+    whole = np.block([[inner, inner.sum(1, keepdims=True)], [inner.sum(0, keepdims=True), inner.sum()]])
+    size = whole.shape[0]
+    position = np.arange(whole.size).reshape(whole.shape)
+    lines = [*position, *position.T]
+    relations = np.zeros((len(lines), whole.size))
+    for row, line in enumerate(lines):
+        relations[row, line] = [1] * (size - 1) + [-1]
+    values = whole.ravel()
+    sensitive = np.isin(np.arange(whole.size), [0, 6, 12])
+    table = CellTable(
+        values=values,
+        relations=relations,
+        sensitive=sensitive,
+        lower_protection=np.where(sensitive, 0.2 * values, 0),
+        upper_protection=np.where(sensitive, 0.2 * values, 0),
+        lower_capacity=values,
+        upper_capacity=values,
+        costs=np.ones(whole.size),
+    )
+    for name in ("local-search", "learning", "hybrid-swaps", "exact"):
+        adjust(table, algorithm=name, effort="fast")
+
+
+if __name__ == "__main__":
+    warm()

@@ -1,0 +1,86 @@
+"""Annealing on the sum of |line residuals|: the cheapest stand-in of all, a few additions per flip.
+
+Where a margin takes each residual the sum *is* the excess, up to the totals of the margins; in three and
+more dimensions a linear program spares a share of it that hardly depends on the directions. On random
+n x n x n tables from n = 20 on its directions beat those of the quadratic surrogate at a tenth of the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
+from sdc.cta.program.problem import Problem
+from sdc.kernels.compile import kernel
+
+#: First temperature relative to the mean level (times the mean line weight): 0.5 already freezes defects in.
+HOT = 1.5
+#: Last temperature at most, relative to the same; measured on n x n x n tables.
+WARMEST_END = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class LineSums(StandIn):
+    """Sum of |r| over the lines that sensitive cells touch, each at its cheapest free cell's cost.
+
+    The answer is where the run ends: writing down the best directions met would cost p each time, a flip a
+    few additions.
+
+    Attributes
+    ----------
+    problem, incidence : of `StandIn`, over all lines
+    weights : (lines,)
+    """
+
+    weights: np.ndarray
+    stretch_moves: ClassVar[float] = 2e7
+
+    @classmethod
+    def of(cls, problem: Problem) -> LineSums:
+        """Weights from the costs; a line without free cells weighs what the dearest one does."""
+        incidence = problem.incidence
+        incidence.sort_indices()
+        rows = sparse.csr_matrix(problem.lines[:, problem.free])
+        cheapest = np.full(rows.shape[0], np.inf)
+        owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        np.minimum.at(cheapest, owner, problem.free_costs[rows.indices])
+        open_lines = np.isfinite(cheapest)
+        dearest = float(np.max(cheapest, where=open_lines, initial=0.0))
+        weights = np.where(open_lines, cheapest, dearest)
+        return cls(problem, incidence, weights if weights.any() else np.ones(len(weights)))
+
+    def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
+        """By the mean level and line weight, and at last by how many cells share a line."""
+        touched = np.unique(self.incidence.indices)
+        scale = float(np.mean(self.problem.swing)) / 2 * float(np.mean(self.weights[touched]))
+        # the more cells share a line, the smaller the residuals that they can still be arranged to
+        end = min(WARMEST_END, (len(touched) / len(cells)) ** 2)
+        return HOT * scale, end * scale
+
+    def cool(self, walk: Walk, stretch: Stretch) -> None:
+        """One cell after the other, in their order."""
+        _cool(self.columns, self.problem.swing, self.weights, walk, stretch)
+
+
+@kernel
+def _cool(columns: Columns, swing: np.ndarray, weights: np.ndarray, walk: Walk, stretch: Stretch) -> None:
+    np.random.seed(stretch.seed)
+    pointers, lines, entries = columns
+    directions, residuals, chosen, _ = walk
+    for sweep in range(stretch.first, stretch.last):
+        temperature = temperature_at(stretch, sweep)
+        for cell in stretch.cells:
+            move = turn(swing, directions, cell)
+            change = 0.0
+            for a in range(pointers[cell], pointers[cell + 1]):
+                before = residuals[lines[a]]
+                change += weights[lines[a]] * (abs(before + move * entries[a]) - abs(before))
+            if change <= 0.0 or np.random.random() < np.exp(-change / temperature):
+                directions[cell] = 1 - directions[cell]
+                for a in range(pointers[cell], pointers[cell + 1]):
+                    residuals[lines[a]] += move * entries[a]
+    chosen[:] = directions

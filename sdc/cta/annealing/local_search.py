@@ -1,0 +1,112 @@
+"""Ours: anneal on stand-ins of the linear program, then improve under its duals, then flip by it.
+
+Directions are annealed from random starts on line residuals (their sum, and the largest class sum) and on
+the quadratic surrogate, in turn and then on whichever led to the cheaper table; each result costs one linear
+program. The incumbent is then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are
+flipped one and two at a time, asked in the order of what the duals promise and not at all where they promise
+nothing, for the promise is a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.annealing.annealing import StandIn
+from sdc.cta.annealing.dual_cuts import CutParams, anneal_under_cuts
+from sdc.cta.annealing.line_sums import LineSums
+from sdc.cta.annealing.residuals import LineClasses
+from sdc.cta.annealing.surrogate import MAX_LINES, Surrogate
+from sdc.cta.program.directions import random_directions
+from sdc.cta.program.search import Search
+
+#: Sensitive cells up to which each stand-in gets two starts before the best one gets the rest (one start
+#: beyond): the largest class sum wins on two-way tables, the surrogate on small and the sum on large others.
+TWO_TRIALS_SIZE = 1000
+
+
+@dataclass(frozen=True)
+class LocalSearchParams:
+    """Random starts and their sweeps (on sums of residuals: `sum_sweeps`), rounds under cuts and their
+    sweeps, questions of the final flips; without rounds only the sums are annealed."""
+
+    starts: int
+    sweeps: int
+    sum_sweeps: int
+    rounds: int
+    cut_sweeps: int
+    questions: int
+
+
+def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
+    """Run the three phases; the search keeps the best.
+
+    Raises
+    ------
+    TimeUp
+    """
+    problem = search.problem
+    rng = np.random.default_rng(seed)
+    sums = LineSums.of(problem)
+    models: list[StandIn] = [sums]
+    surrogate = None
+    if params.rounds:
+        if problem.lines.shape[0] <= MAX_LINES:
+            surrogate = Surrogate.of(problem)
+            models.append(surrogate)
+        models.append(LineClasses.of(problem))
+    trials = len(models) * (2 if problem.size <= TWO_TRIALS_SIZE else 1)
+    cheapest = [np.inf] * len(models)
+    for number in range(params.starts):
+        search.check_time()
+        turn = number % len(models) if number < trials else int(np.argmin(cheapest))
+        start = random_directions(problem, rng)
+        sweeps = params.sum_sweeps if models[turn] is sums else params.sweeps
+        chosen = models[turn].anneal(start, sweeps, int(rng.integers(2**31)), deadline=search.deadline)
+        search.count_moves(sweeps * problem.size)
+        cheapest[turn] = min(cheapest[turn], search.ask(chosen, overtime=search.best is None).cost)
+    if surrogate is not None:
+        anneal_under_cuts(search, surrogate, CutParams(params.rounds, params.cut_sweeps), seed)
+    flip_by_duals(search, params.questions)
+
+
+def flip_by_duals(search: Search, questions: int) -> None:
+    """Flip one or two cells of a line while it helps, at most so many linear programs.
+
+    Raises
+    ------
+    TimeUp
+    """
+    budget = search.programs + questions
+    neighbours = sparse.csr_matrix(abs(search.problem.incidence.T) @ abs(search.problem.incidence))
+    improving = search.best is not None
+    while improving:
+        improving = False
+        incumbent = search.best
+        assert incumbent is not None
+        for cells in _promising(incumbent.gradient, incumbent.directions, search.problem.forced, neighbours):
+            if search.programs >= budget:
+                return
+            flipped = incumbent.directions.copy()
+            flipped[list(cells)] = 1 - flipped[list(cells)]
+            search.ask(flipped)
+            if search.best is not incumbent:
+                improving = True
+                break
+
+
+def _promising(
+    gradient: np.ndarray, directions: np.ndarray, forced: np.ndarray, neighbours: sparse.csr_matrix
+) -> list[tuple[int, ...]]:
+    """Single flips and opposite pairs whose bound on the change is negative, most promising first."""
+    change = np.where(directions > 0, -gradient, gradient)
+    change = np.where(forced >= 0, np.inf, change)
+    moves: list[tuple[float, tuple[int, ...]]] = [(c, (i,)) for i, c in enumerate(change) if c < 0]
+    for one in range(len(change)):
+        for two in neighbours.indices[neighbours.indptr[one] : neighbours.indptr[one + 1]]:
+            if two > one and directions[one] != directions[two] and change[one] + change[two] < 0:
+                moves.append((change[one] + change[two], (one, int(two))))
+    moves.sort()
+    return [cells for _, cells in moves]

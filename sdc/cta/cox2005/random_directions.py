@@ -1,0 +1,19 @@
+"""Best of random directions: the baseline of Cox 2005, section 3."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.cta.program.directions import random_directions
+from sdc.cta.program.search import Search
+
+
+def best_of_random(search: Search, repetitions: int, rng: np.random.Generator) -> None:
+    """Ask for so many random directions (Cox 2005, section 3: 100 and 1000).
+
+    Raises
+    ------
+    TimeUp
+    """
+    for _ in range(repetitions):
+        search.ask(random_directions(search.problem, rng))

@@ -1,0 +1,106 @@
+"""Impossible protection, said only with a certificate: the lines that prove it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.program.line_cuts import MAX_CELLS, signed_levels, smallest_sum
+from sdc.cta.program.model import base_model
+from sdc.cta.program.problem import Problem
+from sdc.errors import ImpossibleProtection, SdcError
+from sdc.solver import Limits, Status, solve
+
+#: Scaled; a line short of room by less than this may be the solver's tolerance.
+ROOM_TOLERANCE = 1e-6
+#: Lines up to which the certificate of an exhausted branch and bound is thinned out, one solve per line.
+MAX_THINNED_LINES = 150
+#: Nodes of each of those solves; a line whose omission proves nothing within them stays.
+THINNING_NODES = 200
+
+
+class NoSolutionFound(SdcError):
+    """Neither a protected table nor a proof that there is none was found within the work allowed."""
+
+
+class ImpossibleLines(ImpossibleProtection):
+    """No directions can be protected; ``lines`` are positions of relations that prove it together."""
+
+    def __init__(self, message: str, lines: np.ndarray) -> None:
+        super().__init__(message, variable=int(lines[0]) if len(lines) else None)
+        self.lines = lines
+
+
+def check_lines(problem: Problem) -> None:
+    """Raise where a line alone shows that no directions work: it has no room for its smallest sum.
+
+    Raises
+    ------
+    ImpossibleLines
+    """
+    incidence = sparse.csr_matrix(problem.incidence)
+    rise, fall = np.zeros(problem.table.cells), np.zeros(problem.table.cells)
+    rise[problem.free], fall[problem.free] = problem.rise, problem.fall
+    rise[problem.sensitive], fall[problem.sensitive] = problem.rise_room, problem.fall_room
+    positive, negative = problem.lines.maximum(0), (-problem.lines).maximum(0)
+    highest = positive @ rise + negative @ fall
+    lowest = -(positive @ fall) - negative @ rise
+    for line in range(incidence.shape[0]):
+        if not 0 < incidence.indptr[line + 1] - incidence.indptr[line] <= MAX_CELLS:
+            continue
+        middle, half = (highest[line] + lowest[line]) / 2, (highest[line] - lowest[line]) / 2
+        missing = smallest_sum(*signed_levels(problem, incidence, line), around=-middle) - half
+        if missing > ROOM_TOLERANCE * max(1.0, half):
+            number = int(problem.line_numbers[line])
+            raise ImpossibleLines(
+                f"line {number} proves that no directions protect this table: its other cells have too "
+                "little room for any choice of directions of its sensitive cells; widen capacities or lower "
+                "the protection levels",
+                np.array([number]),
+            )
+
+
+def prove_or_give_up(problem: Problem, nodes: int, seconds: float) -> np.ndarray:
+    """Directions of some feasible solution, by branch and bound.
+
+    Raises
+    ------
+    ImpossibleLines
+        Where branch and bound was exhausted, with lines that are infeasible together.
+    NoSolutionFound
+        Where it was not.
+    """
+    model = base_model(problem)
+    solution = solve(model.program, Limits(nodes=nodes, seconds=seconds, relative_gap=1.0))
+    if solution.values is not None:
+        return model.directions(solution.values)
+    if solution.status is not Status.INFEASIBLE:
+        raise NoSolutionFound(
+            "no protected table was found within the work allowed, and no proof that there is none; allow "
+            "more effort, widen the capacities or lower the protection levels"
+        )
+    lines = problem.line_numbers[_thinned(problem)]
+    raise ImpossibleLines(
+        f"no directions protect this table: branch and bound exhausted them, and {len(lines)} lines prove it "
+        f"together (line {int(lines[0])} among them); widen capacities or lower protection levels",
+        lines,
+    )
+
+
+def _thinned(problem: Problem) -> np.ndarray:
+    """Lines that stay infeasible together, thinned one by one where there are few."""
+    count = problem.lines.shape[0]
+    kept = np.arange(count)
+    if count > MAX_THINNED_LINES:
+        return kept
+    for line in range(count):
+        fewer = kept[kept != line]
+        reduced = replace(problem, lines=problem.lines[fewer], line_numbers=problem.line_numbers[fewer])
+        if len(fewer) == 0:
+            break
+        answer = solve(base_model(reduced).program, Limits(nodes=THINNING_NODES))
+        if answer.status is Status.INFEASIBLE:
+            kept = fewer
+    return kept

@@ -1,0 +1,69 @@
+"""Cells that are one and the same: a total with a single part that can move is that part.
+
+Sparse hierarchical tables are full of them. As one variable they take one direction and one level, which a
+search would have to find out, and secret factors could not tell them apart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from sdc.cta.table.cell_table import CellTable
+
+
+def same_cells(table: CellTable) -> np.ndarray:
+    """(cells,) number of the variable that each cell is, in the order of their first cells."""
+    fixed = (table.values == 0) & (table.lower_capacity == 0) & (table.upper_capacity == 0)
+    moving = np.flatnonzero(~fixed)
+    lines = sparse.csr_matrix(table.relations[:, moving])
+    pairs = np.flatnonzero(np.diff(lines.indptr) == 2)
+    entries = lines.indptr[pairs][:, None] + np.arange(2)
+    opposite = lines.data[entries].sum(axis=1) == 0
+    ends = moving[lines.indices[entries[opposite]]].reshape(-1, 2)
+    links = sparse.csr_matrix(
+        (np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(table.cells, table.cells)
+    )
+    _, labels = connected_components(links, directed=False)
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]
+
+
+def merged(table: CellTable, variables: np.ndarray) -> CellTable:
+    """The table with one cell a variable: costs added, the larger levels, the smaller capacities.
+
+    An adjustment of it is one of the whole table, at the same cost, when every cell takes the value of its
+    variable.
+    """
+    count = int(variables.max()) + 1
+    first = np.unique(variables, return_index=True)[1]
+    place = sparse.csr_matrix(
+        (np.ones(table.cells), (np.arange(table.cells), variables)), shape=(table.cells, count)
+    )
+    lines = sparse.csr_matrix(table.relations @ place)
+    lines.eliminate_zeros()
+
+    def largest(array: np.ndarray) -> np.ndarray:
+        found = np.zeros(count)
+        np.maximum.at(found, variables, array)
+        return found
+
+    def smallest(array: np.ndarray) -> np.ndarray:
+        found = np.full(count, np.inf)
+        np.minimum.at(found, variables, array)
+        return found
+
+    assert table.costs is not None
+    return CellTable(
+        values=table.values[first],
+        relations=lines[np.diff(lines.indptr) > 0],
+        sensitive=largest(table.sensitive.astype(float)) > 0,
+        lower_protection=largest(table.lower_protection),
+        upper_protection=largest(table.upper_protection),
+        lower_capacity=smallest(table.lower_capacity),
+        upper_capacity=smallest(table.upper_capacity),
+        costs=np.bincount(variables, weights=table.costs),
+    )

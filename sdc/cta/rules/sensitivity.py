@@ -1,0 +1,133 @@
+"""Which cells are sensitive, how much protection the rule asks for, and what cells may move and cost.
+
+Rules and levels as in the handbook (Hundepool et al. 2012, chapter 4): the upper level is the smallest
+amount by which the published total must exceed the true one so that the rule no longer finds the cell
+sensitive; the lower level equals it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sdc.cta.table.relations import Tabulation
+from sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """Sensitive cells and their levels.
+
+    Attributes
+    ----------
+    sensitive : (cells,) boolean array
+    lower, upper : (cells,) protection levels, zero for other cells
+    """
+
+    sensitive: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def __or__(self, other: Sensitivity) -> Sensitivity:
+        """Sensitive by either rule, at the larger level."""
+        return Sensitivity(
+            self.sensitive | other.sensitive,
+            np.maximum(self.lower, other.lower),
+            np.maximum(self.upper, other.upper),
+        )
+
+
+def largest_contributions(
+    tabulation: Tabulation, codes: list[ArrayLike], amounts: ArrayLike, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(cells, count) largest contributions per cell, zeros after the last, and (cells,) contributors."""
+    given = np.abs(np.asarray(amounts, dtype=float))
+    cells, records = tabulation.pairs(codes)
+    order = np.lexsort((-given[records], cells))
+    cells, sizes = cells[order], given[records][order]
+    numbers = np.bincount(cells, minlength=tabulation.cells)
+    first = np.concatenate([[0], np.cumsum(numbers)[:-1]])
+    rank = np.arange(len(cells)) - first[cells]
+    largest = np.zeros((tabulation.cells, count))
+    top = rank < count
+    largest[cells[top], rank[top]] = sizes[top]
+    return largest, numbers
+
+
+def minimum_frequency(counts: ArrayLike, least: int) -> Sensitivity:
+    """Frequencies above 0 and below `least`: up to `least`, or down to 0."""
+    if least < 2:
+        raise InvalidParameter("a minimum frequency below 2 finds no cell sensitive")
+    frequencies = _amounts("counts", counts)
+    sensitive = (frequencies > 0) & (frequencies < least)
+    return Sensitivity(
+        sensitive, np.where(sensitive, frequencies, 0.0), np.where(sensitive, least - frequencies, 0.0)
+    )
+
+
+def minimum_contributors(
+    contributors: ArrayLike, totals: ArrayLike, least: int, percent: float
+) -> Sensitivity:
+    """Magnitudes with fewer than `least` contributors: a percentage of the total up or down."""
+    if least < 2 or not percent > 0:
+        raise InvalidParameter("needs a minimum of 2 contributors or more and a positive percentage")
+    numbers, sums = _amounts("contributors", contributors), _amounts("totals", totals)
+    sensitive = (numbers > 0) & (numbers < least) & (sums != 0)
+    level = np.where(sensitive, np.abs(sums) * percent / 100, 0.0)
+    return Sensitivity(sensitive, level, level)
+
+
+def dominance(largest: ArrayLike, totals: ArrayLike, n: int, k: float) -> Sensitivity:
+    """(n,k) rule: the n largest contributions make up more than k percent of the total.
+
+    Levels: 100/k (x_1 + ... + x_n) - X.
+    """
+    if n < 1 or not 0 < k < 100:
+        raise InvalidParameter("dominance needs n of at least 1 and k strictly between 0 and 100 percent")
+    top, sums = np.asarray(largest, dtype=float), _amounts("totals", totals)
+    if top.ndim != 2 or top.shape[0] != len(sums) or top.shape[1] < n:
+        raise ShapeMismatch(f"dominance needs the {n} largest contributions of each cell")
+    return _by_level(top[:, :n].sum(axis=1) * 100 / k - sums, sums)
+
+
+def p_percent(largest: ArrayLike, totals: ArrayLike, p: float) -> Sensitivity:
+    """p% rule: the second largest contributor can estimate the largest to within p percent.
+
+    Levels: p/100 x_1 - (X - x_1 - x_2).
+    """
+    if not p > 0:
+        raise InvalidParameter("the p-percent rule needs a positive p")
+    top, sums = np.asarray(largest, dtype=float), _amounts("totals", totals)
+    if top.ndim != 2 or top.shape[0] != len(sums) or top.shape[1] < 2:
+        raise ShapeMismatch("the p-percent rule needs the two largest contributions of each cell")
+    return _by_level(p / 100 * top[:, 0] - (sums - top[:, 0] - top[:, 1]), sums)
+
+
+def capacities(values: ArrayLike, percent: float, protection: ArrayLike | None = None) -> np.ndarray:
+    """(cells,) percentage of |value|; at least the protection level where one is given."""
+    if not percent >= 0:
+        raise InvalidParameter("a capacity is a percentage of 0 or more")
+    room = np.abs(_amounts("values", values)) * percent / 100
+    return room if protection is None else np.maximum(room, np.asarray(protection, dtype=float))
+
+
+def inverse_costs(values: ArrayLike) -> np.ndarray:
+    """(cells,) costs 1/|x| for percentage change (Cox 2005, section 2); zeros cost as the dearest cell."""
+    sizes = np.abs(_amounts("values", values))
+    smallest = np.min(sizes[sizes > 0], initial=np.inf)
+    return 1.0 / np.where(sizes > 0, sizes, smallest) if np.isfinite(smallest) else np.ones(len(sizes))
+
+
+def _by_level(level: np.ndarray, totals: np.ndarray) -> Sensitivity:
+    sensitive = (level > 0) & (totals != 0)
+    levels = np.where(sensitive, level, 0.0)
+    return Sensitivity(sensitive, levels, levels)
+
+
+def _amounts(name: str, given: ArrayLike) -> np.ndarray:
+    array = np.asarray(given, dtype=float)
+    if not np.all(np.isfinite(array)):
+        raise NotFinite(f"{name} of cell {int(np.argmax(~np.isfinite(array)))} is not finite", variable=name)
+    return array

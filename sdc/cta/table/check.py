@@ -1,0 +1,59 @@
+"""Does an adjusted table keep what was promised? Written from the promise, without the method's code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdc.cta.table.cell_table import CellTable
+
+#: Relative to the largest quantity in the comparison: float sums, and the solver's own tolerance.
+CHECK_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Positions at fault; all empty where the table is sound.
+
+    Attributes
+    ----------
+    broken_lines : lines that no longer add up
+    unprotected : sensitive cells nearer to their value than the level of the side they are on
+    beyond_capacity : cells further from their value than their capacity
+    not_minimal : sensitive cells not at one of their two levels (only looked for in mode "exact")
+    """
+
+    broken_lines: np.ndarray
+    unprotected: np.ndarray
+    beyond_capacity: np.ndarray
+    not_minimal: np.ndarray
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is at fault."""
+        return not any(
+            len(found)
+            for found in (self.broken_lines, self.unprotected, self.beyond_capacity, self.not_minimal)
+        )
+
+
+def check(table: CellTable, adjusted: np.ndarray, mode: str = "at-least") -> Check:
+    """Check additivity, protection and capacities of adjusted values of all cells."""
+    adjusted = np.asarray(adjusted, dtype=float)
+    line_sums = table.relations @ adjusted - table.relations @ table.values
+    line_scale = abs(table.relations) @ np.maximum(np.abs(adjusted), np.abs(table.values))
+    change = adjusted - table.values
+    slack = CHECK_TOLERANCE * np.maximum(np.abs(table.values), 1.0 if table.whole else 0.0)
+    slack = np.maximum(slack, CHECK_TOLERANCE * float(np.max(np.abs(change), initial=0.0)))
+    up, down = table.upper_protection, table.lower_protection
+    at_up, at_down = np.abs(change - up) <= slack, np.abs(change + down) <= slack
+    near = table.sensitive & (change < up - slack) & (change > -down + slack)
+    over = (change > table.upper_capacity + slack) | (-change > table.lower_capacity + slack)
+    between = table.sensitive & ~at_up & ~at_down if mode == "exact" else np.zeros(table.cells, dtype=bool)
+    return Check(
+        broken_lines=np.flatnonzero(np.abs(line_sums) > CHECK_TOLERANCE * np.maximum(line_scale, 1e-300)),
+        unprotected=np.flatnonzero(near),
+        beyond_capacity=np.flatnonzero(over),
+        not_minimal=np.flatnonzero(between),
+    )

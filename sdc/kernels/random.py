@@ -1,0 +1,39 @@
+"""Random numbers inside kernels: SplitMix64 (Steele, Lea and Flood 2014), one uint64 of state.
+
+Numba's own generator is global to the process; this one belongs to a run, so two runs cannot mix.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+
+_DOUBLE = 1.0 / (1 << 53)
+
+
+def new_stream(*seeds: int) -> np.ndarray:
+    """State of a stream, (1,) uint64, from non-negative integers."""
+    return np.random.SeedSequence(seeds).generate_state(1, np.uint64)
+
+
+@kernel
+def next_bits(state: np.ndarray) -> np.uint64:
+    """Next 64 random bits."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def integer_below(state: np.ndarray, bound: int) -> int:
+    """Integer from 0 to bound - 1 (bound below 2**31, where the modulo's bias is below 2**-22)."""
+    return int(np.int64((next_bits(state) >> np.uint64(11)) % np.uint64(bound)))
+
+
+@kernel
+def uniform(state: np.ndarray) -> float:
+    """Number from 0 to below 1."""
+    return (next_bits(state) >> np.uint64(11)) * _DOUBLE

@@ -1,0 +1,284 @@
+"""Certified solving (effort exact): a near-optimal clustering and a proved bound on its SSE.
+
+1. Local search finds an incumbent.
+2. Column generation with exact pricing solves the relaxed set-partitioning program over all clusters;
+   rounds of subset-row cuts tighten it.
+3. The incumbent is improved window by window over the clusters that were generated.
+4. All clusters with a reduced cost below a threshold are listed, and the integer program over them is
+   solved. A clustering that contains any other cluster costs at least the bound plus the threshold: a
+   solved program with the gap as threshold proves the optimum, with a smaller one it raises the bound.
+
+The bound holds for every partition of these records into clusters of at least k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdc.errors import UnsupportedCombination
+from sdc.microaggregation.bounds import nearest_neighbour_bound
+from sdc.microaggregation.certified.relaxation import Allowance, Relaxation
+from sdc.microaggregation.certified.set_partitioning import partition
+from sdc.microaggregation.certified.subset_row_cuts import separate
+from sdc.microaggregation.certified.windows import improve
+from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.column_generation.columns import (
+    Columns,
+    as_members,
+    clusters_of,
+    labels_of,
+    squared_distances,
+)
+from sdc.microaggregation.local_search import by_effort as tiers
+from sdc.microaggregation.records import Records
+from sdc.stop import Deadline
+
+NAME = "column-generation"
+#: Squared distances of all pairs are kept (8 n^2 bytes, 200 MB here); larger files are cut into blocks.
+MOST_RECORDS = 5_000
+#: From this many records on, the incumbent is sought by the thorough local search.
+THOROUGH_FROM = 400
+#: Up to this many records the integer programs may be large enough to prove most optima.
+PROVABLE_RECORDS = 100
+#: Relative distance of bound and master problem at which a round of cuts ends, and the last round.
+ROUND_TOLERANCE, LAST_TOLERANCE = 1e-4, 5e-6
+#: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
+CLOSED = 1e-9
+#: Thresholds tried, as shares of the gap, in growing order.
+THRESHOLDS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Work of certified solving, counted so that the answer does not depend on the machine.
+
+    Attributes
+    ----------
+    allowance : Allowance
+        Of column generation.
+    starts : int
+        Local searches for the incumbent.
+    rounds : int
+        Rounds of cuts at most.
+    per_root : int
+        Clusters listed per root at most.
+    largest_program : int
+        Columns of an integer program at most.
+    nodes : int
+        Branch-and-bound nodes of an integer program at most.
+    """
+
+    allowance: Allowance
+    starts: int
+    rounds: int
+    per_root: int
+    largest_program: int
+    nodes: int
+
+    @classmethod
+    def of(cls, n: int) -> Work:
+        """Work for n records: about ten minutes of a core for a thousand, seconds for two hundred.
+
+        Pricing at 1e8 evaluations a second, the master problem at 2e7 pivots times rows a second, and the
+        integer program, limited in columns and nodes, are the greater part. What a bound needs grows with k:
+        where sizes k to 2k - 1 are too many to be searched within the allowance, there is no bound but the
+        nearest neighbours'.
+        """
+        small = n <= PROVABLE_RECORDS
+        return cls(
+            allowance=Allowance(evaluations=20_000 * n * n, pivots=500 * n * n),
+            starts=12 if n < THOROUGH_FROM else 1,
+            rounds=30,
+            per_root=500,
+            largest_program=4_000 if small else (5 if n < THOROUGH_FROM else 10) * n,
+            nodes=1_000 if small else 100,
+        )
+
+
+def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work | None = None) -> Clustering:
+    """Near-optimal clustering with a proved bound; `work` defaults to `Work.of`.
+
+    Raises
+    ------
+    UnsupportedCombination
+        With record weights, or with more than `MOST_RECORDS` records.
+    """
+    n = len(records)
+    if records.weighted:
+        raise UnsupportedCombination("column generation cannot carry record weights")
+    if n > MOST_RECORDS:
+        raise UnsupportedCombination(
+            f"column generation keeps the distances of all pairs: {n} records exceed {MOST_RECORDS}; "
+            "cluster them in blocks"
+        )
+    work = work or Work.of(n)
+    effort = "thorough" if n >= THOROUGH_FROM else "standard"
+    found = [
+        tiers.search(records, k, deadline=deadline, seed=seed + shift, effort=effort)
+        for shift in range(work.starts)
+    ]
+    start = min(found, key=lambda clustering: clustering.sse)
+    if start.optimal or start.sse <= 0.0:
+        return Clustering.of(
+            records,
+            start.labels,
+            NAME,
+            lower_bound=start.sse,
+            bound_kind=start.bound_kind or "no loss",
+            stopped_by="proof",
+            work=start.work,
+        )
+    scale = n / start.sse  # the solver's tolerances are absolute: let the mean loss per record be 1
+    distances = scale * squared_distances(records.values)
+    others = [clustering.labels for clustering in found]
+    certifier = _Certifier(distances, k, start.labels, others, work, deadline)
+    certifier.run()
+    labels = labels_of(certifier.columns.members[certifier.incumbent], n)
+    kind = "set partitioning solved" if certifier.optimal else "column generation with subset-row cuts"
+    lower_bound = certifier.lower_bound / scale
+    if not np.isfinite(lower_bound):
+        kind, lower_bound = "nearest neighbours", nearest_neighbour_bound(records.values, k)
+    sse = Clustering.of(records, labels, NAME).sse
+    return Clustering.of(
+        records,
+        labels,
+        NAME,
+        lower_bound=sse if certifier.optimal else min(sse, lower_bound),
+        bound_kind=kind,
+        stopped_by="proof" if certifier.optimal else ("time" if deadline.passed else "work"),
+        work=certifier.done,
+    )
+
+
+class _Certifier:
+    """The state of certified solving, in units of the mean loss per record."""
+
+    def __init__(
+        self,
+        distances: np.ndarray,
+        k: int,
+        labels: np.ndarray,
+        others: list[np.ndarray],
+        work: Work,
+        deadline: Deadline,
+    ) -> None:
+        self.columns = Columns(distances, k)
+        self.incumbent = self.columns.positions(as_members(clusters_of(labels), k))
+        for other in others:
+            self.columns.add(as_members(clusters_of(other), k))
+        self.columns.add(nearest_clusters(distances, k))
+        self.relaxation = Relaxation(self.columns, shares(distances, labels), work.allowance, deadline)
+        self._largest = work.largest_program
+        self._threshold = 0.0
+        self.lower_bound = -np.inf
+        self.optimal = False
+        self.nodes = 0
+        self._work = work
+        self._deadline = deadline
+
+    @property
+    def cost(self) -> float:
+        """Cost of the incumbent."""
+        return float(self.columns.costs[self.incumbent].sum())
+
+    @property
+    def done(self) -> dict[str, int]:
+        """Work done by kind."""
+        spent = self.relaxation.spent
+        return {
+            "pricings": spent.pricings,
+            "evaluations": spent.evaluations,
+            "columns": len(self.columns),
+            "cuts": len(self.relaxation.master.triples),
+            "nodes": self.nodes,
+        }
+
+    def run(self) -> None:
+        """Bound, then close the gap by integer programs over the clusters that can matter."""
+        bounded = self._cut()
+        self.lower_bound = self.relaxation.lower_bound
+        found = improve(self.columns, self._promising(), self.incumbent, self._deadline)
+        self.incumbent, self.nodes = found.chosen, found.nodes
+        if not bounded:
+            self._combine(self._promising())
+            return
+        while self._close() and not self.optimal and not self._deadline.passed:
+            pass
+
+    def _cut(self) -> bool:
+        """Rounds of column generation and cuts; whether there is a bound to work with."""
+        relaxation = self.relaxation
+        for _ in range(self._work.rounds):
+            if not relaxation.converge(ROUND_TOLERANCE, self.cost) or relaxation.solution is None:
+                break
+            triples = separate(
+                self.columns.members, relaxation.solution.x, relaxation.master.n, relaxation.master.triples
+            )
+            if len(triples) == 0:
+                break
+            relaxation.add_cuts(triples)
+        relaxation.converge(LAST_TOLERANCE, self.cost)
+        return bool(np.isfinite(relaxation.bound_here))
+
+    def _close(self) -> bool:
+        """Solve the program over the clusters below the largest threshold that can be listed.
+
+        Returns whether another call can do more: with the incumbent improved the gap is smaller, with the
+        nodes used up a smaller program may be solved. Where even the clusters below the least threshold
+        are too many, the program is one over the columns at hand, which proves nothing.
+        """
+        before = self.cost
+        gap = before - self.relaxation.bound_here
+        pool, threshold = self._promising(), 0.0
+        for share in THRESHOLDS:
+            listed = self.relaxation.enumerate(share * gap, self._work.per_root)
+            if listed is None or len(listed) > self._largest:
+                break
+            pool, threshold = self.columns.positions(listed), share * gap
+        if 0.0 < threshold <= self._threshold:
+            return False  # a part of a program already solved
+        if not self._combine(pool):
+            self._largest //= 4
+            return threshold > 0.0
+        self._threshold = threshold
+        self.lower_bound = max(self.lower_bound, min(self.cost, self.relaxation.bound_here + threshold))
+        self.optimal = self.cost - self.lower_bound <= CLOSED * self.cost
+        return self.cost < before
+
+    def _combine(self, pool: np.ndarray) -> bool:
+        """Improve the incumbent by the program over a pool; whether that was solved to the end."""
+        found = partition(
+            self.columns,
+            pool,
+            self.incumbent,
+            self.relaxation.binding,
+            nodes=self._work.nodes,
+            deadline=self._deadline,
+        )
+        self.nodes += found.nodes
+        self.incumbent = found.chosen
+        return found.optimal
+
+    def _promising(self) -> np.ndarray:
+        """Columns at hand with a reduced cost below the gap, the least first."""
+        reduced = self.relaxation.reduced_costs()
+        order = np.argsort(reduced, kind="stable")[: self._largest]
+        return order[reduced[order] < self.cost - self.relaxation.bound_here]
+
+
+def nearest_clusters(distances: np.ndarray, k: int) -> np.ndarray:
+    """Each record with its nearest others, in every size: columns to begin with."""
+    n = len(distances)
+    others = distances - np.diag(np.full(n, np.inf))  # each record is its own nearest
+    nearest = np.argsort(others, axis=1, kind="stable")
+    return as_members([nearest[i, :s] for s in range(k, min(2 * k - 1, n) + 1) for i in range(n)], k)
+
+
+def shares(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Each record's share of its cluster's SSE, by its distances to the others: duals to begin with."""
+    result = np.zeros(len(labels))
+    for cluster in clusters_of(labels):
+        result[cluster] = distances[np.ix_(cluster, cluster)].sum(axis=1) / (2 * len(cluster))
+    return result

@@ -1,0 +1,191 @@
+"""The relaxed master problem solved over all clusters: column generation with smoothed duals, and cuts.
+
+Each round prices at a point between the best duals known (the *centre*) and the duals of the restricted
+master problem (Wentges 1997), first by a narrow search, then, once that finds little, exactly. Exact
+pricing at any duals gives a Lagrangian bound: a clustering has at most floor(n / k) clusters, and they
+have different roots, so
+
+    lower_bound = sum of duals - sum of penalties + the floor(n / k) least reduced costs over the roots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdc.microaggregation.column_generation.columns import Columns
+from sdc.microaggregation.column_generation.master import MasterProblem, MasterSolution, cut_entries
+from sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, price
+from sdc.stop import Deadline
+
+#: Share of the centre in the duals that are priced.
+_SMOOTHING = 0.6
+#: Candidates per root, and evaluations per root and size, of the narrow searches in growing order.
+_NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
+#: A narrow search that finds fewer new columns than n over this gives way to a wider one.
+_FEW = 20
+#: Reduced costs above minus this are not looked for, in units of the mean loss per record (the
+#: relaxation's distances are scaled to it); it costs the bound at most 1 / k of it per record.
+REDUCED_COST_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """Work the relaxation may do, by kind; counted down in `Spent`.
+
+    Attributes
+    ----------
+    evaluations : int
+        Candidates evaluated by pricing.
+    pivots : int
+        Simplex iterations times rows of the master problem.
+    """
+
+    evaluations: int
+    pivots: int
+
+
+@dataclass
+class Spent:
+    """Work done so far."""
+
+    evaluations: int = 0
+    pivots: int = 0
+    pricings: int = 0
+
+
+class Relaxation:
+    """Column generation over `columns` with the cuts added so far.
+
+    Attributes
+    ----------
+    lower_bound : float
+        Best proved lower bound on the cost of a clustering; minus infinity before the first.
+    solution : MasterSolution or None
+        Last solution of the restricted master problem.
+    """
+
+    def __init__(
+        self, columns: Columns, centre: np.ndarray, allowance: Allowance, deadline: Deadline
+    ) -> None:
+        self.columns = columns
+        self.master = MasterProblem(columns)
+        self.lower_bound = -np.inf
+        self.solution: MasterSolution | None = None
+        self.spent = Spent()
+        self._allowance = allowance
+        self._deadline = deadline
+        self._duals = centre.astype(float)
+        self._penalties = np.empty(0)
+        self._bound_here = -np.inf  # best bound since the cuts last changed; its duals are the centre
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the allowance is spent or the deadline has passed."""
+        return (
+            self.spent.evaluations >= self._allowance.evaluations
+            or self.spent.pivots >= self._allowance.pivots
+            or self._deadline.passed
+        )
+
+    def add_cuts(self, triples: np.ndarray) -> None:
+        """Add subset-row cuts; the next `converge` prices with their penalties."""
+        self.master.add_cuts(triples)
+        self._penalties = np.concatenate([self._penalties, np.zeros(len(triples))])
+        self._bound_here = -np.inf
+
+    def converge(self, tolerance: float, enough: float = np.inf) -> bool:
+        """Generate columns until the bound is within `tolerance` (relative) of the master problem.
+
+        Returns False where the allowance ended it before. Ends as well once the bound reaches `enough`.
+        """
+        share = _SMOOTHING
+        stage = 0
+        while not self.exhausted:
+            solution = self.master.solve(self._deadline.remaining)
+            if solution is None:
+                return False
+            self.solution = solution
+            self.spent.pivots += solution.iterations * (self.master.n + len(self.master.triples))
+            if solution.objective - self._bound_here <= tolerance * abs(solution.objective):
+                return True
+            duals = share * self._duals + (1 - share) * solution.duals
+            penalties = share * self._penalties + (1 - share) * solution.penalties
+            exact = stage == len(_NARROW)
+            priced = self._price(duals, penalties, stage)
+            added = self.master.add_columns(priced.members)
+            if priced.complete:
+                bound = duals.sum() - penalties.sum() + self._least_sum(priced)
+                self.lower_bound = max(self.lower_bound, bound)
+                if bound > self._bound_here:
+                    self._bound_here, self._duals, self._penalties = bound, duals, penalties
+                if self.lower_bound >= enough:
+                    return True
+            elif exact:
+                return False
+            else:
+                self._duals, self._penalties = duals, penalties
+            if added == 0 and exact:
+                if share == 0.0:
+                    return True
+                share = share / 2 if share > 0.1 else 0.0
+            if added * _FEW < self.master.n and not exact:
+                stage += 1
+        return False
+
+    @property
+    def bound_here(self) -> float:
+        """Bound at the duals that `enumerate` works with; at most `lower_bound`."""
+        return self._bound_here
+
+    def enumerate(self, threshold: float, per_root: int) -> np.ndarray | None:
+        """All clusters of reduced cost below `threshold` at the duals of `bound_here`.
+
+        A clustering that contains any other cluster costs at least ``bound_here + threshold``. None where
+        the allowance ends first or a root has `per_root` such clusters or more.
+        """
+        priced = self._price(self._duals, self._penalties, len(_NARROW), threshold=threshold, keep=per_root)
+        return priced.members if priced.complete and not priced.full else None
+
+    @property
+    def binding(self) -> np.ndarray:
+        """(cuts, 3) triples of the cuts that have a penalty."""
+        return self.master.triples[self._penalties > 0]
+
+    def reduced_costs(self) -> np.ndarray:
+        """(columns,) reduced costs at the duals of `bound_here`."""
+        incidence = self.columns.incidence(np.arange(len(self.columns)))
+        paid = cut_entries(self.master.triples, incidence).T @ self._penalties
+        return self.columns.costs - incidence.T @ self._duals + paid
+
+    def _price(
+        self,
+        duals: np.ndarray,
+        penalties: np.ndarray,
+        stage: int,
+        threshold: float = -REDUCED_COST_TOLERANCE,
+        keep: int = 2,
+    ) -> Priced:
+        width, root_work = _NARROW[stage] if stage < len(_NARROW) else (None, None)
+        active = penalties > 0
+        priced = price(
+            self.columns.distances,
+            self.columns.k,
+            duals,
+            Cuts(self.master.triples[active], penalties[active]),
+            threshold=threshold,
+            keep=keep,
+            width=width,
+            root_work=root_work,
+            most_work=self._allowance.evaluations - self.spent.evaluations,
+            deadline=self._deadline,
+        )
+        self.spent.evaluations += priced.work
+        self.spent.pricings += 1
+        return priced
+
+    def _least_sum(self, priced: Priced) -> float:
+        """Sum of the floor(n / k) least reduced costs over the roots."""
+        most = self.master.n // self.columns.k
+        return float(np.sum(np.partition(priced.least, most - 1)[:most]))

@@ -1,0 +1,149 @@
+"""Subset-row cuts on triples: of the clusters that hold two or three of three records, at most one.
+
+The relaxed master problem may mix clusters of halves around three records ({a, b}, {b, c}, {a, c},
+each with others); no clustering can. Jepsen, Petersen, Spoorendonk and Pisinger (2008), "Subset-row
+inequalities applied to the vehicle-routing problem with time windows", with |S| = 3 and multiplier 1/2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+
+#: Values of columns below this are rounding noise of the linear program.
+_PRESENT = 1e-6
+
+
+def separate(
+    members: np.ndarray,
+    x: np.ndarray,
+    n: int,
+    known: np.ndarray,
+    *,
+    violation: float = 0.02,
+    per_record: int = 4,
+    most: int = 300,
+) -> np.ndarray:
+    """Violated cuts of a fractional solution, the most violated first.
+
+    Parameters
+    ----------
+    members : (columns, 2k - 1) int array
+        Columns, -1 as filler.
+    x : (columns,) array
+        Their values.
+    n : int
+        Number of records.
+    known : (cuts, 3) int array
+        Cuts there are already; they are not found again.
+    violation : float
+        Least amount by which the left side exceeds one.
+    per_record, most : int
+        Cuts taken per record, and in all.
+
+    Returns
+    -------
+    (new cuts, 3) int array, each row ascending.
+    """
+    fractional = (x > _PRESENT) & (x < 1 - _PRESENT)
+    chosen = members[fractional]
+    triples, values = _violated(chosen, x[fractional], *_columns_of_records(chosen, n), 1.0 + violation)
+    if len(known):
+        width = np.int64(n)
+        codes = (triples[:, 0] * width + triples[:, 1]) * width + triples[:, 2]
+        old = (known[:, 0] * width + known[:, 1]) * width + known[:, 2]
+        new = ~np.isin(codes, old)
+        triples, values = triples[new], values[new]
+    order = np.lexsort((triples[:, 2], triples[:, 1], triples[:, 0], -np.round(values, 9)))
+    used = np.zeros(n, dtype=np.int64)
+    taken = []
+    for row in order:
+        if np.all(used[triples[row]] < per_record):
+            used[triples[row]] += 1
+            taken.append(row)
+            if len(taken) == most:
+                break
+    return triples[np.array(taken, dtype=np.int64)]
+
+
+def _columns_of_records(members: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of each record, in compressed rows."""
+    columns, places = np.nonzero(members >= 0)
+    records = members[columns, places]
+    order = np.argsort(records, kind="stable")
+    start = np.zeros(n + 1, dtype=np.int64)
+    start[1:] = np.cumsum(np.bincount(records, minlength=n))
+    return start, columns[order].astype(np.int64)
+
+
+@kernel
+def _violated(members, x, start, of_record, least):
+    """Triples whose left side exceeds `least`, with the left side.
+
+    Two of its three pairs must share columns, so each is met from the record common to both; it is
+    kept where met from the smallest such record.
+    """
+    n = len(start) - 1
+    found = []
+    values = []
+    shared = np.zeros(n)  # z_ij for the record i at hand
+    other = np.zeros(n)
+    neighbours = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        count = 0
+        for c in range(start[i], start[i + 1]):
+            column = of_record[c]
+            for a in range(members.shape[1]):
+                j = members[column, a]
+                if j >= 0 and j != i:
+                    if shared[j] == 0.0:
+                        neighbours[count] = j
+                        count += 1
+                    shared[j] += x[column]
+        for a in range(count):
+            j = neighbours[a]
+            for b in range(count):
+                other[neighbours[b]] = 0.0
+            # columns with j: pairs (j, m) and, where i is in, triples (i, j, m) count once, not thrice
+            for c in range(start[j], start[j + 1]):
+                column = of_record[c]
+                holds_i = False
+                for d in range(members.shape[1]):
+                    if members[column, d] == i:
+                        holds_i = True
+                for d in range(members.shape[1]):
+                    m = members[column, d]
+                    if m >= 0 and m != i and m != j and shared[m] > 0.0:
+                        other[m] += x[column] * (1.0 - 2.0 * holds_i)
+            for b in range(count):
+                m = neighbours[b]
+                if m <= j:
+                    continue
+                left = shared[j] + shared[m] + other[m]
+                if left > least:
+                    # met from i; from j or m too where all three pairs share columns
+                    smallest = i < j or not _share(members, start, of_record, j, m)
+                    if smallest:
+                        triple = np.sort(np.array([i, j, m]))
+                        found.append((triple[0], triple[1], triple[2]))
+                        values.append(left)
+        for b in range(count):
+            shared[neighbours[b]] = 0.0
+    triples = np.empty((len(found), 3), dtype=np.int64)
+    for row in range(len(found)):
+        triples[row, 0] = found[row][0]
+        triples[row, 1] = found[row][1]
+        triples[row, 2] = found[row][2]
+    return triples, np.array(values)
+
+
+@kernel
+def _share(members, start, of_record, j, m):
+    """Whether some column holds both records."""
+    for c in range(start[j], start[j + 1]):
+        column = of_record[c]
+        for d in range(members.shape[1]):
+            if members[column, d] == m:
+                return True
+    return False

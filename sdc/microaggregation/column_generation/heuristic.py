@@ -1,0 +1,248 @@
+"""`MicroaggregationHeuristicMP` of Gentile, Spagnolo-Arrizabalaga and Castro (2020), section 5.
+
+Column generation from MDAV and V-MDAV; each round rounds the fractional solution of the master problem
+to clusterings and prices new columns, cluster size by cluster size, heuristically first. When no column
+of negative reduced cost is left, the value of the master problem is a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.microaggregation.certified import certify as certified
+from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.column_generation.columns import (
+    Columns,
+    as_members,
+    clusters_of,
+    labels_of,
+    squared_distances,
+)
+from sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
+from sdc.microaggregation.column_generation.edge_model import solve_edge_model
+from sdc.microaggregation.column_generation.heuristic_pricing import price_heuristically
+from sdc.microaggregation.column_generation.master import MasterProblem, MasterSolution
+from sdc.microaggregation.column_generation.rounding import simple_rounding, spanning_tree_roundings
+from sdc.microaggregation.exact_pricing.pricing import Cuts, price
+from sdc.microaggregation.heuristics import mdav, vmdav
+from sdc.microaggregation.records import Records
+from sdc.microaggregation.sse import sum_of_squares
+from sdc.stop import Deadline
+
+NAME = "column-generation"
+#: Reduced costs above minus this are rounding of the master problem (mean loss per record is 1).
+TOLERANCE = 1e-6
+#: A value of the master problem this near to 0 or 1 is integer.
+INTEGRALITY = 1e-6
+ROUNDINGS = ("both", "simple", "spanning-tree")
+
+#: A routine that returns the cluster of one size with least reduced cost, if that is negative.
+ExactPricing = Callable[[np.ndarray, np.ndarray, int, float], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the heuristic found.
+
+    Attributes
+    ----------
+    labels : (n,) int64 array
+        The cheapest clustering.
+    sse : dict of str to float
+        SSE of each heuristic: mdav, vmdav, simple, spanning-tree (infinite where it found none), in the
+        units of the records; simple and spanning-tree are the cheapest over all rounds.
+    lower_bound : float or None
+        Value of the master problem, if no column of negative reduced cost was left.
+    integer : bool
+        Whether the last solution of the master problem was integer ("Ex" of Tables 3 and 4).
+    rounds, columns : int
+        Work.
+    """
+
+    labels: np.ndarray
+    sse: dict[str, float]
+    lower_bound: float | None
+    integer: bool
+    rounds: int
+    columns: int
+
+    def gap(self, heuristic: str) -> float | None:
+        """Equation (15), a fraction: (SSE_H - SSE_MP) / SSE_H; None without a clustering or a bound."""
+        sse = self.sse[heuristic]
+        if self.lower_bound is None or not np.isfinite(sse):
+            return None
+        return max(0.0, 1.0 - self.lower_bound / sse) if sse > 0.0 else 0.0
+
+
+def solve(
+    records: Records,
+    k: int,
+    *,
+    deadline: Deadline,
+    seed: int,
+    effort: str = "standard",
+    rounding: str = "both",
+) -> Clustering:
+    """The algorithm "column-generation": the paper's heuristic, or certified solving at effort exact.
+
+    Raises
+    ------
+    InvalidParameter
+        An unknown rounding.
+    UnsupportedCombination
+        A rounding at effort exact, which needs none; more than `certified.MOST_RECORDS` records.
+    """
+    if rounding not in ROUNDINGS:
+        raise InvalidParameter(f"unknown rounding {rounding!r}; there are {', '.join(ROUNDINGS)}")
+    if effort == "exact":
+        if rounding != "both":
+            raise UnsupportedCombination(
+                f"effort exact solves integer programs and cannot carry rounding {rounding!r}"
+            )
+        return certified.solve(records, k, deadline=deadline, seed=seed)
+    if records.weighted:
+        raise UnsupportedCombination("column generation cannot carry record weights")
+    if len(records) > certified.MOST_RECORDS:
+        raise UnsupportedCombination(
+            f"column generation keeps the distances of all pairs: {len(records)} records exceed "
+            f"{certified.MOST_RECORDS}; cluster them in blocks"
+        )
+    outcome = microaggregation_heuristic_mp(records, k, deadline=deadline, rounding=rounding)
+    found = Clustering.of(records, outcome.labels, NAME)
+    bound = outcome.lower_bound
+    proved = bound is not None and found.sse - bound <= TOLERANCE * found.sse and outcome.integer
+    return Clustering.of(
+        records,
+        outcome.labels,
+        NAME,
+        lower_bound=None if bound is None else min(bound, found.sse),
+        bound_kind=None if bound is None else "column generation",
+        stopped_by="proof" if proved else ("work" if bound is not None else "time"),
+        work={"rounds": outcome.rounds, "columns": outcome.columns},
+    )
+
+
+def microaggregation_heuristic_mp(
+    records: Records,
+    k: int,
+    *,
+    deadline: Deadline,
+    rounding: str = "both",
+    exact_pricing: Callable[[int, int], ExactPricing] | None = None,
+) -> Outcome:
+    """`MicroaggregationHeuristicMP`.
+
+    Parameters
+    ----------
+    records : Records
+        Without weights.
+    k : int
+    deadline : Deadline
+        Safety net; a heuristic it ends has no lower bound.
+    rounding : {"both", "simple", "spanning-tree"}
+        Rounding heuristics called in every round.
+    exact_pricing : callable, optional
+        From n and a cluster size to the routine that solves the pricing problem exactly: `table_2` for
+        the paper's choice; by default `branch_and_bound`, which finds the same clusters sooner.
+    """
+    choose = exact_pricing or branch_and_bound
+    n = len(records)
+    values = records.values
+    first = mdav.solve(records, k, deadline=deadline, seed=0)
+    second = vmdav.solve(records, k, deadline=deadline, seed=0)
+    incumbent = min(first, second, key=lambda clustering: clustering.sse)
+    sse = {"mdav": first.sse, "vmdav": second.sse, "simple": np.inf, "spanning-tree": np.inf}
+    best = incumbent.labels
+    if incumbent.sse <= 0.0:
+        return Outcome(best, dict.fromkeys(sse, incumbent.sse), 0.0, True, 0, 0)
+
+    def offer(name: str, labels: np.ndarray) -> None:
+        nonlocal best
+        cost = sum_of_squares(values, np.ones(n), labels)
+        if cost < min(sse.values()):
+            best = labels
+        sse[name] = min(sse[name], cost)
+
+    scale = n / incumbent.sse
+    columns = Columns(scale * squared_distances(values), k)
+    for start in (first, second):
+        columns.add(as_members(_within_bounds(start.labels, values, k), k))
+    master = MasterProblem(columns)
+    rounds = 0
+    while not deadline.passed:
+        solution = master.solve(deadline.remaining)
+        if solution is None:
+            break
+        rounds += 1
+        integer = _is_integer(solution)
+        if integer:
+            labels = labels_of(columns.members[solution.x > 0.5], n)
+            for name in ("simple", "spanning-tree"):
+                if rounding in ("both", name):
+                    offer(name, labels)
+        else:
+            if rounding in ("both", "simple"):
+                offer("simple", simple_rounding(values, columns.members, solution.x, k))
+            if rounding in ("both", "spanning-tree"):
+                for labels in spanning_tree_roundings(columns.members, solution.x, n, k):
+                    offer("spanning-tree", _compact(labels))
+        found = pricing_problem(columns.distances, solution.duals, k, choose)
+        if len(found) == 0 or master.add_columns(found) == 0:
+            return Outcome(best, sse, solution.objective / scale, integer, rounds, len(columns))
+    return Outcome(best, sse, None, False, rounds, len(columns))
+
+
+def pricing_problem(
+    distances: np.ndarray, duals: np.ndarray, k: int, choose: Callable[[int, int], ExactPricing]
+) -> np.ndarray:
+    """`PricingProblem`: clusters of negative reduced cost, of the first size that has any."""
+    n = len(duals)
+    for size in range(k, min(2 * k - 1, n) + 1):
+        found = price_heuristically(distances, duals, size, -TOLERANCE)
+        if len(found) == 0:
+            found = choose(n, size)(distances, duals, size, -TOLERANCE)
+        if len(found):
+            return as_members(list(found), k)
+    return np.empty((0, 2 * k - 1), dtype=np.int32)
+
+
+def table_2(n: int, size: int) -> ExactPricing:
+    """The paper's choice of the exact routine, for the n and sizes of its Table 2 and between them."""
+    complete = size <= 5 or (size == 6 and n < 200)
+    return enumerate_completely if complete else solve_edge_model
+
+
+def branch_and_bound(n: int, size: int) -> ExactPricing:
+    """`pricing.price` in the place of the paper's exact routines."""
+    return _price_one_size
+
+
+def _price_one_size(distances: np.ndarray, duals: np.ndarray, size: int, threshold: float) -> np.ndarray:
+    priced = price(distances, size, duals, Cuts.none(), threshold=threshold, keep=1, largest=size)
+    return priced.members[:1, :size]
+
+
+def _is_integer(solution: MasterSolution) -> bool:
+    return bool(np.all(np.minimum(solution.x, np.abs(1.0 - solution.x)) < INTEGRALITY))
+
+
+def _within_bounds(labels: np.ndarray, values: np.ndarray, k: int) -> list[np.ndarray]:
+    """Clusters of a clustering; V-MDAV's of 2k records or more, of which there may be one, are split."""
+    clusters = []
+    for cluster in clusters_of(labels):
+        while len(cluster) >= 2 * k:
+            away = ((values[cluster] - values[cluster].mean(axis=0)) ** 2).sum(axis=1)
+            far = values[cluster[np.argmax(away)]]
+            order = np.argsort(((values[cluster] - far) ** 2).sum(axis=1), kind="stable")
+            clusters.append(cluster[order[:k]])
+            cluster = cluster[order[k:]]
+        clusters.append(cluster)
+    return clusters
+
+
+def _compact(labels: np.ndarray) -> np.ndarray:
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()

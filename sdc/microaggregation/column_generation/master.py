@@ -1,0 +1,108 @@
+"""The master problem: set partitioning over the columns at hand, relaxed, with subset-row cuts.
+
+Equation (9) of Gentile et al. (2020) without integrality; one row per record, then one per cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sdc.errors import SolverFailed
+from sdc.microaggregation.column_generation.columns import Columns
+from sdc.solver import INFINITY, Master, Program, Status
+
+
+@dataclass(frozen=True)
+class MasterSolution:
+    """An optimal solution of the restricted, relaxed master problem.
+
+    Attributes
+    ----------
+    objective : float
+    x : (columns,) array
+        Value of each column.
+    duals : (n,) array
+        Duals of the records, free in sign.
+    penalties : (cuts,) array
+        Minus the duals of the cuts, at least 0.
+    iterations : int
+        Simplex iterations.
+    """
+
+    objective: float
+    x: np.ndarray
+    duals: np.ndarray
+    penalties: np.ndarray
+    iterations: int
+
+
+class MasterProblem:
+    """The relaxed master problem over `columns`, which must contain a partition."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.n = len(columns.distances)
+        self.triples = np.empty((0, 3), dtype=np.int64)
+        count = len(columns)
+        self._master = Master(
+            Program(
+                costs=columns.costs,
+                matrix=columns.incidence(np.arange(count)),
+                row_lower=np.ones(self.n),
+                row_upper=np.ones(self.n),
+                lower=np.zeros(count),
+                upper=np.full(count, INFINITY),
+            )
+        )
+
+    def add_columns(self, members: np.ndarray) -> int:
+        """Add the clusters not yet here; the number added."""
+        added = self.columns.add(members)
+        if len(added) == 0:
+            return 0
+        entries = self.columns.incidence(added)
+        if len(self.triples):
+            entries = sparse.vstack([entries, cut_entries(self.triples, entries)])
+        self._master.add_columns(
+            self.columns.costs[added], entries, np.zeros(len(added)), np.full(len(added), INFINITY)
+        )
+        return len(added)
+
+    def add_cuts(self, triples: np.ndarray) -> None:
+        """Add cuts: of the clusters holding at least two of three records at most one is chosen."""
+        incidence = self.columns.incidence(np.arange(len(self.columns)))
+        self._master.add_rows(
+            np.full(len(triples), -INFINITY), np.ones(len(triples)), cut_entries(triples, incidence)
+        )
+        self.triples = np.concatenate([self.triples, triples])
+
+    def solve(self, seconds: float = float("inf")) -> MasterSolution | None:
+        """Solve from the last basis; None where the wall clock ended it."""
+        solution = self._master.solve(seconds)
+        if solution.timed_out:
+            return None
+        if solution.status is not Status.OPTIMAL or solution.row_duals is None or solution.values is None:
+            raise SolverFailed(f"the master problem ended {solution.status.value}, expected optimal")
+        return MasterSolution(
+            objective=float(solution.bound),
+            x=solution.values,
+            duals=solution.row_duals[: self.n],
+            penalties=np.maximum(0.0, -solution.row_duals[self.n :]),
+            iterations=solution.iterations,
+        )
+
+
+def cut_entries(triples: np.ndarray, incidence: sparse.spmatrix) -> sparse.csc_matrix:
+    """(cuts, columns) matrix: 1 where a column of `incidence` (n, columns) holds two records of the cut."""
+    cuts = len(triples)
+    of_records = sparse.csr_matrix(
+        (np.ones(3 * cuts), (np.repeat(np.arange(cuts), 3), triples.ravel())),
+        shape=(cuts, incidence.shape[0]),
+    )
+    held = sparse.csc_matrix(of_records @ incidence)
+    held.data = (held.data >= 2).astype(float)
+    held.eliminate_zeros()
+    return held

@@ -1,0 +1,97 @@
+"""Clusterings from fractional solutions of the master problem: Gentile et al. (2020), section 5.2."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+
+#: Values of columns and edges below this are rounding noise of the linear program.
+_PRESENT = 1e-9
+
+
+def simple_rounding(values: np.ndarray, members: np.ndarray, x: np.ndarray, k: int) -> np.ndarray:
+    """`SimpleRoundingHeuristic`: the columns of largest x that do not overlap; labels (n,).
+
+    Columns are taken while 2k records or more are unassigned (and a column is left that overlaps none
+    chosen, which the paper leaves open). k to 2k - 1 records left over form a cluster; otherwise each
+    goes to the cluster of nearest centroid (`AddRemainingNodes`).
+
+    Parameters
+    ----------
+    values : (n, p) array
+        Records.
+    members : (columns, 2k - 1) int array
+        Columns, -1 as filler.
+    x : (columns,) array
+        Their values; ties go to the earlier column.
+    k : int
+        Least cluster size.
+    """
+    n = len(values)
+    labels = np.full(n, -1, dtype=np.int64)
+    clusters = 0
+    free = n
+    for column in np.argsort(-x, kind="stable"):
+        if free < 2 * k:
+            break
+        cluster = members[column][members[column] >= 0]
+        if np.all(labels[cluster] < 0):
+            labels[cluster] = clusters
+            clusters += 1
+            free -= len(cluster)
+    rest = np.flatnonzero(labels < 0)
+    if k <= len(rest) <= 2 * k - 1:
+        labels[rest] = clusters
+    elif len(rest):
+        chosen = labels >= 0
+        sums = np.zeros((clusters, values.shape[1]))
+        np.add.at(sums, labels[chosen], values[chosen])
+        centroids = sums / np.bincount(labels[chosen], minlength=clusters)[:, None]
+        away = ((values[rest, None, :] - centroids[None, :, :]) ** 2).sum(axis=2)
+        labels[rest] = np.argmin(away, axis=1)
+    return labels
+
+
+def spanning_tree_roundings(members: np.ndarray, x: np.ndarray, n: int, k: int) -> list[np.ndarray]:
+    """`RoundingMSTHeuristic`: glue along edges by falling z_ij; labels (n,) for each feasible cap.
+
+    z_ij is the sum of x over the columns that hold both; edges are scanned for every cap k + 1 to
+    2k - 1 on the size of a cluster, ties in lexicographic order. Edges with z_ij = 0 come last in the
+    paper's order; they are left out, as gluing along them joins what no column joins.
+    """
+    first, second = _edges(members, x, n)
+    found = []
+    for cap in range(k + 1, 2 * k):
+        labels = _glue(first, second, n, cap)
+        if np.all(np.bincount(labels)[labels] >= k):
+            found.append(labels)
+    return found
+
+
+def _edges(members: np.ndarray, x: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Edges i < j with z_ij > 0 by falling z_ij."""
+    z: dict[int, float] = {}
+    for column in np.flatnonzero(x > _PRESENT):
+        cluster = members[column][members[column] >= 0].tolist()
+        for a, i in enumerate(cluster):
+            for j in cluster[a + 1 :]:
+                z[i * n + j] = z.get(i * n + j, 0.0) + float(x[column])
+    codes = np.array(sorted(z), dtype=np.int64)
+    # Sums that differ by rounding alone are ties.
+    order = np.argsort(-np.round([z[int(code)] for code in codes], 9), kind="stable")
+    return codes[order] // n, codes[order] % n
+
+
+@kernel
+def _glue(first, second, n, cap):
+    labels = np.arange(n)
+    sizes = np.ones(n, dtype=np.int64)
+    for e in range(len(first)):
+        a, b = labels[first[e]], labels[second[e]]
+        if a != b and sizes[a] + sizes[b] <= cap:
+            for i in range(n):
+                if labels[i] == b:
+                    labels[i] = a
+            sizes[a] += sizes[b]
+    return labels

@@ -1,0 +1,157 @@
+"""Exact pricing: the clusters of least reduced cost, by branch and bound over members.
+
+The reduced cost of a cluster C of size s is (Gentile et al. 2020, equation (10), with the duals of
+subset-row cuts)
+
+    sum over pairs i < j of C of d_ij / s  -  sum over C of dual_i  +  sum of the penalties of the
+    cuts of which C holds two or three records.
+
+Every cluster is generated once, from its *root*: the member with the largest dual (ties: the smaller
+position). Four files, to be read in this order:
+
+- `pricing`: what is asked and what is answered;
+- `member_search`: the search, depth first over the members, one root and one size after the other;
+- `candidate_lists`: who may still join, and the lower bound by which a node is left;
+- `cut_penalties`: what the cuts cost a cluster that is not complete yet.
+
+No neighbour list is fixed beforehand, so a search that ends is a proof; with `keep` large enough it lists
+every cluster below the threshold. A search that is cut short returns columns and no bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdc.microaggregation.exact_pricing.cut_penalties import Cuts, new_state
+from sdc.microaggregation.exact_pricing.member_search import Kept, Task, search_roots
+from sdc.stop import Deadline
+
+__all__ = ["Cuts", "Priced", "price"]
+
+#: More work than can ever be done, and far from the largest integer.
+_UNLIMITED = 2**60
+#: Roots priced between two looks at the deadline.
+_ROOTS_BETWEEN_LOOKS = 16
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Columns found by one pricing, and what they prove.
+
+    Attributes
+    ----------
+    members : (columns, 2k - 1) int array
+        Sorted positions of the members, -1 where the cluster is smaller.
+    reduced_costs : (columns,) array
+    least : (n,) array
+        Least reduced cost of each root's clusters where it is below the threshold, else the threshold.
+    complete : bool
+        Whether every root was searched to the end; otherwise `least` bounds nothing.
+    full : bool
+        Whether some root kept as many columns as were asked for, so that there may be more.
+    work : int
+        Candidates evaluated.
+    """
+
+    members: np.ndarray
+    reduced_costs: np.ndarray
+    least: np.ndarray
+    complete: bool
+    full: bool
+    work: int
+
+
+def price(
+    distances: np.ndarray,
+    k: int,
+    duals: np.ndarray,
+    cuts: Cuts,
+    *,
+    threshold: float,
+    largest: int | None = None,
+    keep: int = 2,
+    width: int | None = None,
+    root_work: int | None = None,
+    most_work: int | None = None,
+    deadline: Deadline | None = None,
+) -> Priced:
+    """Columns of least reduced cost below a threshold, at most `keep` per root.
+
+    Parameters
+    ----------
+    distances : (n, n) array
+        Squared distances.
+    k : int
+        Least cluster size.
+    duals : (n,) array
+        Duals of the records.
+    cuts : Cuts
+    threshold : float
+        Only clusters of smaller reduced cost are looked for.
+    largest : int, optional
+        Largest cluster size, by default 2k - 1 (n where there are fewer records).
+    keep : int
+        Columns kept per root. A complete search in which no root kept that many has listed every
+        cluster below the threshold.
+    width : int, optional
+        Candidates kept per root (a heuristic search); None for all.
+    root_work, most_work : int, optional
+        Candidates evaluated at most, per root and size, and in all.
+    deadline : Deadline, optional
+        Safety net, looked at every so many roots.
+    """
+    n = len(duals)
+    order = np.lexsort((np.arange(n), -duals))
+    largest = min(2 * k - 1 if largest is None else largest, n)
+    task = Task(
+        order=order,
+        distances=distances,
+        duals=duals,
+        near_sums=_nearest_sums(distances, largest - 1),
+        k=k,
+        largest=largest,
+        threshold=float(threshold),
+        width=n if width is None else width,
+    )
+    kept = Kept(
+        members=np.full((n, keep, 2 * k - 1), -1, dtype=np.int32),
+        costs=np.full((n, keep), np.inf),
+        counts=np.zeros(n, dtype=np.int64),
+        finished=np.zeros(n, dtype=np.bool_),
+    )
+    kept.finished[order[n - k + 1 :]] = True  # fewer than k records from here on: no cluster
+    state = new_state(cuts, n)
+    most = _UNLIMITED if most_work is None else most_work
+    per_root = most if root_work is None else root_work
+    work = 0
+    for first in range(0, n - k + 1, _ROOTS_BETWEEN_LOOKS):
+        if work >= most or (deadline is not None and deadline.passed):
+            break
+        last = min(first + _ROOTS_BETWEEN_LOOKS, n - k + 1)
+        work += search_roots(task, state, kept, first, last, min(per_root, most - work))
+    return _priced(kept, threshold, work)
+
+
+def _priced(kept: Kept, threshold: float, work: int) -> Priced:
+    keep = kept.costs.shape[1]
+    found = np.arange(keep)[None, :] < kept.counts[:, None]
+    members, reduced_costs = kept.members[found], kept.costs[found]
+    ranking = np.lexsort((*members.T[::-1], reduced_costs))
+    return Priced(
+        members=members[ranking],
+        reduced_costs=reduced_costs[ranking],
+        least=np.minimum(kept.costs.min(axis=1), threshold),
+        complete=bool(kept.finished.all()),
+        full=bool(np.any(kept.counts == keep)),
+        work=int(work),
+    )
+
+
+def _nearest_sums(distances: np.ndarray, most: int) -> np.ndarray:
+    """(n, most + 1) array: column m is the sum of the m least distances from a record to others."""
+    n = len(distances)
+    others = distances + np.diag(np.full(n, np.inf))
+    nearest = np.sort(np.partition(others, most - 1, axis=1)[:, :most], axis=1)
+    return np.concatenate([np.zeros((n, 1)), np.cumsum(nearest, axis=1)], axis=1)

@@ -1,0 +1,182 @@
+"""k-Ward: Ward's hierarchical clustering, never merging two clusters that are both large enough.
+
+Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 1: (1) the "first" and the "last" k records form a cluster
+each, every other record is one of its own; (2) the two clusters whose merger raises the SSE least are
+merged, unless both have k records, until all have k; (3) the same is applied to every cluster of 2k or
+more. Method k-W of Table 1 for one variable, Pk-W and Uk-W of Table 3 for several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, grow_pair
+from sdc.microaggregation.heuristics.projections import (
+    along_least_lossy_variable,
+    first_component_scores,
+    labels_along,
+    sum_of_z_scores,
+)
+from sdc.microaggregation.heuristics.ward import merge, merge_neighbours
+from sdc.microaggregation.records import Records
+from sdc.stop import Deadline
+
+#: Finds the "first" and the "last" k of the records at the given positions.
+Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+#: Rankings by one score, and all rankings, "md" being the paper's short name of the first.
+PROJECTIONS = ("fpc", "sz", "pv")
+RANKINGS = ("maximum-distance", "md", *PROJECTIONS)
+
+
+def solve(
+    records: Records, k: int, *, deadline: Deadline, seed: int, ranking: str = "maximum-distance"
+) -> Clustering:
+    """k-Ward on unprojected records, methods Uk-W of Table 3.
+
+    Parameters
+    ----------
+    ranking : {"maximum-distance" or "md", "fpc", "sz", "pv"}
+        What makes records the first and the last: being around the two most distant ones, or the order
+        along the first principal component, the sum of z-scores, or a particular variable (every one is
+        tried, and the least lossy clustering kept).
+
+    Notes
+    -----
+    Needs no randomness. Work grows with n^2: seconds for 10,000 records. The clock is looked at between
+    levels of the recursion; once the deadline has passed, clusters of 2k or more that wait for step 3
+    are cut along their first principal component instead.
+    """
+    _check(ranking, RANKINGS)
+    if ranking in ("maximum-distance", "md"):
+        return cluster(records, k, maximum_distance_ends(records, k), deadline)
+    if ranking == "pv":
+        _refuse_nominal(records, ranking)
+        numeric = records.values[:, : records.variables].T
+        found = [cluster(records, k, score_ends(scores, k), deadline) for scores in numeric]
+        return min(found, key=lambda clustering: clustering.sse)
+    return cluster(records, k, score_ends(_scores(records, ranking), k), deadline)
+
+
+def solve_projected(
+    records: Records, k: int, *, deadline: Deadline, seed: int, ranking: str = "fpc"
+) -> Clustering:
+    """k-Ward of the records' scores on one axis ("fpc", "sz" or "pv"), methods Pk-W of Table 3."""
+    _check(ranking, PROJECTIONS)
+    if ranking == "pv":
+        _refuse_nominal(records, ranking)
+        return along_least_lossy_variable(records, k, connected, "k-ward-projected")
+    labels = labels_along(_scores(records, ranking), k, connected)
+    return Clustering.of(records, labels, "k-ward-projected")
+
+
+def cluster(records: Records, k: int, ends: Ends, deadline: Deadline) -> Clustering:
+    """Algorithm 1, its recursion as a list of clusters that wait for it."""
+    labels = np.empty(len(records), dtype=np.int64)
+    waiting = [np.arange(len(records))]
+    clusters = mergers = 0
+    while waiting:
+        members = waiting.pop()
+        if len(members) < 2 * k:
+            labels[members] = clusters
+            clusters += 1
+            continue
+        if deadline.passed:
+            scores = first_component_scores(records.take(members))
+            labels[members] = clusters + labels_along(scores, k)
+            clusters += len(members) // k
+            continue
+        first, last = ends(members)
+        start = np.full(len(members), -1, dtype=np.int64)
+        start[np.searchsorted(members, first)] = 0
+        start[np.searchsorted(members, last)] = 1
+        single = start < 0
+        start[single] = 2 + np.arange(np.sum(single))
+        merged = merge(records.values[members], records.weights[members], start, k)
+        mergers += int(start.max()) + 1 - len(np.unique(merged))
+        by_cluster = np.argsort(merged, kind="stable")
+        cuts = np.flatnonzero(np.diff(merged[by_cluster])) + 1
+        waiting.extend(np.split(members[by_cluster], cuts))
+    return Clustering.of(
+        records,
+        labels,
+        "k-ward",
+        stopped_by="time" if deadline.passed else "work",
+        work={"mergers": mergers},
+    )
+
+
+def score_ends(scores: np.ndarray, k: int) -> Ends:
+    """First and last by their scores (n,), the same scores at every level of the recursion."""
+
+    def ends(members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ranked = members[np.argsort(scores[members], kind="stable")]
+        return ranked[:k], ranked[-k:]
+
+    return ends
+
+
+def maximum_distance_ends(records: Records, k: int) -> Ends:
+    """First and last grown around the two most distant records, as Algorithm 2 grows its clusters."""
+
+    def ends(members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        r, s = FarthestPairs(records.values[members]).among(np.arange(len(members)))
+        return grow_pair(records, members, int(members[r]), int(members[s]), k)
+
+    return ends
+
+
+def connected(values: np.ndarray, k: int) -> np.ndarray:
+    """k-Ward of one variable, method k-W of Table 1.
+
+    Only neighbours in the ranking are merged, which keeps the clusters connected, as the paper asserts
+    of its algorithm (a cluster beyond a very large neighbour could be nearer in Ward's distance).
+
+    Parameters
+    ----------
+    values : (n,) float array
+        In ascending order, n >= k.
+    k : int
+        Smallest cluster size.
+
+    Returns
+    -------
+    int64 array
+        Starts of the clusters, of k to 2k - 1 values.
+    """
+    ascending = np.ascontiguousarray(values, dtype=np.float64)
+    starts = []
+    waiting = [(0, len(ascending))]
+    while waiting:
+        low, high = waiting.pop()
+        if high - low < 2 * k:
+            starts.append(low)
+        else:
+            cuts = [*(low + merge_neighbours(ascending[low:high], k)), high]
+            waiting.extend(pairwise(cuts))
+    return np.sort(np.array(starts, dtype=np.int64))
+
+
+def _scores(records: Records, ranking: str) -> np.ndarray:
+    if ranking == "sz":
+        _refuse_nominal(records, ranking)
+        return sum_of_z_scores(records)
+    return first_component_scores(records)
+
+
+def _check(ranking: str, rankings: tuple[str, ...]) -> None:
+    if ranking not in rankings:
+        raise InvalidParameter(f"unknown ranking {ranking!r}; there are {', '.join(rankings)}")
+
+
+def _refuse_nominal(records: Records, ranking: str) -> None:
+    if records.nominal:
+        raise UnsupportedCombination(
+            f"ranking {ranking!r} orders numbers and cannot carry nominal variables; "
+            "use maximum-distance or fpc"
+        )

@@ -1,0 +1,185 @@
+"""Ward's method under k-Ward's restriction: merge until all clusters have k records, never two that do.
+
+Clusters that both have k records count as infinitely distant. Distances so defined are still reducible
+(a merger brings nobody nearer to the merged), so the nearest-neighbour chain makes the same mergers as
+a search for the closest pair, with O(n) searches of O(n) instead of O(n) searches of O(n^2). One
+variable, whose clusters merge with their neighbours in the ranking only, takes O(n).
+
+Ward 1963, *JASA* 58; Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 1 (step 2) and Appendix II.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+
+
+@kernel
+def merge(values, weights, start, k):
+    """Merge clusters of records until all have k.
+
+    Parameters
+    ----------
+    values, weights : (n, p) and (n,) float64 arrays
+        Records and their weights.
+    start : (n,) int64 array
+        Cluster of each record to begin with, 0 to m - 1, none empty; at most two of them with k records.
+    k : int
+        Smallest cluster size.
+
+    Returns
+    -------
+    (n,) int64 array
+        Cluster of each record, by the number of one of the clusters merged into it.
+    """
+    n, p = values.shape
+    clusters = 0
+    for i in range(n):
+        clusters = max(clusters, start[i] + 1)
+    centroid = np.zeros((clusters, p))
+    mass = np.zeros(clusters)
+    count = np.zeros(clusters, np.int64)
+    for i in range(n):
+        mass[start[i]] += weights[i]
+        count[start[i]] += 1
+        centroid[start[i]] += weights[i] * values[i]
+    for a in range(clusters):
+        centroid[a] /= mass[a]
+    into = np.arange(clusters)
+    active = np.arange(clusters)
+    remaining = clusters
+    chain = np.empty(clusters, np.int64)
+    length = 0
+    smallest = 0
+    while True:
+        if length == 0:
+            while smallest < clusters and (into[smallest] != smallest or count[smallest] >= k):
+                smallest += 1
+            if smallest == clusters:
+                break
+            chain[0] = smallest
+            length = 1
+        top = chain[length - 1]
+        before = chain[length - 2] if length > 1 else -1
+        nearest = _nearest(top, before, centroid, mass, count, active, remaining, k)
+        if nearest != before:
+            chain[length] = nearest
+            length += 1
+            continue
+        length -= 2
+        total = mass[before] + mass[top]
+        for d in range(p):
+            centroid[before, d] += (centroid[top, d] - centroid[before, d]) * mass[top] / total
+        mass[before] = total
+        count[before] += count[top]
+        into[top] = before
+        place = np.searchsorted(active[:remaining], top)
+        for j in range(place, remaining - 1):
+            active[j] = active[j + 1]
+        remaining -= 1
+    labels = np.empty(n, np.int64)
+    for i in range(n):
+        a = start[i]
+        while into[a] != a:
+            a = into[a]
+        labels[i] = a
+    return labels
+
+
+@kernel
+def _nearest(top, before, centroid, mass, count, active, remaining, k):
+    """Nearest cluster that `top` may merge with by Ward's distance (Appendix II); ties to `before`."""
+    p = centroid.shape[1]
+    nearest, smallest = -1, np.inf
+    if before >= 0:
+        square = 0.0
+        for d in range(p):
+            square += (centroid[top, d] - centroid[before, d]) ** 2
+        nearest, smallest = before, square * (mass[top] * mass[before] / (mass[top] + mass[before]))
+    for j in range(remaining):
+        a = active[j]
+        if a == top or (count[a] >= k and count[top] >= k):
+            continue
+        factor = mass[top] * mass[a] / (mass[top] + mass[a])
+        limit = smallest / factor
+        square = 0.0
+        for d in range(p):
+            square += (centroid[top, d] - centroid[a, d]) ** 2
+            if square >= limit:
+                break
+        if nearest < 0 or square * factor < smallest:
+            nearest, smallest = a, square * factor
+    return nearest
+
+
+@kernel
+def merge_neighbours(values, k):
+    """Merge values with their neighbours in the ranking until all clusters have k.
+
+    Parameters
+    ----------
+    values : (n,) float64 array
+        In ascending order, n >= 2k. The first k and the last k begin as a cluster each, the others as
+        one of their own.
+    k : int
+        Smallest cluster size.
+
+    Returns
+    -------
+    int64 array
+        Starts of the clusters, at least two.
+    """
+    n = len(values)
+    # A cluster goes by the position of its first value.
+    centroid = values.copy()
+    count = np.ones(n, np.int64)
+    left = np.arange(-1, n - 1)
+    right = np.arange(1, n + 1)
+    last = n - k
+    centroid[0], count[0], right[0] = np.mean(values[:k]), k, k
+    centroid[last], count[last], right[last] = np.mean(values[last:]), k, -1
+    left[k] = 0
+    chain = np.empty(n, np.int64)
+    length = 0
+    smallest = 0
+    while True:
+        if length == 0:
+            while smallest >= 0 and count[smallest] >= k:
+                smallest = right[smallest]
+            if smallest < 0:
+                break
+            chain[0] = smallest
+            length = 1
+        top = chain[length - 1]
+        before = chain[length - 2] if length > 1 else -1
+        to_left = _rise(centroid, count, left[top], top, k)
+        to_right = _rise(centroid, count, right[top], top, k)
+        nearest = left[top] if to_left <= to_right else right[top]
+        if before >= 0 and min(to_left, to_right) >= _rise(centroid, count, before, top, k):
+            nearest = before
+        if nearest != before:
+            chain[length] = nearest
+            length += 1
+            continue
+        length -= 2
+        a, b = min(top, before), max(top, before)
+        centroid[a] += (centroid[b] - centroid[a]) * count[b] / (count[a] + count[b])
+        count[a] += count[b]
+        right[a] = right[b]
+        if right[b] >= 0:
+            left[right[b]] = a
+        if smallest == b:
+            smallest = a
+    starts = [0]
+    while right[starts[-1]] >= 0:
+        starts.append(right[starts[-1]])
+    return np.array(starts)
+
+
+@kernel
+def _rise(centroid, count, a, b, k):
+    """Rise of the SSE when clusters a and b merge; infinite where there is no a or they may not."""
+    if a < 0 or (count[a] >= k and count[b] >= k):
+        return np.inf
+    return (centroid[a] - centroid[b]) ** 2 * (count[a] * count[b] / (count[a] + count[b]))

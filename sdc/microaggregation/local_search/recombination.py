@@ -1,0 +1,101 @@
+"""Clusters met by several searches, and the best partition that can be put together from them.
+
+The set-partitioning program over the pool (minimise the SSE of the chosen clusters, each record in
+exactly one) is solved by branch and bound after its linear relaxation has fixed at zero every cluster
+whose reduced cost exceeds the gap to the incumbent: none of those is in a better partition of the pool.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from sdc.microaggregation.records import Records
+from sdc.microaggregation.sse import squares_by_cluster
+from sdc.solver import Limits, Program, Status, solve
+from sdc.stop import Deadline
+
+#: Branch-and-bound nodes of the program: it is nearly always done at the root.
+NODES = 2_000
+#: Clusters left after reduced-cost fixing: more than this overruns any limit on nodes.
+LARGEST_PROGRAM = 20_000
+
+
+class Pool:
+    """Distinct clusters met, with their costs, and the partition of least SSE.
+
+    Parameters
+    ----------
+    records : Records
+    k : int
+        Smallest cluster size; largest is 2k - 1.
+    """
+
+    def __init__(self, records: Records, k: int) -> None:
+        self._records = records
+        self._width = 2 * k - 1
+        self._members = np.empty((0, self._width), dtype=np.int64)
+        self._costs = np.empty(0)
+        self._sse = np.inf
+        self.incumbent = np.empty(0, dtype=np.int64)
+
+    @property
+    def columns(self) -> int:
+        """Number of distinct clusters met."""
+        return len(self._costs)
+
+    def add(self, labels: np.ndarray) -> None:
+        """Take in the clusters of a partition of the records."""
+        compact = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
+        costs = squares_by_cluster(self._records.values, self._records.weights, compact)
+        sse = float(costs.sum())
+        if sse < self._sse:
+            self._sse, self.incumbent = sse, compact
+        members = np.vstack([self._members, _member_rows(compact, self._width)])
+        costs = np.concatenate([self._costs, costs])
+        self._members, first = np.unique(members, axis=0, return_index=True)
+        self._costs = costs[first]
+
+    def combine(self, deadline: Deadline) -> tuple[np.ndarray, int]:
+        """Labels of the best partition found from the pool's clusters, and the nodes it took."""
+        program = self._program(np.arange(self.columns), integer=False)
+        relaxed = solve(program, Limits(seconds=deadline.remaining))
+        if relaxed.status is not Status.OPTIMAL or relaxed.reduced_costs is None:
+            return self.incumbent, 0
+        room = self._sse - relaxed.bound
+        order = np.argsort(relaxed.reduced_costs, kind="stable")
+        kept = order[relaxed.reduced_costs[order] <= room * (1 + 1e-9) + 1e-9 * self._sse]
+        kept = np.sort(kept[:LARGEST_PROGRAM])
+        solution = solve(self._program(kept, integer=True), Limits(nodes=NODES, seconds=deadline.remaining))
+        if solution.values is None or solution.objective is None or solution.objective >= self._sse:
+            return self.incumbent, solution.nodes
+        labels = np.full(len(self._records), -1, dtype=np.int64)
+        for label, column in enumerate(kept[solution.values > 0.5]):
+            members = self._members[column]
+            labels[members[members >= 0]] = label
+        return labels, solution.nodes
+
+    def _program(self, chosen: np.ndarray, integer: bool) -> Program:
+        members = self._members[chosen]
+        place, _ = np.nonzero(members >= 0)
+        n, columns = len(self._records), len(chosen)
+        matrix = sparse.csc_matrix((np.ones(len(place)), (members[members >= 0], place)), shape=(n, columns))
+        return Program(
+            costs=self._costs[chosen],
+            matrix=matrix,
+            row_lower=np.ones(n),
+            row_upper=np.ones(n),
+            lower=np.zeros(columns),
+            upper=np.ones(columns),
+            integer=np.ones(columns, dtype=bool) if integer else None,
+        )
+
+
+def _member_rows(labels: np.ndarray, width: int) -> np.ndarray:
+    """Members of each cluster in ascending order, padded with -1, (clusters, width)."""
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    rows = np.full((len(sizes), width), -1, dtype=np.int64)
+    rows[labels[order], np.arange(len(labels)) - starts[labels[order]]] = order
+    return rows

@@ -1,0 +1,117 @@
+"""The algorithms by name: exchangeable parts behind `microaggregate`.
+
+An algorithm is a function
+
+    solve(records: Records, k: int, *, deadline: Deadline, seed: int, **parameters) -> Clustering
+
+- ``records`` come validated, encoded and in canonical order (`Records.of`): squared Euclidean distances
+  of ``records.values`` (n, p), weighted by ``records.weights`` (n,), are the cost. ``2 <= k <= n`` holds.
+- the result is ``Clustering.of(records, labels, NAME, lower_bound=..., bound_kind=..., stopped_by=...,
+  work={...})``: labels may be any integers (every cluster with at least k records), the SSE is
+  computed there. ``lower_bound`` is in units of that SSE, or None where nothing was proved.
+- ``deadline`` is a safety net: look at ``deadline.passed`` between units of work, return the incumbent
+  and say ``stopped_by="time"``. All other stopping counts work. ``stopped_by="proof"`` where the search
+  ended because the bound was reached.
+- ``seed`` (a non-negative int) is the only source of randomness; same arguments, same labels.
+- every further keyword of `microaggregate` an algorithm understands (``ranking``, ``rounding``,
+  ``effort``) is named in its row below, has a default in the function, and is passed only where the
+  caller gave it; one it does not understand is refused with `UnsupportedCombination`.
+
+To add an algorithm, import its module and add a row to `ALGORITHMS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.column_generation import heuristic as column_generation
+from sdc.microaggregation.heuristics import (
+    k_ward,
+    maximum_distance,
+    mdav,
+    optimal_univariate,
+    projections,
+    vmdav,
+)
+from sdc.microaggregation.local_search import by_effort as tiers
+from sdc.microaggregation.records import Records
+
+#: Efforts in growing order.
+EFFORTS = ("fast", "standard", "thorough", "exact")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """What an algorithm is called and what it can carry.
+
+    Attributes
+    ----------
+    solve : callable
+        See the module's text.
+    parameters : frozenset of str
+        Further keywords it takes: of ``ranking``, ``rounding``, ``effort``.
+    efforts : tuple of str
+        Efforts it can be asked for. A construction is the same at fast and standard; thorough and exact
+        ask for more than it can do.
+    record_weights, nominal : bool
+        Whether it can carry record weights, and coordinates of nominal variables.
+    """
+
+    solve: Callable[..., Clustering]
+    parameters: frozenset[str] = frozenset()
+    efforts: tuple[str, ...] = ("fast", "standard")
+    record_weights: bool = True
+    nominal: bool = True
+
+    def check(self, name: str, records: Records, effort: str, given: dict[str, object]) -> None:
+        """Raise `UnsupportedCombination` for anything asked for that it cannot carry."""
+        if effort not in self.efforts:
+            raise UnsupportedCombination(
+                f"algorithm {name} cannot carry effort {effort!r}; it can carry {', '.join(self.efforts)}"
+            )
+        for keyword in given:
+            if keyword not in self.parameters:
+                raise UnsupportedCombination(f"algorithm {name} has no parameter {keyword}")
+        if records.weighted and not self.record_weights:
+            raise UnsupportedCombination(f"algorithm {name} cannot carry record weights")
+        if records.nominal and not self.nominal:
+            raise UnsupportedCombination(f"algorithm {name} cannot carry nominal variables")
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "mdav": Algorithm(mdav.solve),
+    "vmdav": Algorithm(vmdav.solve),
+    "univariate-optimal": Algorithm(optimal_univariate.solve, efforts=EFFORTS, nominal=False),
+    "mdav-in-blocks": Algorithm(tiers.blocks_of_mdav),
+    "local-search": Algorithm(tiers.search, frozenset({"effort"}), ("standard", "thorough")),
+    "maximum-distance": Algorithm(maximum_distance.solve),
+    "projection-pv": Algorithm(projections.solve_variable, nominal=False),
+    "projection-sz": Algorithm(projections.solve_z_scores, nominal=False),
+    "projection-fpc": Algorithm(projections.solve_first_component),
+    "k-ward": Algorithm(k_ward.solve, frozenset({"ranking"})),
+    "k-ward-projected": Algorithm(k_ward.solve_projected, frozenset({"ranking"})),
+    "column-generation": Algorithm(
+        column_generation.solve,
+        frozenset({"effort", "rounding"}),
+        ("standard", "thorough", "exact"),
+        record_weights=False,
+    ),
+}
+
+
+def automatic(records: Records, effort: str) -> str:
+    """Name of the algorithm that "auto" stands for."""
+    if optimal_univariate.carries(records):
+        return "univariate-optimal"
+    tiers = {"fast": "mdav-in-blocks", "standard": "local-search", "thorough": "local-search"}
+    return tiers.get(effort, "column-generation")
+
+
+def algorithm_named(name: str) -> Algorithm:
+    """The algorithm of that name; `InvalidParameter` lists the names there are."""
+    if name not in ALGORITHMS:
+        raise InvalidParameter(f"unknown algorithm {name!r}; there are auto, {', '.join(ALGORITHMS)}")
+    return ALGORITHMS[name]

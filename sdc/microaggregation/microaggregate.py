@@ -1,0 +1,103 @@
+"""Cluster an array of records: validate, choose the algorithm, map the labels back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sdc.errors import InvalidParameter, SolverFailed
+from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.methods import EFFORTS, algorithm_named, automatic
+from sdc.microaggregation.records import Records
+from sdc.stop import Deadline
+
+
+def microaggregate(
+    records: Any,
+    k: int,
+    *,
+    effort: str = "standard",
+    algorithm: str = "auto",
+    standardise: bool = True,
+    seed: int = 0,
+    time_limit: float | None = None,
+    variable_weights: Any = None,
+    record_weights: Any = None,
+    nominal: Any = None,
+    ranking: str | None = None,
+    rounding: str | None = None,
+) -> Clustering:
+    """Partition records into clusters of at least k with a small sum of squared errors.
+
+    Parameters
+    ----------
+    records : (n, p) array or DataFrame
+        Finite numbers; nominal variables as codes.
+    k : int
+        Smallest cluster size, 2 <= k <= n.
+    effort : {"fast", "standard", "thorough", "exact"}
+        fast: MDAV inside blocks of about 250 records. standard: then local search over all of them.
+        thorough: annealing from several starts and a set-partitioning program over the clusters met.
+        exact: column generation with a proved bound.
+    algorithm : str
+        "auto" picks by effort and number of variables; else a name of `ALGORITHMS`.
+    standardise : bool
+        Divide each numeric variable by its standard deviation (ddof=1) first.
+    seed : int
+        Same arguments and seed, same labels.
+    time_limit : float, optional
+        Seconds, a safety net; a result it ended says ``stopped_by == "time"``.
+    variable_weights, record_weights, nominal
+        See `Records.of`.
+    ranking : str, optional
+        Ranking criterion of k-ward and fixed-size projections, where the algorithm takes one.
+    rounding : str, optional
+        Rounding of column-generation.
+
+    Returns
+    -------
+    Clustering
+        Neither its clusters nor their numbers depend on the order of the records.
+
+    Raises
+    ------
+    SdcError
+        The subclass names the fault; `UnsupportedCombination` where the options are valid alone but the
+        algorithm cannot carry them together.
+    """
+    if effort not in EFFORTS:
+        raise InvalidParameter(f"unknown effort {effort!r}; there are {', '.join(EFFORTS)}")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidParameter("seed must be a non-negative integer")
+    deadline = Deadline.after(time_limit)
+    encoded, order = Records.of(
+        records,
+        k,
+        standardise=standardise,
+        variable_weights=variable_weights,
+        record_weights=record_weights,
+        nominal=nominal,
+    )
+    k = int(k)
+    given: dict[str, object] = {
+        name: value for name, value in (("ranking", ranking), ("rounding", rounding)) if value is not None
+    }
+    name = automatic(encoded, effort) if algorithm == "auto" else algorithm
+    chosen = algorithm_named(name)
+    chosen.check(name, encoded, effort, given)
+    if "effort" in chosen.parameters:
+        given["effort"] = effort
+    found = chosen.solve(encoded, k, deadline=deadline, seed=int(seed), **given)
+    _check_sizes(found, len(encoded), k)
+    labels = np.empty(len(order), dtype=np.int64)
+    labels[order] = found.labels
+    return found.relabelled(labels)
+
+
+def _check_sizes(found: Clustering, n: int, k: int) -> None:
+    """A method that breaks its promise must never be believed."""
+    if len(found.labels) != n:
+        raise SolverFailed(f"algorithm {found.algorithm} labelled {len(found.labels)} of {n} records")
+    if int(found.sizes.min()) < k:
+        raise SolverFailed(f"algorithm {found.algorithm} made a cluster of fewer than {k} records")

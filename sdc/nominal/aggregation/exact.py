@@ -1,0 +1,167 @@
+"""Optimal representatives (5.2.1)-(5.2.3) as a mixed-integer linear program over hulls.
+
+Clusters of the same size with the same distinct members are interchangeable: an integer counts how many of
+them take each choice, which removes the symmetry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sdc.nominal.aggregation.problem import SETTLED, AggregationProblem
+from sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
+from sdc.solver import Limits, Program, Status, solve
+from sdc.stop import Deadline, StoppedBy
+
+
+@dataclass(frozen=True)
+class OptimalChoices:
+    """Choices and what was proved.
+
+    Attributes
+    ----------
+    chosen : (c,) choice of each open cluster
+    lower_bound : valid bound on the chi-square of every choice, or None
+    optimal : whether the choices are proved best
+    stopped_by : "proof", "work" or "time"
+    """
+
+    chosen: np.ndarray
+    lower_bound: float | None
+    optimal: bool
+    stopped_by: StoppedBy
+
+
+#: Chi-square within which two objective values are the same: the solver's own tolerance.
+OBJECTIVE_TOLERANCE = 1e-6
+
+
+def aggregate_exactly(
+    problem: AggregationProblem, start: np.ndarray, *, nodes: int, deadline: Deadline
+) -> OptimalChoices:
+    """Solve a problem with open clusters, from given choices, which bound the hulls and the search."""
+    kinds = _Kinds.of(problem)
+    rows = merge_cells(kinds.incidence(problem), problem.base, problem.tables.original)
+    settled = problem.chi2(start) - float(rows.values(rows.incidence @ kinds.tally(start)).sum())
+    known = problem.chi2(start) - settled
+    hull = hull_program(rows, _attainable(rows, kinds), known)
+    variables = kinds.variables
+    pieces = len(hull.costs)
+    one_each = sparse.csr_matrix(  # (5.2.2)
+        (np.ones(variables), (kinds.kind_of_variable, np.arange(variables))),
+        shape=(len(kinds.count), variables + pieces),
+    )
+    tallies = kinds.tally(start)
+    answer = solve(
+        Program(
+            costs=np.concatenate([np.zeros(variables), hull.costs]),
+            matrix=sparse.vstack([one_each, sparse.hstack([rows.incidence, hull.pieces])]),
+            row_lower=np.concatenate([kinds.count, hull.first]),
+            row_upper=np.concatenate([kinds.count, hull.first]),
+            lower=np.zeros(variables + pieces),
+            upper=np.concatenate([kinds.count[kinds.kind_of_variable], hull.lengths]),
+            integer=np.arange(variables + pieces) < variables,
+            offset=hull.offset + settled,
+        ),
+        Limits(nodes=nodes, seconds=deadline.remaining, absolute_gap=OBJECTIVE_TOLERANCE),
+        np.concatenate([tallies, hull.fill(rows.incidence @ tallies)]),
+    )
+    chosen = start
+    if answer.values is not None:
+        found = kinds.choices(np.round(answer.values[:variables]).astype(np.int64))
+        chosen = found if problem.chi2(found) < problem.chi2(start) else start
+    optimal = answer.status is Status.OPTIMAL
+    bound = min(answer.bound, problem.chi2(chosen))
+    return OptimalChoices(
+        chosen,
+        bound if np.isfinite(bound) else None,
+        optimal,
+        "proof" if optimal else ("time" if answer.timed_out else "work"),
+    )
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    """Interchangeable open clusters: the same size and the same choices.
+
+    Attributes
+    ----------
+    clusters : per kind, its open clusters
+    first : (kinds,) first open cluster of each kind; its choices stand for the kind's
+    count : (kinds,) clusters of each kind
+    kind_of_variable, choice_of_variable : (variables,) one variable per kind and choice
+    """
+
+    clusters: list[list[int]]
+    count: np.ndarray
+    sizes: np.ndarray
+    kind_of_variable: np.ndarray
+    choice_of_variable: np.ndarray
+    start: np.ndarray
+
+    @classmethod
+    def of(cls, problem: AggregationProblem) -> _Kinds:
+        kinds: dict[tuple[int, ...], list[int]] = {}
+        for cluster in range(len(problem.sizes)):
+            members = problem.choice[problem.start[cluster] : problem.start[cluster + 1]]
+            kinds.setdefault((int(problem.sizes[cluster]), *members.tolist()), []).append(cluster)
+        groups = list(kinds.values())
+        first = [group[0] for group in groups]
+        spans = [np.arange(problem.start[cluster], problem.start[cluster + 1]) for cluster in first]
+        return cls(
+            clusters=groups,
+            count=np.array([len(group) for group in groups], dtype=float),
+            sizes=problem.sizes[first],
+            kind_of_variable=np.repeat(np.arange(len(groups)), [len(span) for span in spans]),
+            choice_of_variable=np.concatenate(spans),
+            start=problem.start,
+        )
+
+    @property
+    def variables(self) -> int:
+        return len(self.kind_of_variable)
+
+    def incidence(self, problem: AggregationProblem) -> sparse.csr_matrix:
+        """Records that each variable counts in each cell, (cells, variables): f_ti of section 5.2."""
+        cells = problem.cells[self.choice_of_variable]
+        variable, table = np.nonzero(cells != SETTLED)
+        return sparse.csr_matrix(
+            (self.sizes[self.kind_of_variable[variable]].astype(float), (cells[variable, table], variable)),
+            shape=(len(problem.base), self.variables),
+        )
+
+    def tally(self, chosen: np.ndarray) -> np.ndarray:
+        """How many clusters of the kind take each variable's choice, (variables,)."""
+        tally = np.zeros(self.variables)
+        begin = np.searchsorted(self.kind_of_variable, np.arange(len(self.count)))
+        for kind, clusters in enumerate(self.clusters):
+            for cluster in clusters:
+                tally[begin[kind] + chosen[cluster] - self.start[cluster]] += 1
+        return tally
+
+    def choices(self, tally: np.ndarray) -> np.ndarray:
+        """Hand the tallies out to the clusters of each kind in order, (c,)."""
+        chosen = np.empty(sum(len(clusters) for clusters in self.clusters), dtype=np.int64)
+        for kind, clusters in enumerate(self.clusters):
+            own = np.flatnonzero(self.kind_of_variable == kind)
+            offsets = np.repeat(np.arange(len(own)), tally[own])
+            for cluster, offset in zip(clusters, offsets, strict=True):
+                chosen[cluster] = self.start[cluster] + offset
+        return chosen
+
+
+def _attainable(rows: ErrorRows, kinds: _Kinds) -> list[np.ndarray]:
+    """Per row, the counts that sums of whole clusters can make."""
+    points = []
+    for row in range(rows.incidence.shape[0]):
+        span = slice(rows.incidence.indptr[row], rows.incidence.indptr[row + 1])
+        reachable = 1  # bit g: count g can be made
+        for kind in np.unique(kinds.kind_of_variable[rows.incidence.indices[span]]):
+            for _ in range(int(kinds.count[kind])):
+                reachable |= reachable << int(kinds.sizes[kind])
+        bits = bin(reachable)[:1:-1]
+        points.append(np.flatnonzero(np.frombuffer(bits.encode(), dtype=np.uint8) == ord("1")))
+    return points

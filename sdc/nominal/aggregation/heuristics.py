@@ -1,0 +1,227 @@
+"""Representatives without a solver: greedy, clique heuristic (Cost 2023, section 5.4), local search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+from sdc.nominal.aggregation.problem import AggregationProblem
+
+#: Temperature of the annealing at the start, as a share of the objective per open cluster.
+_START_SHARE = 0.1
+
+
+def aggregate_greedily(problem: AggregationProblem) -> np.ndarray:
+    """Algorithm 8: clusters in turn take the choice that raises the objective least. (c,) choices.
+
+    The thesis prints the criterion without its square; the text ("the lowest increase with respect to
+    the objective function") and its cell counts ask for the square.
+    """
+    counts = problem.base.copy()
+    return _greedy(
+        problem.cells,
+        problem.start,
+        problem.sizes,
+        counts,
+        problem.tables.original,
+        problem.tables.reciprocals,
+    )
+
+
+def aggregate_by_cliques(problem: AggregationProblem) -> np.ndarray:
+    """Algorithm 9: delete, cluster by cluster, the choice whose cliques weigh most at best. (c,) choices.
+
+    The base counts are part of the vertex weights: sum over cells of (f^2 + 2 f (base - o)) / o.
+    """
+    return _clique(
+        problem.cells,
+        problem.start,
+        problem.owner(),
+        problem.sizes,
+        problem.base,
+        problem.tables.original,
+        problem.tables.reciprocals,
+    )
+
+
+def improve_choices(problem: AggregationProblem, chosen: np.ndarray, *, moves: int, seed: int) -> np.ndarray:
+    """Annealing from given choices, then descent to a local optimum: one cluster changes its choice.
+
+    Errors are updated incrementally; a move costs the number of tables in which it matters. The result
+    is never worse than `chosen`.
+    """
+    return _anneal(
+        problem.cells,
+        problem.start,
+        problem.sizes,
+        problem.base,
+        problem.tables.original,
+        problem.tables.reciprocals,
+        chosen.astype(np.int64),
+        moves,
+        seed % (1 << 32),
+        _START_SHARE * problem.chi2(chosen) / len(chosen),
+    )
+
+
+@kernel
+def _increase(
+    cells: np.ndarray, size: int, counts: np.ndarray, original: np.ndarray, reciprocals: np.ndarray
+) -> float:
+    """Change of the objective when `size` records are added to these cells."""
+    change = 0.0
+    for t in range(len(cells)):
+        cell = cells[t]
+        if cell >= 0:
+            change += size * (2 * (counts[cell] - original[cell]) + size) * reciprocals[cell]
+    return change
+
+
+@kernel
+def _add(cells: np.ndarray, size: int, counts: np.ndarray) -> None:
+    for t in range(len(cells)):
+        if cells[t] >= 0:
+            counts[cells[t]] += size
+
+
+@kernel
+def _greedy(
+    cells: np.ndarray,
+    start: np.ndarray,
+    sizes: np.ndarray,
+    counts: np.ndarray,
+    original: np.ndarray,
+    reciprocals: np.ndarray,
+) -> np.ndarray:
+    chosen = np.empty(len(sizes), np.int64)
+    for cluster in range(len(sizes)):
+        best = np.inf
+        for choice in range(start[cluster], start[cluster + 1]):
+            change = _increase(cells[choice], sizes[cluster], counts, original, reciprocals)
+            if change < best:
+                best = change
+                chosen[cluster] = choice
+        _add(cells[chosen[cluster]], sizes[cluster], counts)
+    return chosen
+
+
+@kernel
+def _clique(
+    cells: np.ndarray,
+    start: np.ndarray,
+    owner: np.ndarray,
+    sizes: np.ndarray,
+    base: np.ndarray,
+    original: np.ndarray,
+    reciprocals: np.ndarray,
+) -> np.ndarray:
+    clusters = len(sizes)
+    choices = len(owner)
+    kept = np.ones(choices, np.bool_)
+    left = start[1:] - start[:-1]
+    vertex = np.zeros(choices)
+    for i in range(choices):
+        vertex[i] = _increase(cells[i], sizes[owner[i]], base, original, reciprocals)
+    share = 1.0 / max(clusters - 1, 1)  # each vertex weight is divided among the edges of a clique
+    while left.max() > 1:
+        for cluster in range(clusters):
+            if left[cluster] == 1:
+                continue
+            worst, worst_bound = -1, -np.inf
+            for i in range(start[cluster], start[cluster + 1]):
+                if not kept[i]:
+                    continue
+                bound = vertex[i]
+                for other in range(clusters):
+                    if other == cluster:
+                        continue
+                    least = np.inf
+                    for j in range(start[other], start[other + 1]):
+                        if kept[j]:
+                            weight = share * vertex[j]
+                            for t in range(cells.shape[1]):
+                                if cells[i, t] >= 0 and cells[i, t] == cells[j, t]:
+                                    weight += 2.0 * sizes[cluster] * sizes[other] * reciprocals[cells[i, t]]
+                            least = min(least, weight)
+                    bound += least
+                if bound > worst_bound:
+                    worst, worst_bound = i, bound
+            kept[worst] = False
+            left[cluster] -= 1
+    chosen = np.empty(clusters, np.int64)
+    for i in range(choices):
+        if kept[i]:
+            chosen[owner[i]] = i
+    return chosen
+
+
+@kernel
+def _anneal(
+    cells: np.ndarray,
+    start: np.ndarray,
+    sizes: np.ndarray,
+    base: np.ndarray,
+    original: np.ndarray,
+    reciprocals: np.ndarray,
+    chosen: np.ndarray,
+    moves: int,
+    seed: int,
+    warmth: float,
+) -> np.ndarray:
+    np.random.seed(seed)
+    counts = base.copy()
+    now = chosen.copy()
+    for cluster in range(len(sizes)):
+        _add(cells[now[cluster]], sizes[cluster], counts)
+    best = now.copy()
+    gain = 0.0  # objective now, less that at the beginning
+    best_gain = 0.0
+    for move in range(moves):
+        cluster = np.random.randint(len(sizes))
+        choice = start[cluster] + np.random.randint(start[cluster + 1] - start[cluster])
+        if choice == now[cluster]:
+            continue
+        change = _switch(cells, sizes[cluster], now[cluster], choice, counts, original, reciprocals)
+        if change <= -warmth * (1.0 - move / moves) * np.log(1.0 - np.random.random()):
+            now[cluster] = choice
+            gain += change
+            if gain < best_gain - 1e-9:
+                best_gain = gain
+                best[:] = now
+        else:
+            _add(cells[choice], -sizes[cluster], counts)
+            _add(cells[now[cluster]], sizes[cluster], counts)
+    counts[:] = base
+    for cluster in range(len(sizes)):
+        _add(cells[best[cluster]], sizes[cluster], counts)
+    improved = True
+    while improved:
+        improved = False
+        for cluster in range(len(sizes)):
+            for choice in range(start[cluster], start[cluster + 1]):
+                change = _switch(cells, sizes[cluster], best[cluster], choice, counts, original, reciprocals)
+                if change < -1e-9:
+                    best[cluster] = choice
+                    improved = True
+                else:
+                    _add(cells[choice], -sizes[cluster], counts)
+                    _add(cells[best[cluster]], sizes[cluster], counts)
+    return best
+
+
+@kernel
+def _switch(
+    cells: np.ndarray,
+    size: int,
+    old: int,
+    new: int,
+    counts: np.ndarray,
+    original: np.ndarray,
+    reciprocals: np.ndarray,
+) -> float:
+    """Let a cluster count as `new` instead of `old`; the change of the objective."""
+    change = _increase(cells[old], -size, counts, original, reciprocals)
+    _add(cells[old], -size, counts)
+    change += _increase(cells[new], size, counts, original, reciprocals)
+    _add(cells[new], size, counts)
+    return change

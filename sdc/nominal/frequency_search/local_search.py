@@ -1,0 +1,228 @@
+"""Local search on the frequency vector with live errors: annealing over transfers of records.
+
+Every move keeps the number of records of a region and every frequency at 0 or at least k, so each
+vector on the way is a valid answer. Partners are mostly combinations that differ in few values,
+because records moved between them leave most cells as they are.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sdc.kernels.compile import inlined, kernel
+from sdc.kernels.random import integer_below, next_bits, uniform
+from sdc.nominal.frequency_search.search_state import (
+    SearchState,
+    apply_change,
+    change_cost,
+    may_become,
+    transfer_cost,
+)
+
+#: Partners lie up to this many places away in an order of similar combinations.
+_WINDOW = 4
+#: One move in ten opens or closes a combination against several partners at once.
+_DISPERSALS = 0.1
+#: Partners tried for each of them, and the most partners of one move.
+_TRIED, _MOST_PARTNERS = 6, 8
+
+
+@kernel
+def anneal(
+    state: SearchState,
+    movable: np.ndarray,
+    orders: np.ndarray,
+    places: np.ndarray,
+    stream: np.ndarray,
+    moves: int,
+    temperature: float,
+    cooling: float,
+    excess: float,
+    steepening: float,
+) -> int:
+    """Try so many moves, accepting by Metropolis's rule; return how many were accepted.
+
+    Parameters
+    ----------
+    state : SearchState
+        Changed in place.
+    movable : positions that moves start from: seven of eight from these, others from anywhere
+    orders, places : of `similarity_orders`
+    stream : random state, advanced in place
+    temperature, cooling : in units of the objective; its factor per move
+    excess, steepening : cost per squared error above the maximum; its factor per move. It starts
+        low, since a wall met too early freezes the search, and ends as a wall.
+    """
+    accepted = 0
+    for _ in range(moves):
+        temperature *= cooling
+        excess *= steepening
+        if next_bits(stream) & np.uint64(7) != 0:
+            i = int(movable[integer_below(stream, len(movable))])
+        else:
+            i = integer_below(stream, len(state.counts))
+        threshold = -temperature * math.log(uniform(stream) + 1e-300)
+        if uniform(stream) < _DISPERSALS:
+            accepted += _disperse(state, i, orders, places, stream, excess, threshold)
+        else:
+            accepted += _transfer(state, i, orders, places, stream, excess, threshold)
+    return accepted
+
+
+@kernel
+def sample_changes(
+    state: SearchState,
+    movable: np.ndarray,
+    orders: np.ndarray,
+    places: np.ndarray,
+    stream: np.ndarray,
+    excess: float,
+    wanted: int,
+) -> np.ndarray:
+    """Absolute cost of random admissible transfers from where the search stands, to set temperatures."""
+    found = np.empty(wanted)
+    number = 0
+    for _ in range(20 * wanted):
+        i = int(movable[integer_below(stream, len(movable))])
+        j, records = _draw_transfer(state, i, orders, places, stream)
+        if j >= 0:
+            found[number] = abs(transfer_cost(state, i, j, records, excess))
+            number += 1
+            if number == wanted:
+                break
+    return found[:number]
+
+
+@inlined
+def _transfer(
+    state: SearchState,
+    i: int,
+    orders: np.ndarray,
+    places: np.ndarray,
+    stream: np.ndarray,
+    excess: float,
+    threshold: float,
+) -> int:
+    """Move records between two combinations."""
+    j, records = _draw_transfer(state, i, orders, places, stream)
+    if j < 0 or transfer_cost(state, i, j, records, excess) > threshold:
+        return 0
+    apply_change(state, i, -records)
+    apply_change(state, j, records)
+    return 1
+
+
+@inlined
+def _draw_transfer(
+    state: SearchState, i: int, orders: np.ndarray, places: np.ndarray, stream: np.ndarray
+) -> tuple[int, int]:
+    """A partner and how many records i gives it (takes, if negative); partner -1 where none fits.
+
+    What the two have together is split anew: all to one of them, one record over, or k to one.
+    """
+    nothing = (-1, 0)
+    j = _partner(state, i, orders, places, stream, 0.25)
+    if j < 0:
+        return nothing
+    mine = int(state.counts[i])
+    both = mine + int(state.counts[j])
+    if both == 0:
+        return nothing
+    kind = next_bits(stream) & np.uint64(7)
+    if kind < 2:
+        rest = 0
+    elif kind < 4:
+        rest = both
+    elif kind == 4:
+        rest = mine + 1
+    elif kind == 5:
+        rest = mine - 1
+    elif kind == 6:
+        rest = state.k
+    else:
+        rest = both - state.k
+    if rest == mine or rest < 0 or rest > both:
+        return nothing
+    if not (may_become(state, i, rest) and may_become(state, j, both - rest)):
+        return nothing
+    return j, mine - rest
+
+
+@inlined
+def _disperse(
+    state: SearchState,
+    i: int,
+    orders: np.ndarray,
+    places: np.ndarray,
+    stream: np.ndarray,
+    excess: float,
+    threshold: float,
+) -> int:
+    """Open or close a combination against several occupied ones, each chosen as the best of a few."""
+    k = state.k
+    count = int(state.counts[i])
+    if count == 0:
+        change = k
+    elif count <= k + 2:
+        change = -count
+    else:
+        return 0
+    if not may_become(state, i, count + change):
+        return 0
+    total = change_cost(state, i, change, excess)
+    apply_change(state, i, change)
+    partners = np.empty(_MOST_PARTNERS, np.int64)
+    steps = np.empty(_MOST_PARTNERS, np.int64)
+    used = 0
+    left = -change
+    while left != 0 and used < _MOST_PARTNERS:
+        size = max(1, k // 3)
+        step = min(left, size) if left > 0 else max(left, -size)
+        best, chosen = np.inf, -1
+        for _ in range(_TRIED):
+            j = _partner(state, i, orders, places, stream, 0.33)
+            if j < 0 or state.counts[j] < k:
+                continue
+            if state.counts[j] + step < k or not may_become(state, j, state.counts[j] + step):
+                continue
+            cost = change_cost(state, j, step, excess)
+            if cost < best:
+                best, chosen = cost, j
+        if chosen < 0:
+            break
+        apply_change(state, chosen, step)
+        partners[used], steps[used] = chosen, step
+        used += 1
+        total += best
+        left -= step
+    if left == 0 and total <= threshold:
+        return 1
+    for u in range(used):
+        apply_change(state, partners[u], -steps[u])
+    apply_change(state, i, -change)
+    return 0
+
+
+@kernel
+def _partner(
+    state: SearchState,
+    i: int,
+    orders: np.ndarray,
+    places: np.ndarray,
+    stream: np.ndarray,
+    anywhere: float,
+) -> int:
+    """Another combination of i's region: mostly one close by in an order, sometimes any; or -1."""
+    begin, end = int(state.stretch[state.region[i]]), int(state.stretch[state.region[i] + 1])
+    if uniform(stream) < anywhere:
+        j = begin + integer_below(stream, end - begin)
+    else:
+        order = integer_below(stream, len(orders))
+        step = integer_below(stream, 2 * _WINDOW) - _WINDOW
+        place = int(places[order, i]) + (step if step < 0 else step + 1)
+        if place < begin or place >= end:
+            return -1
+        j = int(orders[order, place])
+    return j if j != i else -1

@@ -1,0 +1,158 @@
+"""What the search on the frequency vector minimises, as an agency sets it.
+
+Chi-square alone deletes rare combinations, lets errors of large cells drift, and pays with the tables
+that are not controlled. So an error also costs by its absolute size, steeply above a maximum, and a
+combination's own change costs, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdc.errors import InvalidParameter
+from sdc.kernels.compile import kernel
+from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.frequency import FrequencyVector
+
+#: A dimension without an entry of its own takes the entry of the nearest lower one.
+ByDimension = Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class SearchParameters:
+    """Terms of the objective beside chi-square, and hard limits.
+
+    Attributes
+    ----------
+    absolute_weight : mapping of dimension to float
+        Cost of each record of absolute error beyond the tolerance, in units of chi-square.
+    absolute_tolerance : mapping of dimension to float
+        Absolute error of a cell up to which only chi-square counts.
+    deviation_weight : float
+        Weight of d^2 / y0 over the combinations, d the records beyond k - 1 by which a combination
+        differs from its original y0. It stands for the tables that are not controlled: at 2
+        full Adult stays below SAFE over all tables, and files of 200 records lose 0.2 % at most.
+    max_deviation : int or None
+        Largest change of a combination, at least k - 1; it yields only where the number of records
+        could not be kept.
+    """
+
+    absolute_weight: ByDimension = field(default_factory=lambda: {1: 0.05, 2: 0.02, 3: 0.01})
+    absolute_tolerance: ByDimension = field(default_factory=lambda: {1: 10.0})
+    deviation_weight: float = 2.0
+    max_deviation: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("absolute_weight", "absolute_tolerance"):
+            _check_by_dimension(name, getattr(self, name))
+        if not self.deviation_weight >= 0:
+            raise InvalidParameter(f"deviation_weight may not be negative, found {self.deviation_weight}")
+        if self.max_deviation is not None and self.max_deviation < 1:
+            raise InvalidParameter(f"max_deviation must be at least 1, found {self.max_deviation}")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The objective in the arrays the kernels read.
+
+    Attributes
+    ----------
+    cell_weight : (cells,) float array, 1 / original count
+    table_cost : (T, 3) float array: absolute weight, tolerance, maximum (infinity for none)
+    deviation_weight : (m,) float array, per squared change of a combination beyond `free_deviation`
+    max_deviation : largest change of a combination
+    """
+
+    cell_weight: np.ndarray
+    table_cost: np.ndarray
+    deviation_weight: np.ndarray
+    free_deviation: int
+    max_deviation: int
+
+    @classmethod
+    def of(
+        cls,
+        frequencies: FrequencyVector,
+        tables: ControlTables,
+        k: int,
+        parameters: SearchParameters,
+        max_absolute_error: ByDimension | None,
+    ) -> Objective:
+        """Objective over these tables.
+
+        Raises
+        ------
+        InvalidParameter
+            A maximum that is negative or no number, or a max_deviation below k - 1.
+        """
+        if max_absolute_error is not None:
+            _check_by_dimension("max_absolute_error", max_absolute_error)
+        if parameters.max_deviation is not None and parameters.max_deviation < k - 1:
+            raise InvalidParameter(
+                f"max_deviation = {parameters.max_deviation} is below k - 1 = {k - 1}: a combination "
+                "could reach neither 0 nor k"
+            )
+        dimensions = [len(names) for names in tables.tables]
+        bounds = max_absolute_error or {}
+        table_cost = np.array(
+            [
+                (
+                    _at(parameters.absolute_weight, d),
+                    _at(parameters.absolute_tolerance, d),
+                    float(bounds.get(d, np.inf)),
+                )
+                for d in dimensions
+            ]
+        )
+        return cls(
+            cell_weight=tables.reciprocals,
+            table_cost=table_cost,
+            deviation_weight=parameters.deviation_weight / np.maximum(frequencies.counts, 1),
+            free_deviation=k - 1,
+            max_deviation=parameters.max_deviation or frequencies.records,
+        )
+
+    def value(
+        self, frequencies: FrequencyVector, tables: ControlTables, counts: np.ndarray, excess: float
+    ) -> float:
+        """Objective of these counts, with `excess` per squared error above the maximum."""
+        errors = tables.errors(counts)
+        size = np.abs(errors)
+        drift = np.maximum(np.abs(counts - frequencies.counts) - self.free_deviation, 0)
+        absolute, tolerance, bound = self.table_cost[tables.table].T
+        return float(
+            np.sum(self.cell_weight * errors**2)
+            + np.sum(absolute * np.maximum(size - tolerance, 0))
+            + excess * np.sum(np.maximum(size - bound, 0) ** 2)
+            + np.sum(self.deviation_weight * drift**2)
+        )
+
+
+@kernel
+def cell_cost(
+    error: int, weight: float, absolute: float, tolerance: float, bound: float, excess: float
+) -> float:
+    """Cost of a cell with this error."""
+    size = abs(error)
+    cost = weight * error * error
+    if size > tolerance:
+        cost += absolute * (size - tolerance)
+    if size > bound:
+        cost += excess * (size - bound) * (size - bound)
+    return cost
+
+
+def _check_by_dimension(name: str, values: ByDimension) -> None:
+    for dimension, value in values.items():
+        if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 1:
+            raise InvalidParameter(f"{name} is keyed by table dimension (1, 2, ...), found {dimension!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
+            raise InvalidParameter(f"{name} of dimension {dimension} must be a number of at least 0")
+
+
+def _at(values: ByDimension, dimension: int) -> float:
+    known = [d for d in values if d <= dimension]
+    return float(values[max(known)]) if known else 0.0

@@ -1,0 +1,113 @@
+"""Heuristic pricing: some clusters of negative reduced cost, soon (Cost 2023, section 4.3).
+
+Algorithms 5 and 6 work on combinations with multiplicities. Where they find no column nothing is proved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+
+#: Clusters that Algorithm 5 adds per iteration (n_max; the thesis names no value).
+GREEDY_COLUMNS = 50
+#: Algorithm 6 enumerates subsets of at most this many neighbours (2k - 2 of them up to k = 10).
+ENUMERATED_NEIGHBOURS = 18
+
+
+@kernel
+def greedy_columns(
+    distances: np.ndarray, multiplicity: np.ndarray, duals: np.ndarray, k: int, most: int, tolerance: float
+) -> np.ndarray:
+    """Clusters of negative reduced cost by Algorithm 5, at most `most`; (count, 2k - 1), padded with -1.
+
+    Each grows from the unassigned record of largest dual by the record that raises the reduced cost least,
+    to size k and then on to 2k - 1, and the best size is kept.
+    """
+    count = len(multiplicity)
+    left = multiplicity.copy()
+    unassigned = left.sum()
+    found = np.full((most, 2 * k - 1), -1, np.int64)
+    columns = 0
+    while unassigned >= k and columns < most:
+        seed = -1
+        for c in range(count):
+            if left[c] > 0 and (seed < 0 or duals[c] > duals[seed]):
+                seed = c
+        cluster = np.full(2 * k - 1, -1, np.int64)
+        increase = -duals.copy()  # d(C, l) - u_l for every l
+        cost = 0.0
+        best_cost = np.inf
+        best_size = 0
+        for size in range(min(2 * k - 1, unassigned)):
+            member = seed
+            if size > 0:
+                member = -1
+                for c in range(count):
+                    if left[c] > 0 and (member < 0 or increase[c] < increase[member]):
+                        member = c
+            cluster[size] = member
+            left[member] -= 1
+            cost += increase[member]
+            for c in range(count):
+                increase[c] += distances[member, c]
+            if size + 1 >= k and cost < best_cost:
+                best_cost = cost
+                best_size = size + 1
+        for position in range(best_size, 2 * k - 1):
+            if cluster[position] >= 0:
+                left[cluster[position]] += 1
+                cluster[position] = -1
+        if best_cost >= -tolerance:
+            break
+        found[columns, :best_size] = np.sort(cluster[:best_size])
+        columns += 1
+        unassigned -= best_size
+    return found[:columns]
+
+
+@kernel
+def enumerate_columns(
+    distances: np.ndarray,
+    multiplicity: np.ndarray,
+    duals: np.ndarray,
+    k: int,
+    most_neighbours: int,
+    tolerance: float,
+) -> np.ndarray:
+    """The first cluster of negative reduced cost that Algorithm 6 meets; (0 or 1, 2k - 1), padded with -1.
+
+    All subsets of k - 1 to 2k - 2 of the closest records to the record of largest dual are tried.
+    """
+    count = len(multiplicity)
+    seed = 0
+    for c in range(count):
+        if duals[c] > duals[seed]:
+            seed = c
+    neighbours = np.full(min(2 * k - 2, most_neighbours), -1, np.int64)
+    taken = 0
+    order = np.argsort(distances[seed], kind="mergesort")
+    for position in range(count):
+        c = order[position]
+        for _ in range(multiplicity[c] - (1 if c == seed else 0)):
+            if taken < len(neighbours):
+                neighbours[taken] = c
+                taken += 1
+    cluster = np.full(2 * k - 1, -1, np.int64)
+    for subset in range(1, 1 << taken):
+        cluster[0] = seed
+        size = 1
+        cost = -duals[seed]
+        for bit in range(taken):
+            if subset >> bit & 1:
+                c = neighbours[bit]
+                cost -= duals[c]
+                for position in range(size):
+                    cost += distances[cluster[position], c]
+                cluster[size] = c
+                size += 1
+        if size >= k and cost < -tolerance:
+            cluster[size:] = -1
+            cluster[:size] = np.sort(cluster[:size])
+            return cluster.reshape(1, -1)
+    return np.empty((0, 2 * k - 1), np.int64)

@@ -1,0 +1,292 @@
+"""Local search for the partitioning problem: ruin and recreate, with annealed acceptance.
+
+A partition is kept as a *stock* per combination (records clustered with their like, at no weight; 0 or at
+least k of them) and *mixed clusters* of k to 2k - 1 records. A move takes a few neighbouring mixed clusters
+apart and puts their records back: into the stock of their combination, into a mixed cluster with room, or
+into a new one grown by nearest records from those still loose and those that stocks can spare. So the
+number of clusters adapts, and a move costs the same however large the file is. The idea is that of
+Schrimpf, Schneider, Stamm-Wilbrandt and Dueck (2000), for vehicle routes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+from sdc.nominal.hamming import hamming_distance
+from sdc.nominal.neighbours import nearest_combinations
+from sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from sdc.nominal.partitioning.state import (
+    PartitionState,
+    begin_move,
+    close_cluster,
+    insert,
+    mixed_clusters,
+    new_state,
+    open_cluster,
+    to_stock,
+    undo_move,
+)
+
+#: Nearest combinations that a record's moves look at.
+NEIGHBOURS = 40
+#: Mixed clusters taken apart by one move, at most, and clusters with room that are looked at per record.
+_MOST_RUINED, _MOST_ROOMS = 5, 20
+#: Chance that a move passes over a neighbouring combination, or breaks up a neighbouring small stock.
+_PASS_OVER, _BREAK_STOCK = 0.3, 0.1
+#: Temperature at the start, in units of weight; it falls linearly to 0 after four fifths of the moves.
+_TEMPERATURE, _COOLED = 1.0, 0.8
+
+
+def local_search(problem: PartitionProblem, *, moves: int, seed: int) -> np.ndarray:
+    """The best partition met, as columns (clusters, 2k - 1), padded with -1.
+
+    Parameters
+    ----------
+    moves : ruin-and-recreate moves, the work to do; 0 gives the greedy construction alone
+    seed : int
+    """
+    stock, members, sizes = _ruin_and_recreate(
+        problem.codes,
+        problem.multiplicity,
+        nearest_combinations(problem.codes, NEIGHBOURS),
+        problem.k,
+        moves,
+        seed % (1 << 32),
+    )
+    mixed = np.where(members == NONE, len(stock), members)[sizes > 0]
+    mixed.sort(axis=1)
+    mixed[mixed == len(stock)] = NONE
+    return np.concatenate([mixed, _stock_columns(stock, problem.k)])
+
+
+def _stock_columns(stock: np.ndarray, k: int) -> np.ndarray:
+    """Stocks cut into clusters of k records, the last of a stock taking the remainder."""
+    rows = []
+    for combination in np.flatnonzero(stock):
+        clusters, rest = divmod(int(stock[combination]), k)
+        for cluster in range(clusters):
+            size = k + (rest if cluster == clusters - 1 else 0)
+            rows.append([combination] * size + [NONE] * (2 * k - 1 - size))
+    return np.array(rows, dtype=np.int64).reshape(-1, 2 * k - 1)
+
+
+@kernel
+def _ruin_and_recreate(
+    codes: np.ndarray, multiplicity: np.ndarray, near: np.ndarray, k: int, moves: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Stock (u,), members (clusters, 2k - 1) padded with -1 and sizes (clusters,) of the best partition."""
+    np.random.seed(seed)
+    state = new_state(multiplicity, k)
+    total = multiplicity.sum()
+    queue = np.empty(total, np.int64)
+    queued = _queue_loose(state.loose, queue)
+    _, weight = _recreate(state, codes, near, k, queue[:queued])
+    best = weight
+    best_stock, best_members, best_sizes = state.stock.copy(), state.members.copy(), state.sizes.copy()
+    stride = 1 + total // 500  # keeping the best costs n: not at every move of a large file
+    for move in range(moves):
+        if mixed_clusters(state) == 0:
+            break
+        begin_move(state)
+        queued, removed = _ruin(state, near, k, queue)
+        possible, added = _recreate(state, codes, near, k, queue[:queued])
+        temperature = _TEMPERATURE * max(0.0, 1.0 - move / (_COOLED * moves))
+        if possible and added - removed <= -temperature * np.log(1.0 - np.random.random()):
+            weight += added - removed
+        else:
+            for position in range(queued):
+                state.loose[queue[position]] = 0
+            undo_move(state)
+        if weight < best and (move % stride == 0 or move == moves - 1):
+            best = weight
+            best_stock[:] = state.stock
+            best_members[:] = state.members
+            best_sizes[:] = state.sizes
+    return best_stock, best_members, best_sizes
+
+
+@kernel
+def _queue_loose(loose: np.ndarray, queue: np.ndarray) -> int:
+    queued = 0
+    for c in range(len(loose)):
+        for _ in range(loose[c]):
+            queue[queued] = c
+            queued += 1
+    return queued
+
+
+@kernel
+def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) -> tuple[int, int]:
+    """Take neighbouring mixed clusters apart; how many records are queued, and the weight removed."""
+    anchor = state.alive[np.random.randint(mixed_clusters(state))]
+    centre = state.members[anchor, np.random.randint(state.sizes[anchor])]
+    wanted = 1 + np.random.randint(_MOST_RUINED)
+    removed = state.weights[anchor]
+    queued = close_cluster(state, anchor, queue, 0)
+    for position in range(-1, near.shape[1]):
+        if wanted <= 1:
+            break
+        c = centre if position < 0 else near[centre, position]
+        if k <= state.stock[c] < 2 * k and np.random.random() < _BREAK_STOCK:
+            copies = state.stock[c]
+            to_stock(state, c, -copies)
+            state.loose[c] += copies
+            for _ in range(copies):
+                queue[queued] = c
+                queued += 1
+        while state.head[c] >= 0 and wanted > 1 and np.random.random() >= _PASS_OVER:
+            cluster = state.head[c] // state.members.shape[1]
+            removed += state.weights[cluster]
+            queued = close_cluster(state, cluster, queue, queued)
+            wanted -= 1
+    return queued, removed
+
+
+@kernel
+def _recreate(
+    state: PartitionState, codes: np.ndarray, near: np.ndarray, k: int, queue: np.ndarray
+) -> tuple[bool, int]:
+    """Put the queued records back; whether that was possible, and the weight added."""
+    np.random.shuffle(queue)
+    added = 0
+    grown = np.empty(k, np.int64)
+    for position in range(len(queue)):
+        c = queue[position]
+        if state.loose[c] == 0:
+            continue  # a cluster grown before has taken it
+        if state.stock[c] >= k:
+            to_stock(state, c, state.loose[c])
+            state.loose[c] = 0
+            continue
+        room, insertion = _best_room(state, codes, near, c)
+        possible, weight, absorbed = _grow(state, codes, near, k, c, grown)
+        if possible and (room < 0 or weight <= insertion * absorbed * (0.7 + 0.6 * np.random.random())):
+            for index in range(k):
+                member = grown[index]
+                if state.loose[member] > 0:
+                    state.loose[member] -= 1
+                else:
+                    to_stock(state, member, -1)
+            if weight == 0:
+                to_stock(state, c, k)
+            else:
+                open_cluster(state, grown, k, weight)
+            added += weight
+        elif room >= 0:
+            state.loose[c] -= 1
+            insert(state, room, c, insertion)
+            added += insertion
+        else:
+            forced = _join_anything(state, codes, k, c)
+            if forced < 0:
+                return False, 0
+            added += forced
+    return True, added
+
+
+@kernel
+def _join_anything(state: PartitionState, codes: np.ndarray, k: int, c: int) -> int:
+    """Put a loose record into any mixed cluster with room or with any small stock; weight added, or -1.
+
+    Only where neither its neighbours nor what is left over can take it: every row is looked at.
+    """
+    width = state.members.shape[1]
+    best, best_stock, best_weight = -1, -1, 0
+    for row in range(mixed_clusters(state)):
+        cluster = state.alive[row]
+        if state.sizes[cluster] < width:
+            weight = _distance_to(codes, c, state.members[cluster], state.sizes[cluster])
+            if best < 0 or weight < best_weight:
+                best, best_weight = cluster, weight
+    for other in range(len(codes)):
+        if k <= state.stock[other] < width:
+            weight = state.stock[other] * hamming_distance(codes, c, other)
+            if (best < 0 and best_stock < 0) or weight < best_weight:
+                best_stock, best_weight = other, weight
+    if best_stock >= 0:
+        copies = state.stock[best_stock]
+        joined = np.full(copies + 1, best_stock, np.int64)
+        joined[copies] = c
+        to_stock(state, best_stock, -copies)
+        open_cluster(state, joined, copies + 1, best_weight)
+    elif best >= 0:
+        insert(state, best, c, best_weight)
+    else:
+        return -1
+    state.loose[c] -= 1
+    return best_weight
+
+
+@kernel
+def _best_room(state: PartitionState, codes: np.ndarray, near: np.ndarray, c: int) -> tuple[int, int]:
+    """The mixed cluster with room, among those with near records, to which c adds the least weight."""
+    width = state.members.shape[1]
+    best, best_weight, seen = -1, 0, 0
+    for position in range(-1, near.shape[1]):
+        other = c if position < 0 else near[c, position]
+        slot = state.head[other]
+        while slot >= 0 and seen < _MOST_ROOMS:
+            cluster = slot // width
+            if state.sizes[cluster] < width:
+                weight = _distance_to(codes, c, state.members[cluster], state.sizes[cluster])
+                if best < 0 or weight < best_weight:
+                    best, best_weight = cluster, weight
+                seen += 1
+            slot = state.after[slot]
+        if seen == _MOST_ROOMS:
+            break
+    return best, best_weight
+
+
+@kernel
+def _grow(
+    state: PartitionState, codes: np.ndarray, near: np.ndarray, k: int, seed: int, grown: np.ndarray
+) -> tuple[bool, int, int]:
+    """Grow a cluster of k records from `seed`; whether possible, its weight, and loose records in it."""
+    grown[0] = seed
+    weight = 0
+    absorbed = 1
+    for size in range(1, k):
+        chosen, chosen_cost, chosen_draw = -1, 0, 0.0
+        for whole in range(2):  # the neighbours first; where they do not suffice, every combination
+            others = near.shape[1] + 1 if whole == 0 else len(codes)
+            for position in range(others):
+                c = position
+                if whole == 0:
+                    c = seed if position == 0 else near[seed, position - 1]
+                spare = state.stock[c] - k if state.stock[c] > k else 0
+                if state.loose[c] + spare <= _copies(grown, size, c):
+                    continue
+                cost = _distance_to(codes, c, grown, size)
+                draw = np.random.random()
+                if chosen < 0 or cost < chosen_cost or (cost == chosen_cost and draw < chosen_draw):
+                    chosen, chosen_cost, chosen_draw = c, cost, draw
+            if chosen >= 0:
+                break
+        if chosen < 0:
+            return False, 0, 0
+        if state.loose[chosen] > _copies(grown, size, chosen):
+            absorbed += 1
+        grown[size] = chosen
+        weight += chosen_cost
+    return True, weight, absorbed
+
+
+@kernel
+def _distance_to(codes: np.ndarray, c: int, members: np.ndarray, size: int) -> int:
+    """Sum of the Hamming distances from c to the first `size` members."""
+    distance = 0
+    for index in range(size):
+        distance += hamming_distance(codes, c, members[index])
+    return distance
+
+
+@kernel
+def _copies(members: np.ndarray, size: int, c: int) -> int:
+    """How many of the first `size` members are c."""
+    copies = 0
+    for index in range(size):
+        if members[index] == c:
+            copies += 1
+    return copies

@@ -1,0 +1,247 @@
+"""Partitioning step: clusters of at least k similar records (Cost 2023, chapter 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from sdc.errors import InvalidParameter
+from sdc.nominal.frequency import CodedFrame, check_k, from_frame
+from sdc.nominal.partitioning.construction import construct_integer, default_guidance
+from sdc.nominal.partitioning.local_search import local_search
+from sdc.nominal.partitioning.master import (
+    ExactPricing,
+    price_by_enumeration,
+    price_greedily,
+    solve_fractional,
+)
+from sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from sdc.nominal.partitioning.random_partition import random_partition
+from sdc.nominal.partitioning.set_partitioning import IntegerPartition, Work, partition_optimally
+from sdc.nominal.two_step_names import OWN, OwnSteps
+from sdc.stop import Deadline, StoppedBy
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Work by effort: moves of the local search per record at risk; size, columns and nodes of a proof."""
+
+    moves_per_record: int
+    fewest_moves: int
+    provable_combinations: int
+    columns: int
+    nodes: int
+
+
+#: `provable_combinations`: the linear relaxation and the integer program are tried up to this many.
+EFFORTS: dict[str, Effort] = {
+    "fast": Effort(moves_per_record=20, fewest_moves=2_000, provable_combinations=0, columns=0, nodes=0),
+    "standard": Effort(
+        moves_per_record=100, fewest_moves=10_000, provable_combinations=300, columns=5_000, nodes=2_000_000
+    ),
+    "thorough": Effort(
+        moves_per_record=500,
+        fewest_moves=50_000,
+        provable_combinations=1_000,
+        columns=40_000,
+        nodes=20_000_000,
+    ),
+    "exact": Effort(
+        moves_per_record=500,
+        fewest_moves=50_000,
+        provable_combinations=20_000,
+        columns=1_000_000,
+        nodes=2_000_000_000,
+    ),
+}
+#: Algorithms by name besides the twelve of the thesis.
+ALGORITHMS = ("auto", "set-partitioning", "local-search", "random")
+#: Beyond this many combinations the neighbours of all would cost too much: the search goes by blocks.
+_BLOCK = 10_000
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Clusters of at least k records.
+
+    Attributes
+    ----------
+    labels : (n,) int64 array, cluster of each record, 0 ... clusters - 1
+    weight : sum over clusters of all pairwise Hamming distances
+    lp_bound : value of the linear relaxation where it was solved to optimality, else None
+    lower_bound : valid bound on the weight of every partition into clusters of at least k, or None
+    optimal : whether `weight` is proved least
+    algorithm : the algorithm that ran
+    stopped_by : "proof", "work" or "time"
+    """
+
+    labels: np.ndarray
+    weight: int
+    lp_bound: float | None
+    lower_bound: float | None
+    optimal: bool
+    algorithm: str
+    stopped_by: StoppedBy
+
+    @property
+    def gap(self) -> float | None:
+        """(weight - lower_bound) / weight; None without a bound."""
+        if self.lower_bound is None:
+            return None
+        return 0.0 if self.weight == 0 else (self.weight - self.lower_bound) / self.weight
+
+
+def partition(
+    frame: pd.DataFrame,
+    k: int,
+    *,
+    effort: str = "standard",
+    algorithm: str = "auto",
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> Partition:
+    """Cluster the records of a frame of nominal variables, at least k per cluster, with least weight.
+
+    The weight is the sum over clusters of the Hamming distances of all pairs of records in them: the
+    number of variables in which the two differ.
+
+    Parameters
+    ----------
+    frame : DataFrame (n, a)
+        Nominal variables of any dtype; a missing value is one more category.
+    k : int
+        Least records per cluster, 2 <= k <= n.
+    effort : {"fast", "standard", "thorough", "exact"}
+        Moves of the local search per record at risk (20, 100, 500, 500), and the columns and nodes that a
+        proof may take. The twelve methods of the thesis and "random" take none of it; "set-partitioning"
+        by name has the proof of "standard" at least.
+    algorithm : str
+        "set-partitioning" (column generation, all columns within the gap, an integer program),
+        "local-search", "random" (section 6.2.5), or a name of the thesis such as "own-ehg", of which the
+        first two letters decide here. "auto" takes set-partitioning where the effort's limit on
+        combinations allows, else local-search.
+    seed : int
+        Of the local search or the random partition, not negative.
+    time_limit : float, optional
+        Seconds, a safety net for linear and integer programs; the local search ends by its moves alone.
+
+    Returns
+    -------
+    Partition
+        Labels in the order of the frame's records.
+
+    Raises
+    ------
+    TooFewRecords
+        Fewer than k records, or none.
+    InvalidParameter
+        A bad k, effort, algorithm or time limit; a frame without variables, or with values that cannot be
+        told equal or not.
+    UnknownVariable
+        Two variables of one name.
+    SolverFailed
+        The linear program ended in a state from which nothing can be concluded.
+
+    References
+    ----------
+    Cost 2023, chapter 4; the local search is ours (Schrimpf et al. 2000).
+    """
+    coded = from_frame(frame)
+    check_k(len(frame), k)
+    spend = _effort(effort)
+    if algorithm not in ALGORITHMS and algorithm not in OWN:
+        raise InvalidParameter(
+            f"no partitioning algorithm {algorithm!r}; expected one of {', '.join((*ALGORITHMS, *OWN))}"
+        )
+    problem = PartitionProblem(coded.frequencies.codes, coded.frequencies.counts, int(k))
+    if algorithm == "auto":
+        provable = len(coded.frequencies) <= spend.provable_combinations
+        algorithm = "set-partitioning" if provable else "local-search"
+    found = partition_problem(problem, algorithm, spend, seed=seed, deadline=Deadline.after(time_limit))
+    return Partition(
+        labels=_labels(coded, found.columns),
+        weight=found.weight,
+        lp_bound=found.lp_bound,
+        lower_bound=found.lower_bound,
+        optimal=found.optimal,
+        algorithm=algorithm,
+        stopped_by=found.stopped_by,
+    )
+
+
+def partition_problem(
+    problem: PartitionProblem, algorithm: str, effort: Effort, *, seed: int, deadline: Deadline
+) -> IntegerPartition:
+    """Run one algorithm on combinations; the names are checked by `partition`."""
+    if algorithm in OWN:
+        return _own(problem, OWN[algorithm], deadline)
+    if algorithm == "random":
+        return _unproved(problem, random_partition(problem, seed=seed))
+    moves = _moves(problem, effort)
+    if algorithm == "local-search":
+        return _unproved(problem, _search_by_blocks(problem, effort, seed))
+    least = EFFORTS["standard"]
+    work = Work(moves, max(effort.columns, least.columns), max(effort.nodes, least.nodes))
+    return partition_optimally(problem, work=work, seed=seed, deadline=deadline)
+
+
+def _own(problem: PartitionProblem, steps: OwnSteps, deadline: Deadline) -> IntegerPartition:
+    """The method of chapter 4: a fractional solution, then clusters guided by its duals (section 4.5)."""
+    heuristics = (price_greedily, price_by_enumeration)
+    pricings = (*heuristics, ExactPricing()) if steps.fractional == "exact" else heuristics
+    fractional = solve_fractional(problem, pricings, deadline=deadline)
+    columns = construct_integer(
+        problem, fractional.duals, default_guidance(problem, steps.fractional), steps.integer
+    )
+    found = _unproved(problem, columns)
+    bound = fractional.lower_bound
+    lower = None if bound is None else float(np.ceil(bound - 1e-5))
+    optimal = lower is not None and found.weight <= lower
+    stopped_by: StoppedBy = "time" if fractional.stopped_by == "time" else "work"
+    return replace(
+        found,
+        lp_bound=fractional.value if fractional.optimal else None,
+        lower_bound=lower,
+        optimal=optimal,
+        stopped_by="proof" if optimal else stopped_by,
+    )
+
+
+def _search_by_blocks(problem: PartitionProblem, effort: Effort, seed: int) -> np.ndarray:
+    """Local search, on blocks of combinations in canonical order where there are many."""
+    count = len(problem.multiplicity)
+    blocks = np.array_split(np.arange(count), -(-count // _BLOCK))
+    columns = []
+    for block in blocks:
+        part = replace(problem, codes=problem.codes[block], multiplicity=problem.multiplicity[block])
+        found = local_search(part, moves=_moves(part, effort), seed=seed)
+        columns.append(np.where(found == NONE, NONE, found + block[0]))
+    return np.concatenate(columns)
+
+
+def _moves(problem: PartitionProblem, effort: Effort) -> int:
+    at_risk = int(problem.multiplicity[problem.multiplicity < problem.k].sum())
+    return max(effort.fewest_moves, effort.moves_per_record * at_risk) if at_risk else 0
+
+
+def _unproved(problem: PartitionProblem, columns: np.ndarray) -> IntegerPartition:
+    weight = int(problem.column_weights(columns).sum())
+    return IntegerPartition(columns, weight, None, None, weight == 0, "proof" if weight == 0 else "work")
+
+
+def _effort(name: str) -> Effort:
+    if name not in EFFORTS:
+        raise InvalidParameter(f"effort is one of {', '.join(EFFORTS)}, found {name!r}")
+    return EFFORTS[name]
+
+
+def _labels(coded: CodedFrame, columns: np.ndarray) -> np.ndarray:
+    """Give the records of each combination, in their order, to the clusters that hold copies of it."""
+    columns = columns[np.lexsort(columns.T[::-1])]
+    cluster, position = np.nonzero(columns != NONE)
+    by_combination = np.argsort(columns[cluster, position], kind="stable")
+    labels = np.empty(len(coded.combination), dtype=np.int64)
+    labels[np.argsort(coded.combination, kind="stable")] = cluster[by_combination]
+    return labels

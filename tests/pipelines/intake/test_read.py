@@ -1,0 +1,305 @@
+"""What comes out of a file, and what is refused, without a word of what stands in it."""
+
+import datetime
+import decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.intake.accept import accept_input
+from pipelines.intake.read import read
+from pipelines.intake.screen import screen
+from schemas.errors import InputRejected, SpecificationError
+from tests.pipelines.microdata import ROLES, persons, specification
+
+pytestmark = pytest.mark.spark
+
+CANARY = "CANARY"
+
+
+def csv_specification(folder, roles, **options):
+    return specification(folder, roles, input={"path": "data.csv", "format": "csv", **options})
+
+
+def test_identifiers_never_leave_the_reader_and_columns_keep_their_order(spark, tmp_path):
+    persons().to_parquet(tmp_path / "data")
+    microdata = read(spark, specification(tmp_path))
+    assert "name" not in microdata.frame.columns
+    assert microdata.published == ["region", "sex", "age", "income", "diagnosis", "weight", "note"]
+
+
+def test_types_are_those_of_the_file(spark, tmp_path):
+    table = pa.table(
+        {
+            "tiny": pa.array([1, None, 3, 4], pa.int8()),
+            "money": pa.array(
+                [decimal.Decimal("1.10"), None, decimal.Decimal("3.30"), decimal.Decimal("4.00")]
+            ),
+            "day": pa.array([datetime.date(1890, 1, 1)] * 4),
+            "moment": pa.array([1, 2, 3, 4], pa.timestamp("ns", tz="UTC")),
+            "local": pa.array([1, 2, 3, 4], pa.timestamp("us")),
+            "flag": pa.array([True, False, None, True]),
+            "kind": pa.array(["b", "a", "b", None]).dictionary_encode(),
+            "text": pa.array(["é", "é", "🜲", ""]),
+            "count": pa.array([1, 2, 3, 2**32 - 1], pa.uint32()),
+        }
+    )
+    pq.write_table(table, tmp_path / "data")
+    roles = {name: {"role": "other"} for name in table.column_names}
+    roles["flag"] = {"role": "quasi_identifier", "kind": "nominal"}
+    microdata = read(spark, specification(tmp_path, roles))
+    assert [field.type for field in microdata.contract.schema] == [field.type for field in table.schema]
+    rows = microdata.frame.select(*table.column_names).toArrow()
+    for name in table.column_names:
+        assert rows[name].cast(table[name].type).to_pylist() == table[name].to_pylist(), name
+
+
+def test_categories_of_many_files_have_codes_enough(spark, tmp_path):
+    (tmp_path / "data").mkdir()
+    for number in range(2):
+        notes = pd.Categorical([f"{number}/{i}" for i in range(70)])
+        persons().assign(note=notes).to_parquet(tmp_path / "data" / f"{number}.parquet", index=False)
+    found = read(spark, specification(tmp_path)).contract.schema.field("note").type
+    assert found == pa.dictionary(pa.int32(), pa.string())
+
+
+def test_ordered_categories_are_those_of_all_files(spark, tmp_path):
+    (tmp_path / "data").mkdir()
+    for number, categories in enumerate([["low"], ["low", "high"], ["high", "highest"]]):
+        codes = pd.Categorical.from_codes(np.arange(70) % len(categories), categories, ordered=True)
+        rows = pa.Table.from_pandas(persons().assign(note=codes), preserve_index=False)
+        pq.write_table(rows.slice(0, 0 if number == 0 else None), tmp_path / "data" / f"{number}.parquet")
+    assert read(spark, specification(tmp_path)).contract.categories == {"note": ["low", "high", "highest"]}
+
+
+def test_text_of_a_csv_stays_as_written_and_numbers_become_numbers(spark, tmp_path):
+    (tmp_path / "data.csv").write_bytes(
+        'código;betrag;anzahl;gewicht\n007;1,5;3;2\n?;-2;4;1,25\n"a""b;c";;5;1e3\n'.encode("latin-1")
+    )
+    roles = {
+        "código": {"role": "quasi_identifier", "kind": "nominal"},
+        "betrag": {"role": "quasi_identifier", "kind": "numeric"},
+        "anzahl": {"role": "quasi_identifier", "kind": "numeric"},
+        "gewicht": {"role": "weight"},
+    }
+    spec = csv_specification(tmp_path, roles, delimiter=";", decimal=",", missing="?", encoding="ISO-8859-1")
+    found = read(spark, spec).frame.select(*roles).toArrow().to_pydict()
+    assert found == {
+        "código": ["007", None, 'a"b;c'],
+        "betrag": [1.5, -2.0, None],
+        "anzahl": [3, 4, 5],
+        "gewicht": [2.0, 1.25, 1000.0],
+    }
+
+
+def test_quotes_in_fields_are_no_line_breaks(spark, tmp_path):
+    notes = ['"a ""b"" c"', 'a 5" pipe', '"x,"",y"', '"x,"""', '""', 'a"', '"a, b"']
+    lines = "".join(f"{note},{number}\n" for number, note in enumerate(notes))
+    (tmp_path / "data.csv").write_text("note,age\n" + lines)
+    found = read(spark, csv_specification(tmp_path, {name: ROLES[name] for name in ("note", "age")})).frame
+    assert [row["note"] for row in found.orderBy("age").collect()] == [
+        'a "b" c', 'a 5" pipe', 'x,",y', 'x,"', None, 'a"', "a, b"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["windows-1252", "cp1252", "latin1", "utf8"])
+def test_a_csv_may_be_in_any_encoding_that_java_knows(encoding, spark, tmp_path):
+    (tmp_path / "data.csv").write_bytes("sex,age\nfé,1\nm,2\n".encode(encoding))
+    roles = {name: ROLES[name] for name in ("sex", "age")}
+    found = read(spark, csv_specification(tmp_path, roles, encoding=encoding)).frame
+    assert {row["sex"] for row in found.collect()} == {"fé", "m"}
+
+
+def test_an_unknown_encoding_is_a_fault_of_the_specification(spark, tmp_path):
+    (tmp_path / "data.csv").write_text("sex,age\nf,1\n")
+    roles = {name: ROLES[name] for name in ("sex", "age")}
+    with pytest.raises(SpecificationError, match="encoding: found 'klingon'"):
+        read(spark, csv_specification(tmp_path, roles, encoding="klingon"))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(spark, tmp_path):
+    (tmp_path / "data.csv").write_bytes("\ufeffsex,age\nf,1\nm,2\nf,3\n".encode())
+    roles = {name: ROLES[name] for name in ("sex", "age")}
+    assert read(spark, csv_specification(tmp_path, roles)).frame.count() == 3
+
+
+def test_the_fingerprint_depends_on_the_records_and_not_on_their_order_or_files(spark, tmp_path):
+    frame = persons()
+    prints = []
+    for number, (shuffled, files) in enumerate(
+        [(frame, 1), (frame.sample(frac=1, random_state=1), 7), (frame[1:], 1)]
+    ):
+        folder = tmp_path / str(number)
+        (folder / "data").mkdir(parents=True)
+        for part, rows in enumerate(np.array_split(np.arange(len(shuffled)), files)):
+            shuffled.iloc[rows].to_parquet(folder / "data" / f"{part}.parquet", index=False)
+        spec = specification(folder)
+        prints.append(screen(read(spark, spec), spec).fingerprint)
+    assert prints[0] == prints[1] != prints[2]
+
+
+def parquet(change):
+    """A malformed input: the frame of persons after `change`, as Parquet."""
+
+    def write(folder):
+        change(persons()).to_parquet(folder / "data", index=False)
+        return specification(folder)
+
+    return write
+
+
+def csv(text, roles=("sex", "age"), **options):
+    """A malformed input: a CSV of this text."""
+
+    def write(folder):
+        (folder / "data.csv").write_text(text, encoding="latin-1")
+        return csv_specification(folder, {name: ROLES[name] for name in roles}, **options)
+
+    return write
+
+
+def _different_files(folder):
+    (folder / "data").mkdir()
+    persons().to_parquet(folder / "data" / "1.parquet", index=False)
+    persons().astype({"age": "float64"}).to_parquet(folder / "data" / "2.parquet", index=False)
+    return specification(folder)
+
+
+def _cut_off(folder):
+    persons().to_parquet(folder / "data", index=False)
+    whole = (folder / "data").read_bytes()
+    (folder / "data").write_bytes(whole[: len(whole) // 2])
+    return specification(folder)
+
+
+def _garbage(folder):
+    (folder / "data").write_text(CANARY * 100)
+    return specification(folder)
+
+
+def _absent(folder):
+    return specification(folder)
+
+
+def _nested(folder):
+    persons().assign(note=[[CANARY]] * 70).to_parquet(folder / "data", index=False)
+    return specification(folder)
+
+
+def _set(column, value):
+    def change(frame):
+        changed = frame.astype({column: object})
+        changed.loc[0, column] = value
+        return changed.infer_objects()
+
+    return change
+
+
+MALFORMED_INPUTS = {
+    "no such file": _absent,
+    "not Parquet": _garbage,
+    "cut off": _cut_off,
+    "files of different types": _different_files,
+    "a nested column": _nested,
+    "a column is absent": parquet(lambda frame: frame.drop(columns="note")),
+    "a column is not declared": parquet(lambda frame: frame.assign(extra=CANARY)),
+    "a type of another program": parquet(
+        lambda frame: frame.assign(note=pd.period_range("2000-01", periods=len(frame), freq="M"))
+    ),
+    "text where numbers are declared": parquet(lambda frame: frame.assign(income=CANARY)),
+    "a number is missing": parquet(_set("income", None)),
+    "a number is infinite": parquet(_set("income", float("inf"))),
+    "a number is far too large": parquet(_set("income", 1e200)),
+    "a weight is not positive": parquet(_set("weight", 0.0)),
+    "a unit is repeated": parquet(_set("person", 5)),
+    "a unit is missing": parquet(_set("person", None)),
+    "a region is missing": parquet(_set("region", None)),
+    "a region is too small": parquet(_set("region", CANARY)),
+    "fewer records than k": parquet(lambda frame: frame.iloc[:2]),
+    "no records": parquet(lambda frame: frame.iloc[:0]),
+    "a CSV without a header": csv(f"{CANARY},1\n{CANARY}2,2\n{CANARY}3,3\n"),
+    "a CSV with another delimiter": csv(f"sex;age\n{CANARY};1\nf;2\n"),
+    "a CSV with a line too long": csv(f"sex,age\nf,1\nf,2,{CANARY}\nm,3\n"),
+    "a CSV with a number that is none": csv(f"sex,age\nf,1\nm,{CANARY}\nf,3\nm,4\n"),
+    "a CSV with a line break in its last field": csv(f'age,sex\n1,f\n2,"m\n3,{CANARY}"\n4,m\n5,f\n'),
+    "a CSV with thousands separated": csv("sex,age\nf,1\nm,1.000\nf,3\nm,4\n", decimal=","),
+    "a CSV in another encoding": csv("sex,age\nfé,1\nm,2\nf,3\nm,4\n"),
+    "a CSV with a column twice": csv(f"sex,age,sex\nf,1,{CANARY}\nm,2,m\nf,3,f\n"),
+    "an empty CSV": csv(""),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED_INPUTS)
+def test_a_malformed_input_is_rejected_in_one_paragraph_without_values(name, spark, tmp_path):
+    spec = MALFORMED_INPUTS[name](tmp_path)
+    with pytest.raises(InputRejected) as caught:
+        accept_input(screen(read(spark, spec), spec), spec, tmp_path / "evidence")
+    message = str(caught.value)
+    assert caught.value.exit_code == 3
+    assert CANARY not in message
+    assert "\n" not in message
+    assert message.endswith(".")
+
+
+def test_rejected_records_are_counted_by_reason_where_some_are_allowed(spark, tmp_path):
+    frame = _set("income", None)(persons())
+    frame.loc[3, "weight"] = -1.0
+    frame.loc[5, "person"] = frame.loc[6, "person"]
+    frame.to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, missing={"max_rejected": 4})
+    screened = screen(read(spark, spec), spec)
+    accept_input(screened, spec, tmp_path / "evidence")
+    assert screened.rejected == {"number missing": 1, "weight not positive": 1, "unit repeated": 2}
+    assert screened.kept == screened.frame.count() == len(frame) - 4
+
+
+def test_small_regions_are_suppressed_where_the_specification_says_so(spark, tmp_path):
+    frame = persons()
+    frame.loc[:1, "region"] = "tiny"
+    frame.to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, blocking={"small_regions": "suppress"})
+    screened = screen(read(spark, spec), spec)
+    accept_input(screened, spec, tmp_path / "evidence")
+    assert screened.suppressed == 2
+    assert screened.kept == screened.frame.count() == len(frame) - 2
+
+
+def test_a_missing_pattern_that_is_too_rare_fails_by_the_names_of_its_variables(spark, tmp_path):
+    frame = persons().assign(region="north")
+    frame["income"] = frame["income"].mask(frame["person"] < 20)
+    frame["age"] = frame["age"].astype("Int16").mask(frame["person"] < 2)
+    frame.to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, missing={"numeric": "own_cluster"})
+    with pytest.raises(InputRejected) as caught:
+        accept_input(screen(read(spark, spec), spec), spec, tmp_path / "evidence")
+    assert "patterns_below_k of age is 1" in str(caught.value)
+    assert "patterns_below_k of income is 1" in str(caught.value)
+    assert "complete_below_k" not in str(caught.value)
+    frame["age"] = frame["age"].fillna(20)
+    frame.to_parquet(tmp_path / "data", index=False)
+    accept_input(screen(read(spark, spec), spec), spec, tmp_path / "evidence")
+
+
+def test_a_missing_category_is_a_category_unless_it_is_to_be_rejected(spark, tmp_path):
+    frame = persons()
+    frame.loc[0, "sex"] = None
+    frame.to_parquet(tmp_path / "data", index=False)
+    assert screen(read(spark, specification(tmp_path)), specification(tmp_path)).kept == len(frame)
+    strict = specification(tmp_path, missing={"nominal": "reject", "max_rejected": 1})
+    assert screen(read(spark, strict), strict).rejected == {"category missing": 1}
+
+
+def test_an_unmentioned_column_is_dropped_where_the_specification_says_so(spark, tmp_path):
+    persons().assign(extra=CANARY).to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, input={"unmentioned": "drop"})
+    assert "extra" not in read(spark, spec).frame.columns
+
+
+def test_pandas_nullable_integers_are_numbers(spark, tmp_path):
+    frame = persons().astype({"age": "Int16"})
+    pd.DataFrame(frame).to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path)
+    assert screen(read(spark, spec), spec).magnitude["age"] == 29

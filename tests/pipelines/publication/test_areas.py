@@ -1,0 +1,159 @@
+"""Areas, lock, key and ledger: who may write where, and what a second release meets."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from pipelines.clean import clean
+from pipelines.publication.areas import AreaBusy, Areas
+from pipelines.publication.ledger import Entry, Ledger
+from schemas.errors import GateRefused, SpecificationError
+
+
+@pytest.fixture
+def areas(tmp_path):
+    return Areas(tmp_path / "lake", tmp_path / "evidence")
+
+
+def entry(release_id, event="published", name="persons"):
+    return Entry(event, release_id, name, "2026-01-01T00:00:00+00:00", {"k": 3})
+
+
+def test_evidence_inside_the_public_area_is_refused(tmp_path):
+    with pytest.raises(SpecificationError, match="inside the public area"):
+        Areas(tmp_path / "lake", tmp_path / "lake" / "evidence")
+    with pytest.raises(SpecificationError, match="inside the public area"):
+        Areas(tmp_path / "lake", tmp_path / "x" / ".." / "lake")
+
+
+def test_work_folders_and_key_are_private(areas):
+    folder = areas.work("a" * 32, "staging")
+    areas.key()
+    for path in (folder, folder.parent, areas.evidence):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert stat.S_IMODE((areas.evidence / "key").stat().st_mode) == 0o600
+
+
+def test_a_release_id_depends_on_key_and_identity_alone(areas, tmp_path, monkeypatch):
+    first = areas.release_id({"k": 3, "seed": 1})
+    assert areas.release_id({"seed": 1, "k": 3}) == first
+    assert areas.release_id({"k": 4, "seed": 1}) != first
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "other"))
+    assert areas.release_id({"k": 3, "seed": 1}) != first
+
+
+def test_a_short_key_is_refused(areas, tmp_path, monkeypatch):
+    (tmp_path / "short").write_text("secret")
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "short"))
+    with pytest.raises(SpecificationError, match="6 bytes, expected at least 32"):
+        areas.key()
+
+
+def test_a_key_that_cannot_be_read_is_a_faulty_setting(areas, tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "folder"))
+    with pytest.raises(SpecificationError, match="neither read nor created"):
+        areas.key()
+
+
+def test_a_key_in_the_public_area_is_refused(areas, monkeypatch):
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(areas.public / "key"))
+    with pytest.raises(SpecificationError, match="inside the public area"):
+        areas.key()
+    assert not areas.public.exists()
+
+
+def test_a_public_area_that_no_folder_can_be_is_refused_before_the_work(areas):
+    areas.require_public()
+    assert not areas.public.exists()
+    areas.public.parent.mkdir(parents=True, exist_ok=True)
+    areas.public.write_text("a file")
+    with pytest.raises(SpecificationError, match=r"\[publish\] path"):
+        areas.require_public()
+
+
+def test_one_run_at_a_time_and_a_killed_one_lets_go(areas):
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, time; from pathlib import Path; from pipelines.publication.areas import hold\n"
+            "with hold(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)",
+            str(areas.evidence),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    with pytest.raises(AreaBusy, match="Another run"), areas.lock():
+        pass
+    holder.kill()
+    holder.wait()
+    with areas.lock():
+        assert os.path.isdir(areas.evidence)
+
+
+def test_a_second_release_of_a_name_is_refused_until_accepted_or_withdrawn(areas):
+    ledger = Ledger(areas)
+    with areas.lock():
+        ledger.refuse_successive("persons", "b" * 32, accepted=False)
+        ledger.append(entry("a" * 32))
+        ledger.refuse_successive("persons", "a" * 32, accepted=False)
+        ledger.refuse_successive("firms", "b" * 32, accepted=False)
+        ledger.refuse_successive("persons", "b" * 32, accepted=True)
+        with pytest.raises(GateRefused, match="differenced"):
+            ledger.refuse_successive("persons", "b" * 32, accepted=False)
+        ledger.append(entry("a" * 32, "withdrawn"))
+        ledger.refuse_successive("persons", "b" * 32, accepted=False)
+        assert ledger.ever("persons") == ["a" * 32]
+
+
+def test_a_release_that_the_ledger_does_not_know_is_not_stepped_over(areas):
+    stranger = areas.public / ("c" * 32)
+    stranger.mkdir(parents=True)
+    (stranger / "manifest.json").write_text("{}")
+    with pytest.raises(GateRefused, match="1 release"):
+        Ledger(areas).refuse_successive("persons", "b" * 32, accepted=False)
+
+
+def test_a_line_cut_off_by_a_crash_does_not_spoil_the_next(areas):
+    ledger = Ledger(areas)
+    with areas.lock():
+        ledger.append(entry("a" * 32))
+        with open(areas.ledger, "a") as file:
+            file.write('{"event": "publis')
+        ledger.append(entry("b" * 32))
+    assert [line.release_id for line in ledger.standing()] == ["a" * 32, "b" * 32]
+
+
+def test_clean_removes_work_folders_but_not_of_a_run_at_work(areas):
+    areas.work("a" * 32, "resume")
+    with areas.lock(), pytest.raises(AreaBusy):
+        clean([str(areas.evidence.parent)])
+    assert areas.unfinished() == ["a" * 32]
+    assert clean([str(areas.evidence.parent)]).as_json() == {"removed": 1}
+    assert areas.unfinished() == []
+
+
+def test_clean_leaves_folders_that_are_not_ours(tmp_path):
+    theirs = tmp_path / "project" / ".work"
+    (theirs / "build").mkdir(parents=True, mode=0o700)
+    theirs.chmod(0o700)
+    before = theirs.parent.stat().st_mode
+    assert clean([str(tmp_path)]).as_json() == {"removed": 0}
+    assert (theirs / "build").is_dir()
+    assert theirs.parent.stat().st_mode == before
+
+
+def test_a_session_sweeps_what_killed_runs_left_and_leaves_nothing_itself(areas):
+    left = areas.work("session-1", "spark") / "spill"
+    left.write_text("values")
+    areas.work("a" * 32, "resume")
+    with areas.lock(), areas.session() as private:
+        assert not left.exists()
+        assert stat.S_IMODE(private.stat().st_mode) == 0o700
+        (private / "jvm.log").write_text("values")
+    assert areas.unfinished() == ["a" * 32]

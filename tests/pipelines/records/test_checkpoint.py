@@ -1,0 +1,37 @@
+"""What a finished step left: believed as it was, and not where anything of it is different."""
+
+import pytest
+
+from pipelines.records.checkpoint import keep, kept
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "protected-all"
+    path.mkdir()
+    for name in "ab":
+        (path / f"{name}.parquet").write_bytes(b"records of " + name.encode())
+    return path
+
+
+def test_a_finished_folder_gives_its_reports_back(folder):
+    assert kept(folder) is None
+    keep(folder, [{"block": 0}])
+    assert kept(folder) == [{"block": 0}]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "a.parquet").write_bytes(b"records of c"),
+        lambda folder: (folder / "a.parquet").write_bytes(b""),
+        lambda folder: (folder / "a.parquet").unlink(),
+        lambda folder: (folder / "c.parquet").write_bytes(b""),
+        lambda folder: folder.with_name("protected-all.kept.json").write_text('{"files": {'),
+        lambda folder: folder.with_name("protected-all.kept.json").write_text("[]"),
+    ],
+)
+def test_a_folder_that_has_changed_is_not_finished(folder, change):
+    keep(folder)
+    change(folder)
+    assert kept(folder) is None

@@ -1,0 +1,70 @@
+"""Nominal algorithms on blocks of combinations: cut, solved, screened, and what a failure falls back to."""
+
+import numpy as np
+import pytest
+
+from pipelines.records import combination_blocks
+from pipelines.records.combination_blocks import Task, cut, solve_task
+from sdc.nominal.frequency import FrequencyVector, collapse
+
+TABLES = (("a",), ("b",), ("a", "b"))
+
+
+def frequencies(n: int, seed: int, regions: int = 2) -> FrequencyVector:
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([rng.integers(0, size, n) for size in (5, 3, 4)])
+    names = ("a", "b", "c")
+    return collapse(codes, np.array([5, 3, 4]), names, regions=rng.integers(0, regions, n))[0]
+
+
+def test_blocks_are_runs_of_one_region_with_at_least_k_records_each():
+    found = frequencies(500, 1)
+    blocks = cut(found, 3, 60)
+    assert np.array_equal(np.sort(np.concatenate(blocks)), np.arange(len(found)))
+    for members in blocks:
+        assert len(np.unique(found.region_of()[members])) == 1
+        assert 3 <= found.counts[members].sum() <= 90
+
+
+def test_a_combination_that_fills_many_blocks_is_one():
+    one, _ = collapse(np.zeros((500, 1), int), np.array([1]), ("a",))
+    assert [members.tolist() for members in cut(one, 3, 60)] == [[0]]
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["own-hhg", "own-hhe", "chi-exact", "random", "safe-exact", "modified-safe-exact"]
+)
+def test_every_block_keeps_its_records_and_is_k_anonymous(algorithm):
+    part = frequencies(60, 2, regions=1)
+    part = FrequencyVector(part.codes, part.counts, part.domain_sizes, part.names)
+    counts, report = solve_task(Task(0, part, TABLES, 3, algorithm, seed=4))
+    assert counts.sum() == 60
+    assert set(counts[counts > 0] >= 3) == {True}
+    assert report["algorithm"] == algorithm
+    assert "fallback" not in report
+    if algorithm == "chi-exact":
+        assert report["lower_bound"] <= report["objective"] + 1e-6
+
+
+def test_a_block_on_which_the_method_fails_falls_back_by_name_and_says_why(monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("a value")
+
+    monkeypatch.setattr(combination_blocks, "own", broken)
+    part = frequencies(60, 2, regions=1)
+    part = FrequencyVector(part.codes, part.counts, part.domain_sizes, part.names)
+    counts, report = solve_task(Task(0, part, TABLES, 3, "own-hhg", seed=4))
+    assert counts.sum() == 60
+    assert (report["fallback"], report["why"]) == ("local-search", "RuntimeError")
+
+
+def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch):
+    class Wrong:
+        stopped_by, weight = "work", 0
+        counts = np.ones(1, np.int64)
+
+    monkeypatch.setattr(combination_blocks, "own", lambda *_, **__: Wrong)
+    part = FrequencyVector(np.array([[0], [1]]), np.array([4, 2]), np.array([2]), ("a",))
+    counts, report = solve_task(Task(0, part, (("a",),), 3, "own-hhg", seed=4))
+    assert counts.tolist() in ([6, 0], [0, 6], [3, 3])
+    assert report["why"] == "ArithmeticError"

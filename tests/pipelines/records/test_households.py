@@ -1,0 +1,113 @@
+"""Where k counts households: what is published, refused and suppressed, and that nothing else decides."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines import protect as main_job
+from pipelines.publication.publish import current
+from pipelines.verify import audit
+from schemas.errors import GateRefused, InputRejected
+from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
+
+pytestmark = pytest.mark.spark
+
+HOUSEHOLD = ROLES | {"home": {"role": "household"}}
+
+
+def families(n=40, seed=3):
+    """Households of one to five alike persons each in three regions; `note` tells the persons apart."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, n)
+    frame = persons(len(sizes)).iloc[: len(sizes)].loc[np.repeat(np.arange(n), sizes)].reset_index(drop=True)
+    return frame.assign(
+        person=np.arange(len(frame)),
+        home=np.repeat(np.arange(n) + 900, sizes),
+        note=[f"p{i}" for i in range(len(frame))],
+    )
+
+
+def fewest_homes(original, areas, variables=("sex", "age", "income")):
+    both = published(areas).merge(original[["note", "home"]], on="note")
+    assert len(both) == len(original)
+    return both.groupby(["region", *variables])["home"].nunique().min()
+
+
+@pytest.mark.parametrize("kinds", ["mixed", "nominal"])
+def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(spark, tmp_path, kinds):
+    roles, variables = HOUSEHOLD, ("sex", "age", "income")
+    if kinds == "nominal":
+        roles = HOUSEHOLD | {name: NOMINAL[name] for name in ("age", "income")}
+        variables = ("sex", "age")
+    original = families()
+    (tmp_path / "by_record").mkdir()
+    for folder in (tmp_path, tmp_path / "by_record"):
+        original.to_parquet(folder / "data", index=False)
+    publish = {"accept_dependencies": ["income"]} if kinds == "nominal" else {}
+    _, by_record = run(spark, specification(tmp_path / "by_record", roles, publish=publish))
+    assert fewest_homes(original, by_record, variables) < 3
+    _, areas = run(spark, specification(tmp_path, roles, method={"unit": "household"}, publish=publish))
+    assert fewest_homes(original, areas, variables) >= 3
+    assert "home" not in published(areas)
+    found = quality(areas)
+    assert found["risk"]["all"]["before"]["smallest"] == 1
+    assert found["risk"]["all"]["after"]["smallest"] >= 3
+    verdicts = {verdict["metric"]: verdict for verdict in found["verdicts"]}
+    assert verdicts["fewest_households"]["passed"]
+    public = json.loads((areas.release(current(areas)) / "manifest.json").read_text())
+    assert public["guarantee"]["unit"] == "household"
+    assert "k counts households" in public["limits"][0]
+    assert audit(areas.release(current(areas))).passed
+    page = (areas.record(current(areas)) / "report.html").read_text()
+    assert "at least k = 3 households" in page
+
+
+def test_households_decide_alike_whatever_the_order_of_the_records(spark, tmp_path):
+    frames = []
+    for number, seed in enumerate((0, 1)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        families().sample(frac=1, random_state=seed).to_parquet(folder / "data", index=False)
+        _, areas = run(spark, specification(folder, HOUSEHOLD, method={"unit": "household"}))
+        frames.append(published(areas))
+    pd.testing.assert_frame_equal(*frames)
+
+
+def test_a_region_of_too_few_households_is_refused_or_suppressed(spark, tmp_path):
+    original = families()
+    lonely = original.iloc[:6].assign(region="isle", home=[1, 1, 1, 2, 2, 2], person=range(900, 906))
+    pd.concat([original, lonely.assign(note=[f"q{i}" for i in range(6)])]).to_parquet(
+        tmp_path / "data", index=False
+    )
+    with pytest.raises(InputRejected, match="smallest_region of region is 2, expected at least 3"):
+        run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))
+    suppress = {"method": {"unit": "household"}, "blocking": {"small_regions": "suppress"}}
+    _, areas = run(spark, specification(tmp_path, HOUSEHOLD, **suppress))
+    assert fewest_homes(original, areas) >= 3
+    assert quality(areas)["counts"]["suppressed"] == 6
+
+
+def test_a_household_that_fills_blocks_does_not_stand_alone(spark, tmp_path):
+    original = families().assign(region="north")
+    home = (
+        original.iloc[:1]
+        .loc[[0] * 120]
+        .assign(home=1, person=range(1_000, 1_120), note=[f"h{i}" for i in range(120)], age=90, income=5.0)
+    )
+    both = pd.concat([original, home], ignore_index=True)
+    both["age"] = both["age"].astype(np.int16)
+    both.to_parquet(tmp_path / "data", index=False)
+    blocks = {"method": {"unit": "household"}, "blocking": {"max_records": 40}}
+    _, areas = run(spark, specification(tmp_path, HOUSEHOLD, **blocks))
+    assert fewest_homes(both, areas) >= 3
+
+
+def test_a_class_that_lost_households_is_not_published(spark, tmp_path, monkeypatch):
+    families().to_parquet(tmp_path / "data", index=False)
+    recipe = main_job._recipe
+    monkeypatch.setattr(main_job, "_recipe", lambda *given: replace(recipe(*given), counted=None))
+    with pytest.raises(GateRefused, match="fewest_households of all is"):
+        run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))

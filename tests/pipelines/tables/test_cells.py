@@ -1,0 +1,140 @@
+"""Cells and their margins without Spark: what ties them, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.audit.tables import wrong_columns
+from pipelines.tables.cells import grouping_sets, tabulated
+from pipelines.tables.files import FOLDER, decimals, published
+from pipelines.tables.read_back import Original, verify_written_table
+from schemas.errors import InputRejected
+from schemas.specification.table import Table
+from sdc.errors import InvalidParameter
+
+NESTED = Table(value="v", tables=[["fine", "side"]], hierarchies=[["coarse", "fine"]], decimals=1)
+ROWS = [
+    ("Total", "Total", "Total", 100), ("Total", "Total", "l", 60), ("Total", "Total", "r", 40),
+    ("X", "Total", "Total", 70), ("X", "Total", "l", 50), ("X", "Total", "r", 20),
+    ("Y", "Total", "Total", 30), ("Y", "Total", "l", 10), ("Y", "Total", "r", 20),
+    ("X", "x1", "Total", 45), ("X", "x1", "l", 30), ("X", "x1", "r", 15),
+    ("X", "x2", "Total", 25), ("X", "x2", "l", 20), ("X", "x2", "r", 5),
+    ("Y", "y1", "Total", 30), ("Y", "y1", "l", 10), ("Y", "y1", "r", 20),
+]  # fmt: skip
+
+
+def frame(rows=ROWS) -> pd.DataFrame:
+    return pd.DataFrame([row[:3] for row in rows], columns=["coarse", "fine", "side"])
+
+
+def cells(rows=ROWS, table: Table = NESTED):
+    return tabulated(frame(rows), table, units=np.array([row[3] for row in rows], float))
+
+
+def test_every_total_is_tied_to_its_parts_in_every_dimension_and_level():
+    found = cells()
+    assert len(found) == 18
+    # side: one line per activity (6); activity: Total, X and Y, for l, r and their total (9)
+    assert found.tabulation.relations.shape == (15, 18)
+    assert not (found.tabulation.relations @ found.units).any()
+
+
+def test_cells_come_in_the_order_of_their_codes_whatever_the_order_of_the_file():
+    shuffled = [ROWS[i] for i in np.random.default_rng(0).permutation(len(ROWS))]
+    one, other = cells(), cells(shuffled)
+    assert one.codes.equals(other.codes)
+    assert (one.units == other.units).all()
+
+
+def test_linked_tables_have_the_cells_they_share_once():
+    linked = Table(value="v", tables=[["fine", "side"], ["coarse", "sex"]], hierarchies=[["coarse", "fine"]])
+    sets = grouping_sets(linked)
+    assert len(sets) == len(set(sets)) == 3 * 2 + 2 * 2 - 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "said"),
+    [
+        ([*ROWS, ROWS[4]], InvalidParameter, "entry 18"),
+        (ROWS[1:], InputRejected, "no margin above"),
+        ([*ROWS, ("Y", "x1", "l", 1)], InputRejected, "does not nest"),
+        ([*ROWS, ("Total", "x1", "l", 1)], InputRejected, "below a total"),
+    ],
+    ids=["a cell twice", "a margin missing", "two parents", "a code below a total"],
+)
+def test_cells_that_make_no_table_are_refused(rows, error, said):
+    with pytest.raises(error, match=said) as caught:
+        cells(rows)
+    assert "x1" not in str(caught.value)
+
+
+def test_a_parent_that_is_no_cell_is_refused():
+    table = Table(source="cells", value="v", tables=[["code"]], parents={"code": {"a": "A", "b": "A"}})
+    codes = pd.DataFrame({"code": ["Total", "a", "b"]})
+    with pytest.raises(InputRejected, match=r"1 parent\(s\)"):
+        tabulated(codes, table, units=np.array([3.0, 1.0, 2.0]))
+
+
+def original(found, sensitive: int | None = None, level: float = 3.0) -> Original:
+    levels = np.zeros(len(found))
+    if sensitive is not None:
+        levels[sensitive] = level
+    far = np.full(len(found), 10.0)
+    return Original(found.codes, found.units, levels, levels, far, far)
+
+
+def staged(tmp_path, found, units):
+    contents = published(found.codes, units, NESTED)
+    (tmp_path / FOLDER).mkdir()
+    for name, content in contents.items():
+        pq.write_table(content, tmp_path / FOLDER / name)
+    return contents
+
+
+def test_a_table_that_was_not_touched_is_whole_but_protects_nothing(tmp_path):
+    found = cells()
+    contents = staged(tmp_path, found, found.units)
+    written = verify_written_table(tmp_path, contents, NESTED, original(found, sensitive=4))
+    assert (written.cells, written.lines, written.open) == (18, 15, 0)
+    assert (written.unprotected, written.astray) == (1, 0)
+    assert written.as_staged
+    assert written.as_declared
+
+
+def test_a_cell_that_moved_alone_opens_every_line_it_is_in(tmp_path):
+    found = cells()
+    moved = found.units.copy()
+    inner = int(np.flatnonzero((found.codes == ["X", "x1", "l"]).all(axis=1))[0])
+    moved[inner] += 4
+    written = verify_written_table(tmp_path, staged(tmp_path, found, moved), NESTED, original(found, inner))
+    assert (written.open, written.unprotected, written.astray) == (2, 0, 0)
+
+
+def test_a_file_that_is_not_what_was_staged_is_noticed(tmp_path):
+    found = cells()
+    contents = staged(tmp_path, found, found.units)
+    (path,) = (tmp_path / FOLDER).iterdir()
+    pq.write_table(pq.read_table(path).slice(0, 17), path)
+    written = verify_written_table(tmp_path, contents, NESTED, original(found))
+    assert not written.as_staged
+    assert written.astray == 1
+
+
+def test_published_values_are_exact_decimals_of_the_digits_asked_for():
+    (content,) = published(cells().codes, cells().units, NESTED).values()
+    assert content.schema.field("v").type == pa.decimal128(18, 1)
+    assert max(content["v"].to_pylist()) == decimals(np.array([100.0]), 1)[0]
+    assert content.schema.metadata is None
+
+
+def test_an_audit_counts_files_with_foreign_columns(tmp_path):
+    found = cells()
+    (name,) = staged(tmp_path, found, found.units)
+    table = {"file": f"{FOLDER}/{name}", "columns": ["coarse", "fine", "side"]}
+    value = {"name": "v", "type": "decimal128(18, 1)"}
+    assert wrong_columns(tmp_path, {"value": value, "tables": [table]}) == 0
+    assert wrong_columns(tmp_path, {"value": value | {"name": "w"}, "tables": [table]}) == 1

@@ -1,0 +1,205 @@
+"""The specification as it is read: defaults, paths, overrides, and what follows from its variables."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from schemas import not_built
+from schemas.errors import SpecificationError
+from schemas.methods import NOMINAL_ALGORITHMS, NUMERIC_ALGORITHMS, SAFE_ALGORITHMS
+from schemas.not_built import KEYS, refuse_verb
+from schemas.specification.model import Specification
+from schemas.specification.read import build_specification, read_specification
+from tests.schemas.malformed import SOUND
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "schemas" / "examples").glob("*.toml"))
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> Path:
+    path = tmp_path / "release.toml"
+    path.write_text(SOUND)
+    return path
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_valid(path: Path) -> None:
+    specification = read_specification(path)
+    assert specification.quasi_identifiers or specification.table is not None
+
+
+def test_sections_that_are_left_out_have_their_defaults(sound: Path) -> None:
+    specification = read_specification(sound)
+    assert specification.method.name == "microaggregation"
+    assert specification.blocking.small_regions == "fail"
+    assert specification.missing.numeric == "reject"
+    assert specification.quality.max_information_loss is None
+    assert specification.max_block_records == 100_000
+    assert specification.publish.disclose == ()
+
+
+def test_variables_are_told_apart_by_role_and_kind(sound: Path) -> None:
+    specification = read_specification(sound)
+    assert specification.nominal == ("sex", "education")
+    assert specification.numeric == ("income",)
+    assert specification.kinds() == "mixed"
+    assert (specification.unit, specification.region, specification.weight) == (
+        "person_id",
+        "region",
+        "weight",
+    )
+    assert specification.published == (
+        "region",
+        "sex",
+        "education",
+        "income",
+        "diagnosis",
+        "weight",
+        "hours",
+    )
+    assert specification.published_as_it_is == ("region", "diagnosis", "weight", "hours")
+
+
+def test_paths_are_relative_to_the_specification_wherever_the_command_runs(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    specification = read_specification(sound)
+    assert specification.public_area == str(tmp_path / "lake")
+    assert specification.resolve("s3a://bucket/lake") == "s3a://bucket/lake"
+
+
+def test_control_tables_never_cross_groups(sound: Path) -> None:
+    assert read_specification(sound).control_tables == (("sex",), ("education",), ("sex", "education"))
+    groups = 'groups=[{name="a", variables=["sex", "income"]}, {name="b", variables=["education"]}]'
+    assert read_specification(sound, [groups]).control_tables == (("sex",), ("education",))
+
+
+def test_bounds_of_control_tables_may_stand_beside_mixed_variables(sound: Path) -> None:
+    specification = read_specification(sound, ["method.control_tables.max_absolute_error={1=6, 2=9}"])
+    assert specification.kinds() == "mixed"
+    assert specification.method.control_tables.max_absolute_error == {1: 6, 2: 9}
+
+
+def test_an_override_reaches_any_key_and_the_last_one_wins(sound: Path) -> None:
+    overrides = [
+        "release.k=4",
+        "method.effort=fast",
+        "release.k=5",
+        "release.name=2026-11-21",
+        'variables."working hours".role=other',
+        "quality.dominance={n=1, k=85}",
+    ]
+    specification = read_specification(sound, overrides)
+    assert specification.release.k == 5
+    assert specification.release.name == "2026-11-21"
+    assert specification.method.effort == "fast"
+    assert "working hours" in specification.variables
+    assert specification.quality.dominance is not None
+
+
+@pytest.mark.parametrize("override", ["release.k", "=3", "release k=3", "", "release.k=3\n[x]"])
+def test_an_override_that_is_none_is_refused(override: str, sound: Path) -> None:
+    with pytest.raises(SpecificationError, match="--set"):
+        read_specification(sound, [override])
+
+
+def test_an_override_of_an_unknown_key_is_refused(sound: Path) -> None:
+    with pytest.raises(SpecificationError, match="unknown key"):
+        read_specification(sound, ["method.speed=9"])
+
+
+def test_a_specification_cannot_be_changed_and_travels_between_processes(sound: Path) -> None:
+    specification = read_specification(sound)
+    with pytest.raises(ValidationError):
+        specification.release.k = 2  # type: ignore[misc]
+    copy = pickle.loads(pickle.dumps(specification))
+    assert copy == specification
+    assert copy.folder == specification.folder
+
+
+def test_a_path_with_a_nul_is_refused(sound: Path) -> None:
+    with pytest.raises(SpecificationError, match="NUL"):
+        read_specification(sound, ['input.path="a\\u0000b"'])
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"x = 1"])
+def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_bytes(content)
+    with pytest.raises(SpecificationError):
+        read_specification(path)
+    with pytest.raises(SpecificationError, match="no specification"):
+        read_specification(tmp_path / "absent.toml")
+    with pytest.raises(SpecificationError, match="cannot be read"):
+        read_specification(tmp_path)
+
+
+def test_what_waits_to_be_built_is_refused_by_name(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KEYS, ("publish", "format"), lambda value: value == "iceberg")
+    with pytest.raises(SpecificationError, match=r'\[publish\] format: "iceberg" is not built yet'):
+        read_specification(sound, ["publish.format=iceberg"])
+    monkeypatch.setattr(not_built, "VERBS", frozenset({"adjust"}))
+    with pytest.raises(SpecificationError, match="adjust"):
+        refuse_verb("adjust")
+    refuse_verb("protect")
+
+
+def test_every_algorithm_of_a_specification_is_known_to_its_method() -> None:
+    from sdc.microaggregation.methods import ALGORITHMS as NUMERIC
+    from sdc.nominal.anonymise import ALGORITHMS as NOMINAL
+    from sdc.safe.protection import ALGORITHMS as SAFE
+
+    assert set(NUMERIC_ALGORITHMS) <= set(NUMERIC)
+    assert set(NOMINAL_ALGORITHMS) <= set(NOMINAL)
+    assert set(SAFE_ALGORITHMS) == set(SAFE)
+
+
+def test_every_key_that_waits_to_be_built_exists(sound: Path) -> None:
+    for key in KEYS:
+        value: Any = read_specification(sound)
+        for part in key:
+            value = getattr(value, str(part))
+
+
+_scalars = st.none() | st.booleans() | st.integers(-3, 9) | st.floats() | st.text(max_size=4)
+_keys = st.sampled_from(
+    [
+        "release",
+        "input",
+        "variables",
+        "method",
+        "publish",
+        "groups",
+        "quality",
+        "k",
+        "name",
+        "path",
+        "sex",
+        "role",
+    ]
+)
+_anything = st.recursive(
+    _scalars | st.sampled_from(["nominal", "numeric", "quasi_identifier", "region"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_keys, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(noise=st.dictionaries(_keys, _anything, max_size=5), section=_keys)
+def test_nothing_but_a_specification_error_comes_of_any_content(
+    noise: dict[str, Any], section: str, sound: Path
+) -> None:
+    content = read_specification(sound).model_dump(exclude_none=True, mode="json")
+    for changed in (noise, content | noise, content | {section: noise}):
+        with suppress(SpecificationError):
+            assert isinstance(build_specification(changed, sound.parent), Specification)

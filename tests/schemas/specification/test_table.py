@@ -1,0 +1,117 @@
+"""The section [table]: what follows from it, and every fault by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import SpecificationError
+from schemas.specification.model import Specification
+from schemas.specification.read import build_specification
+from schemas.specification.table_input import as_input, require_records, table_of
+
+TABLE = {"value": "turnover", "tables": [["a21", "region"]], "hierarchies": [["a10", "a21"]]}
+CELLS = {"source": "cells", "value": "turnover", "tables": [["a21", "region"]], "contributors": "firms"}
+
+
+def build(table: dict[str, Any] | None, **changes: Any) -> Specification:
+    content = {
+        "release": {"name": "turnover", "k": 3},
+        "input": {"path": "records.parquet"},
+        "variables": {
+            "firm": {"role": "unit"},
+            "a10": {"role": "other"},
+            "a21": {"role": "other"},
+            "region": {"role": "region"},
+            "turnover": {"role": "sensitive", "kind": "numeric"},
+            "firms": {"role": "other", "kind": "numeric"},
+            "weight": {"role": "weight"},
+        },
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    return build_specification(content | ({"table": table} if table else {}) | changes, Path("/nowhere"))
+
+
+def test_a_dimension_has_the_levels_above_it_and_none_below() -> None:
+    table = table_of(build(TABLE | {"tables": [["a21"], ["a10", "region"]]}))
+    assert table.levels_of("a21") == ("a10", "a21")
+    assert table.levels_of("a10") == ("a10",)
+    assert table.columns == ("a10", "a21", "region")
+
+
+@pytest.mark.parametrize(
+    ("changes", "digits"),
+    [
+        ({}, 2),
+        ({"kind": "frequency", "value": None}, 0),
+        ({"kind": "frequency", "value": None, "weighted": True}, 2),
+        ({"decimals": 4}, 4),
+    ],
+    ids=["a magnitude", "a count", "a weighted count", "as told"],
+)
+def test_published_digits_follow_from_what_is_added_up(changes: dict[str, Any], digits: int) -> None:
+    assert table_of(build({**TABLE, **changes})).digits == digits
+
+
+def test_a_table_alone_needs_no_quasi_identifier_and_protect_refuses_it() -> None:
+    specification = build(TABLE)
+    assert specification.quasi_identifiers == ()
+    with pytest.raises(SpecificationError, match="quasi_identifier"):
+        require_records(specification)
+    with pytest.raises(SpecificationError, match="quasi_identifier"):
+        build(None)
+
+
+def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None:
+    reader = as_input(build(TABLE))
+    assert reader.nominal == ("a10", "a21", "region")
+    assert reader.numeric == ("turnover",)
+    assert set(reader.identifiers) == {"firms", "weight"}
+    assert (reader.unit, reader.weight) == (None, None)
+    assert as_input(build(TABLE | {"weighted": True})).weight == "weight"
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        (TABLE | {"tables": []}, "tables"),
+        (TABLE | {"tables": [["a21", "a21"]]}, "each once in a table"),
+        (TABLE | {"tables": [["a21"], ["a21"]]}, "each table once"),
+        (TABLE | {"tables": [["a21", "a10"]]}, "one dimension of a hierarchy"),
+        (TABLE | {"tables": [["firm"]]}, "firm"),
+        (TABLE | {"tables": [["sector"]]}, "sector"),
+        (TABLE | {"tables": [["turnover"]]}, "turnover"),
+        (TABLE | {"hierarchies": [["a21"]]}, "two or more columns"),
+        (TABLE | {"hierarchies": [["a10", "a21"], ["a10", "region"]]}, "each in one hierarchy"),
+        (TABLE | {"value": "a10"}, "a10"),
+        (TABLE | {"value": None}, "a column for a magnitude"),
+        (TABLE | {"kind": "frequency"}, "none for a frequency"),
+        (TABLE | {"kind": "frequency", "value": None, "p_percent": 10.0}, "p_percent"),
+        (TABLE | {"contributors": "firms"}, "contributors"),
+        (TABLE | {"parents": {"region": {"a": "b"}}}, "parents"),
+        (TABLE | {"costs": "firms"}, "costs"),
+        (TABLE | {"speed": 3}, "speed"),
+        (TABLE | {"mode": "atleast"}, "at-least"),
+        (TABLE | {"quality": {"min_interval": -1.0}}, "min_interval"),
+        (CELLS | {"weighted": True}, "weighted"),
+        (CELLS | {"contributors": None}, "a rule"),
+        (CELLS | {"p_percent": 10.0}, "2 columns"),
+        (CELLS | {"dominance": {"n": 1, "k": 85.0}}, "n up to 0"),
+        (CELLS | {"lower_protection": "firms"}, "upper_protection"),
+        (CELLS | {"parents": {"a21": {"A": "B", "B": "A"}}}, "circle"),
+        (CELLS | {"parents": {"a10": {"A": "B"}}}, "a10"),
+    ],
+)
+def test_a_faulty_table_is_refused_by_name(table: dict[str, Any], named: str) -> None:
+    with pytest.raises(SpecificationError) as caught:
+        build(table)
+    assert named in str(caught.value)
+    assert "[table]" in str(caught.value)
+
+
+def test_a_table_is_published_as_parquet_only() -> None:
+    publish = {"path": "lake", "evidence": "evidence", "format": "delta"}
+    with pytest.raises(SpecificationError, match="parquet, as a table"):
+        build(TABLE, publish=publish)

@@ -1,0 +1,56 @@
+"""The stand-ins of the linear program are annealed to less than they began with, alike every time."""
+
+import numpy as np
+import pytest
+
+from sdc.cta.annealing.line_sums import LineSums
+from sdc.cta.annealing.residuals import LineClasses
+from sdc.cta.annealing.surrogate import Surrogate
+from sdc.cta.program.problem import Problem
+from sdc.stop import Deadline
+from tests.sdc.cta.tables import random_grid
+
+MODELS = (LineSums, LineClasses, Surrogate)
+
+
+def sum_of_residuals(problem, directions):
+    return np.abs(problem.incidence @ problem.base(directions)).sum()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_annealing_brings_residuals_down_and_repeats_itself(model):
+    problem = Problem.of(random_grid((8, 8, 8), 1, sensitive=0.3), "exact")
+    start = np.random.default_rng(0).integers(0, 2, problem.size).astype(np.int8)
+    before = start.copy()
+    chosen = model.of(problem).anneal(start, 100, seed=4)
+    assert sum_of_residuals(problem, chosen) < 0.6 * sum_of_residuals(problem, start)
+    assert np.array_equal(chosen, model.of(problem).anneal(start, 100, seed=4))
+    assert np.array_equal(start, before)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_annealing_stops_at_its_deadline(model):
+    problem = Problem.of(random_grid((6, 6), 1), "exact")
+    start = np.zeros(problem.size, dtype=np.int8)
+    deadline = Deadline.after(0.01)
+    chosen = model.of(problem).anneal(start, 10**9, seed=1, deadline=deadline)
+    assert deadline.passed
+    assert set(np.unique(chosen)) <= {0, 1}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_forced_cells_keep_their_direction(model):
+    table = random_grid((5, 5), 2)
+    capacity = table.lower_capacity.copy()
+    capacity[table.sensitive] = 0
+    capped = type(table)(
+        values=table.values,
+        relations=table.relations,
+        sensitive=table.sensitive,
+        lower_protection=table.lower_protection,
+        upper_protection=table.upper_protection,
+        lower_capacity=capacity,
+        upper_capacity=table.upper_capacity,
+    )
+    problem = Problem.of(capped, "exact")
+    assert np.all(model.of(problem).anneal(np.zeros(problem.size), 5, seed=1) == 1)

@@ -1,0 +1,70 @@
+"""A total with a single part that moves is that part; nothing else is merged."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.cta import CellTable, adjust
+from sdc.cta.rules.identical_cells import merged, same_cells
+from sdc.cta.table.check import check
+
+
+def table(values, relations, sensitive=(), level=2.0, capacity=None) -> CellTable:
+    values = np.array(values, float)
+    chosen = np.isin(np.arange(len(values)), sensitive)
+    levels = np.where(chosen, level, 0.0)
+    room = np.abs(values) if capacity is None else np.array(capacity, float)
+    return CellTable(values, np.array(relations), chosen, levels, levels, room, room)
+
+
+def test_a_total_of_one_part_is_that_part_and_so_on_upwards():
+    #  cells: whole, left, its only part, right
+    found = same_cells(table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]]))
+    assert found.tolist() == [0, 1, 1, 2]
+
+
+def test_a_part_that_is_zero_and_cannot_move_does_not_count():
+    assert same_cells(table([4, 4, 0], [[-1, 1, 1]])).tolist() == [0, 0, 1]
+    assert same_cells(table([4, 4, 0], [[-1, 1, 1]], capacity=[4, 4, 1])).tolist() == [0, 1, 2]
+
+
+def test_two_parts_that_cancel_are_not_the_same():
+    assert same_cells(table([0, 4, -4], [[-1, 1, 1]])).tolist() == [0, 1, 2]
+
+
+def test_a_merged_table_costs_what_the_whole_one_costs():
+    whole = table(
+        [20, 4, 4, 16, 9, 7], [[-1, 1, 0, 1, 0, 0], [0, -1, 1, 0, 0, 0], [0, 0, 0, -1, 1, 1]], [1, 2]
+    )
+    variables = same_cells(whole)
+    small = merged(whole, variables)
+    assert (small.cells, small.lines) == (5, 2)
+    found = adjust(small)
+    values = found.values[variables]
+    assert check(whole, values).sound
+    assert np.abs(values - whole.values).sum() == found.objective == adjust(whole).objective
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6))
+def test_a_solution_of_the_merged_table_is_one_of_the_whole_table(seed):
+    rng = np.random.default_rng(seed)
+    leaves = rng.integers(0, 3, (3, 3)) * rng.integers(5, 60, (3, 3))
+    grid = np.zeros((4, 4))
+    grid[:3, :3] = leaves
+    grid[3, :3], grid[:, 3] = leaves.sum(0), 0
+    grid[:, 3] = grid[:, :3].sum(1)
+    number = np.arange(16).reshape(4, 4)
+    lines = np.zeros((8, 16))
+    for k in range(4):
+        lines[k, number[k, :3]], lines[k, number[k, 3]] = 1, -1
+        lines[4 + k, number[:3, k]], lines[4 + k, number[3, k]] = 1, -1
+    whole = table(grid.ravel(), lines, capacity=3 * grid.ravel())
+    variables = same_cells(whole)
+    assert (whole.values == whole.values[np.unique(variables, return_index=True)[1]][variables]).all()
+    small = merged(whole, variables)
+    change = rng.normal(size=small.cells)
+    inside = small.relations @ change
+    assert np.isclose(np.abs(whole.relations @ change[variables]).max(), np.abs(inside).max(initial=0.0))

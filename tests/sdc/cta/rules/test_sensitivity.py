@@ -1,0 +1,75 @@
+"""Rules find the cells a reader would find, and their levels undo them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdc.cta.rules.sensitivity import (
+    capacities,
+    dominance,
+    inverse_costs,
+    minimum_contributors,
+    minimum_frequency,
+    p_percent,
+)
+from sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
+
+
+def test_frequencies_below_the_minimum_go_to_zero_or_to_the_minimum():
+    found = minimum_frequency([0, 1, 2, 3, 9], 3)
+    assert found.sensitive.tolist() == [False, True, True, False, False]
+    assert found.lower.tolist() == [0, 1, 2, 0, 0]
+    assert found.upper.tolist() == [0, 2, 1, 0, 0]
+
+
+def test_dominance_and_p_percent_on_a_hand_sized_cell():
+    # contributions 80, 15, 5: one contributor has 80 % of 100
+    largest, total = [[80.0, 15.0]], [100.0]
+    assert dominance(largest, total, 1, 75).upper[0] == pytest.approx(80 / 0.75 - 100)
+    assert not dominance(largest, total, 1, 85).sensitive[0]
+    assert p_percent(largest, total, 10).upper[0] == pytest.approx(8 - 5)
+    assert not p_percent(largest, total, 5).sensitive[0]
+
+
+@given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8), st.floats(1, 90))
+def test_at_its_upper_level_a_cell_is_no_longer_sensitive(contributions, p):
+    ordered = np.sort(contributions)[::-1]
+    top = np.array([[ordered[0], ordered[1] if len(ordered) > 1 else 0.0]])
+    total = np.array([ordered.sum()])
+    for rule in (lambda t: p_percent(top, t, p), lambda t: dominance(top, t, 2, p)):
+        found = rule(total)
+        if found.sensitive[0]:
+            assert not rule(total + found.upper * (1 + 1e-9) + 1e-9).sensitive[0]
+
+
+def test_two_rules_join_at_the_larger_level():
+    joined = minimum_contributors([1, 5], [100, 100], 3, 10) | p_percent([[100, 0], [50, 25]], [100, 100], 60)
+    assert joined.sensitive.tolist() == [True, True]
+    assert joined.upper.tolist() == pytest.approx([60, 5])
+
+
+def test_capacities_leave_room_for_the_level_and_zero_cells_cost_as_the_dearest():
+    assert capacities([100, -50], 10, [0, 8]).tolist() == [10, 8]
+    assert inverse_costs([2.0, 0.5, 0]).tolist() == [0.5, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: minimum_frequency([1], 1),
+        lambda: dominance([[1.0]], [1.0], 1, 100),
+        lambda: p_percent([[1.0, 0]], [1.0], 0),
+        lambda: capacities([1.0], -1),
+    ],
+)
+def test_rules_without_sense_are_refused(call):
+    with pytest.raises(InvalidParameter):
+        call()
+
+
+def test_missing_contributions_and_amounts_are_refused():
+    with pytest.raises(ShapeMismatch):
+        p_percent([[1.0]], [1.0], 10)
+    with pytest.raises(NotFinite):
+        dominance([[1.0]], [np.nan], 1, 50)

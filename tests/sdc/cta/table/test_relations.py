@@ -1,0 +1,135 @@
+"""Tables from codes: every line adds up, cells exist once, unknown codes are named by position."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdc.cta import CellTable, adjust
+from sdc.cta.rules.sensitivity import capacities, largest_contributions, p_percent
+from sdc.cta.table.check import check
+from sdc.cta.table.relations import TOTAL, Dimension, from_cells, tabulate
+from sdc.cta.table.summation import Summation
+from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
+from tests.reference import reference_file
+from tests.sdc.cta.tables import grid_relations
+
+
+def town(records=400, seed=0):
+    rng = np.random.default_rng(seed)
+    district = rng.integers(0, 6, records)
+    region = np.array(["north", "south"])[district // 3]
+    return region, np.char.add("d", district.astype(str)), rng.choice(["a", "b", "c"], records)
+
+
+def test_a_two_by_two_table_has_nine_cells_and_six_lines():
+    x, y = Dimension("x", (TOTAL, "a", "b"), [-1, 0, 0]), Dimension("y", (TOTAL, "c", "d"), [-1, 0, 0])
+    table = tabulate([x, y], [["a", "a", "b", "b"], ["c", "d", "c", "d"]])
+    assert table.cells == 9
+    assert table.relations.shape == (6, 9)
+    totals = table.totals([["a", "a", "b", "b"], ["c", "d", "c", "d"]], [1, 2, 3, 4])
+    by_code = dict(zip(zip(table.codes(0), table.codes(1), strict=True), totals, strict=True))
+    assert by_code[(TOTAL, TOTAL)] == 10
+    assert by_code[("a", TOTAL)] == 3
+    assert by_code[(TOTAL, "d")] == 6
+
+
+def test_hierarchies_nest_and_every_line_adds_up():
+    region, district, kind = town()
+    place = Dimension.of_levels("place", region, district)
+    sort = Dimension.of_levels("kind", kind)
+    table = tabulate([place, sort], [district, kind])
+    assert table.cells == (1 + 2 + 6) * (1 + 3)
+    totals = table.totals([district, kind], np.ones(len(kind)))
+    assert not np.any(table.relations @ totals)
+    assert totals[0] == len(kind)
+
+
+def test_linked_tables_share_their_common_margins():
+    region, district, kind = town()
+    size = np.where(np.arange(len(kind)) % 2 == 0, "big", "small")
+    dimensions = [
+        Dimension.of_levels("place", region, district),
+        Dimension.of_levels("kind", kind),
+        Dimension.of_levels("size", size),
+    ]
+    linked = tabulate(
+        dimensions, [district, kind, size], tables=[("place", "kind"), ("place", "size"), ("kind", "size")]
+    )
+    assert linked.cells == 9 * 4 + 9 * 3 + 4 * 3 - 9 - 4 - 3 + 1
+    totals = linked.totals([district, kind, size], np.arange(len(kind)))
+    assert not np.any(linked.relations @ totals)
+    assert len(set(linked.identities())) == linked.cells
+
+
+def test_a_linked_and_hierarchical_table_is_protected_from_microdata_to_values():
+    region, district, kind = town(150)
+    amounts = np.random.default_rng(1).lognormal(3, 1.5, len(kind))
+    dimensions = [Dimension.of_levels("place", region, district), Dimension.of_levels("kind", kind)]
+    tabulation = tabulate(dimensions, [district, kind])
+    totals = tabulation.totals([district, kind], amounts)
+    largest, numbers = largest_contributions(tabulation, [district, kind], amounts, 2)
+    assert numbers.max() == len(kind)
+    found = p_percent(largest, totals, 40)
+    assert found.sensitive.any()
+    table = CellTable(
+        values=totals,
+        relations=tabulation.relations,
+        sensitive=found.sensitive,
+        lower_protection=found.lower,
+        upper_protection=found.upper,
+        lower_capacity=capacities(totals, 30, found.lower),
+        upper_capacity=capacities(totals, 30, found.upper),
+    )
+    d = adjust(table, effort="fast")
+    assert check(table, d.values).sound
+
+
+def test_levels_that_do_not_nest_unknown_codes_and_repeated_cells_are_refused():
+    with pytest.raises(InvalidParameter):
+        Dimension.of_levels("place", ["n", "s"], ["d1", "d1"])
+    x = Dimension("x", (TOTAL, "a", "b"), [-1, 0, 0])
+    with pytest.raises(UnknownVariable, match="entry 1 of x"):
+        tabulate([x], [["a", "z"]])
+    with pytest.raises(InvalidParameter) as caught:
+        from_cells([x], [["a", "b", "a"]])
+    assert caught.value.variable == 2
+    with pytest.raises(ShapeMismatch):
+        tabulate([x], [[]])
+    with pytest.raises(InvalidParameter):
+        Dimension.of_tree("x", {TOTAL: ["a"], "a": ["b"], "b": ["a"]})
+    with pytest.raises(InvalidParameter):
+        Dimension("x", (TOTAL, "a", "a"), [-1, 0, 0])
+
+
+def test_summation_finds_the_internal_cells_and_sums_the_margins():
+    for shape in ((2, 3), (2, 2, 3)):
+        relations = tabulate_grid(shape)
+        summation = Summation.of(relations)
+        assert summation is not None
+        assert len(summation.internal) == np.prod(shape)
+        rng = np.random.default_rng(0)
+        assert not np.any(relations @ summation.resum(rng.integers(0, 9, relations.shape[1])))
+
+
+def test_a_total_with_two_breakdowns_cannot_simply_be_summed():
+    from scipy import sparse
+
+    assert Summation.of(sparse.csr_matrix([[1.0, 1, 0, 0, -1], [0, 0, 1, 1, -1]])) is None
+
+
+def tabulate_grid(shape):
+    from scipy import sparse
+
+    return sparse.csr_matrix(grid_relations(shape))
+
+
+@pytest.mark.reference
+def test_the_survey_by_activity_and_region_nests_and_adds_up():
+    survey = pd.read_csv(reference_file("business_survey.csv"), dtype=str)
+    activity = Dimension.of_levels("activity", survey["a10"], survey["a21"], survey["a88"])
+    region = Dimension.of_levels("region", survey["nuts1"], survey["nuts2"], survey["nuts3"])
+    codes = [activity.written(2, survey["a88"]), region.written(2, survey["nuts3"])]
+    table = tabulate([activity, region], codes)
+    counts = table.totals(codes, np.ones(len(survey)))
+    assert counts.max() == len(survey)
+    assert not np.any(table.relations @ counts)

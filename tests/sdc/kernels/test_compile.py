@@ -1,0 +1,64 @@
+"""Kernels compile wherever they are installed, and never from a folder that others can write."""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import numba
+import pytest
+
+from sdc.compile_ahead import warm
+from sdc.kernels import compile as kernels
+
+
+def test_where_nothing_is_writable_a_kernel_is_compiled_in_memory(monkeypatch):
+    def refusing(cache, nogil):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return numba.njit(cache=False, nogil=nogil)
+
+    monkeypatch.setattr(kernels, "numba", SimpleNamespace(njit=refusing))
+    assert kernels.kernel(lambda x: x + 1)(2) == 3
+
+
+def test_a_read_only_installation_caches_in_a_private_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(kernels, "_writable", lambda folder: False)
+    monkeypatch.setattr(kernels.tempfile, "gettempdir", lambda: str(tmp_path))
+    kernels.choose_folder()
+    (folder,) = tmp_path.iterdir()
+    assert Path(numba.config.CACHE_DIR).parent == folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_given_by_the_user_is_kept(monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "given")
+    monkeypatch.setattr(kernels, "_writable", lambda folder: False)
+    kernels.choose_folder()
+    assert Path(numba.config.CACHE_DIR).parent == Path("given")
+
+
+def test_a_change_of_any_source_leaves_all_compiled_code_behind(monkeypatch, tmp_path):
+    (tmp_path / "kernels.py").write_text("x = 1")
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "called.py").write_text("y = 1")
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "kernels" / "compile.py"))
+    before = kernels._digest()
+    (tmp_path / "room" / "called.py").write_text("y = 2")
+    assert kernels._digest() != before
+
+
+@pytest.mark.parametrize("make", ["open", "link"])
+def test_a_folder_that_others_can_write_or_that_is_a_link_is_refused(tmp_path, make):
+    planted = tmp_path / f"microguard-kernels-{os.getuid()}"
+    if make == "open":
+        planted.mkdir()
+        planted.chmod(0o777)
+    else:
+        (tmp_path / "elsewhere").mkdir()
+        planted.symlink_to(tmp_path / "elsewhere")
+    assert kernels.private_folder(tmp_path) is None
+
+
+def test_every_kernel_can_be_compiled_ahead():
+    warm()

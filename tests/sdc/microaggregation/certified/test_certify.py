@@ -1,0 +1,124 @@
+"""Certified solving: optimum and bound against brute force, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.errors import UnsupportedCombination
+from sdc.microaggregation.certified import certify as certified
+from sdc.microaggregation.certified.relaxation import Allowance
+from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.records import Records
+from sdc.stop import Deadline
+from tests.reference import reference_file
+from tests.sdc.microaggregation.brute_force import least_sse
+
+NEVER = Deadline.after(None)
+
+
+def certify(values: np.ndarray, k: int, work: certified.Work | None = None) -> Clustering:
+    records = Records.of(values, k, standardise=False)[0]
+    return certified.solve(records, k, deadline=NEVER, seed=0, work=work)
+
+
+def test_two_far_triples_are_proved_optimal() -> None:
+    found = certify(np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]), 3)
+    assert found.sse == pytest.approx(4.0)
+    assert found.optimal
+    assert found.stopped_by == "proof"
+
+
+@pytest.mark.parametrize(("n", "k"), [(8, 2), (10, 2), (11, 3), (12, 3), (12, 4), (11, 5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_optimum_agrees_with_brute_force(n: int, k: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n, 3)) * rng.choice([0.5, 4.0], size=(n, 1))
+    found = certify(values, k)
+    optimum = least_sse(values, k)
+    assert found.optimal
+    assert found.sse == pytest.approx(optimum, rel=1e-9)
+    assert found.lower_bound is not None
+    assert found.lower_bound <= optimum * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_a_bound_without_the_last_step_is_below_the_optimum(rounds: int) -> None:
+    work = certified.Work(Allowance(10**9, 10**9), 1, rounds, 1, 1, 1)
+    for seed in range(4):
+        values = np.random.default_rng(seed).normal(size=(12, 2))
+        found = certify(values, 3, work)
+        assert found.lower_bound is not None
+        assert found.lower_bound <= least_sse(values, 3) * (1 + 1e-9)
+
+
+def test_a_clustering_that_is_not_proved_optimal_can_be_reported_as_json() -> None:
+    work = certified.Work(Allowance(10**9, 10**9), 1, 1, 1, 1, 1)
+    found = certify(np.random.default_rng(0).normal(size=(40, 4)), 3, work)
+    assert not found.optimal
+    told = {"gap": found.gap, "optimal": found.optimal, "bound": found.lower_bound, "work": dict(found.work)}
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_without_work_only_the_weak_bound_is_claimed() -> None:
+    values = np.random.default_rng(1).normal(size=(40, 4))
+    found = certify(values, 3, certified.Work(Allowance(0, 10**9), 1, 3, 100, 100, 10))
+    assert found.bound_kind == "nearest neighbours"
+    assert not found.optimal
+    assert found.stopped_by == "work"
+
+
+def test_a_deadline_that_has_passed_is_reported() -> None:
+    records = Records.of(np.random.default_rng(1).normal(size=(60, 4)), 3)[0]
+    found = certified.solve(records, 3, deadline=Deadline(0.0), seed=0)
+    assert found.stopped_by == "time"
+    assert found.sizes.min() >= 3
+
+
+def test_the_same_input_gives_the_same_labels_and_bound() -> None:
+    values = np.random.default_rng(7).normal(size=(50, 5))
+    first, second = certify(values, 3), certify(values, 3)
+    assert np.array_equal(first.labels, second.labels)
+    assert first.lower_bound == second.lower_bound
+
+
+def test_record_weights_and_files_too_large_are_refused() -> None:
+    values = np.random.default_rng(0).normal(size=(20, 2))
+    weighted = Records.of(values, 3, record_weights=np.arange(1.0, 21.0))[0]
+    with pytest.raises(UnsupportedCombination, match="weights"):
+        certified.solve(weighted, 3, deadline=NEVER, seed=0)
+    large = Records.of(np.random.default_rng(0).normal(size=(certified.MOST_RECORDS + 1, 1)), 3)[0]
+    with pytest.raises(UnsupportedCombination, match="blocks"):
+        certified.solve(large, 3, deadline=NEVER, seed=0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    points=st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 1)), min_size=4, max_size=10),
+    exponent=st.sampled_from([-60, 0, 60]),
+)
+def test_duplicates_collinear_records_and_scales_keep_optimum_and_bound(
+    points: list[tuple[int, int]], exponent: int
+) -> None:
+    values = np.array(points, dtype=float) * 10.0**exponent
+    if np.all(values == values[0]):
+        return
+    found = certify(values, 2)
+    optimum = least_sse(values, 2)
+    assert found.sse == pytest.approx(optimum, rel=1e-9, abs=1e-12 * found.sst)
+    assert found.lower_bound is not None
+    assert found.lower_bound <= optimum + 1e-9 * found.sst
+
+
+@pytest.mark.reference
+def test_a_hundred_companies_are_proved_optimal() -> None:
+    frame = pd.read_csv(reference_file("tarragona.csv"))
+    chosen = np.random.default_rng(0).permutation(len(frame))[:100]
+    records = Records.of(frame.to_numpy()[chosen], 3)[0]
+    found = certified.solve(records, 3, deadline=NEVER, seed=0)
+    assert found.optimal

@@ -1,0 +1,54 @@
+"""Subset-row cuts against looking at every triple."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from sdc.microaggregation.certified.subset_row_cuts import separate
+from sdc.microaggregation.column_generation.columns import as_members
+
+NONE = np.empty((0, 3), dtype=np.int64)
+
+
+def test_three_half_chosen_clusters_around_three_records_are_cut_off() -> None:
+    members = as_members([(0, 1, 3), (1, 2, 4), (0, 2, 5), (3, 4, 5)], 3)
+    x = np.array([0.5, 0.5, 0.5, 0.5])
+    cuts = separate(members, x, 6, NONE)
+    assert [0, 1, 2] in cuts.tolist()
+
+
+def test_known_cuts_are_not_found_again() -> None:
+    members = as_members([(0, 1, 3), (1, 2, 4), (0, 2, 5), (3, 4, 5)], 3)
+    x = np.array([0.5, 0.5, 0.5, 0.5])
+    known = np.array([[0, 1, 2]])
+    assert [0, 1, 2] not in separate(members, x, 6, known).tolist()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_separation_finds_every_violated_triple(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k = 9, 3
+    clusters = {tuple(sorted(rng.choice(n, rng.integers(k, 2 * k), replace=False))) for _ in range(14)}
+    members = as_members(sorted(clusters), k)
+    x = rng.uniform(0.0, 0.6, size=len(members))
+    violated = set()
+    for triple in combinations(range(n), 3):
+        left = sum(
+            value for row, value in zip(members, x, strict=True) if len(set(triple) & set(row.tolist())) >= 2
+        )
+        together = sum(
+            any({i, j} <= set(row.tolist()) for row in members) for i, j in combinations(triple, 2)
+        )
+        # One pair alone never exceeds one in a solution of the master problem.
+        if left > 1.02 and together >= 2:
+            violated.add(triple)
+    found = separate(members, x, n, NONE, per_record=1_000, most=10_000)
+    assert {tuple(row) for row in found.tolist()} == violated
+
+
+def test_an_integer_solution_violates_no_cut() -> None:
+    members = as_members([(0, 1, 2), (3, 4, 5)], 3)
+    assert len(separate(members, np.ones(2), 6, NONE)) == 0

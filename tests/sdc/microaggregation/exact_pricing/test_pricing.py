@@ -1,0 +1,108 @@
+"""Exact pricing against looking at every cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.microaggregation.column_generation.columns import squared_distances
+from sdc.microaggregation.exact_pricing.pricing import Cuts, price
+from sdc.stop import Deadline
+from tests.sdc.microaggregation.brute_force import all_clusters, reduced_cost
+
+
+def instance(seed: int, n: int, cuts: int) -> tuple[np.ndarray, np.ndarray, Cuts]:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n, 3)) * rng.choice([0.3, 1.0, 3.0], size=(n, 1))
+    duals = rng.uniform(-0.5, 4.0, size=n)
+    triples = np.array(
+        [np.sort(rng.choice(n, 3, replace=False)) for _ in range(cuts)], dtype=np.int64
+    ).reshape(-1, 3)
+    return values, duals, Cuts(triples, rng.uniform(0.1, 3.0, size=cuts))
+
+
+def by_brute_force(values: np.ndarray, duals: np.ndarray, cuts: Cuts, k: int) -> dict[tuple[int, ...], float]:
+    return {
+        c: reduced_cost(values, c, duals, cuts.triples, cuts.penalties) for c in all_clusters(len(values), k)
+    }
+
+
+def test_three_near_records_with_large_duals_are_the_column_of_least_reduced_cost() -> None:
+    values = np.array([[0.0], [1.0], [2.0], [50.0], [60.0]])
+    priced = price(
+        squared_distances(values), 3, np.array([3.0, 3.0, 3.0, 1.0, 1.0]), Cuts.none(), threshold=0.0
+    )
+    assert priced.complete
+    assert priced.members.tolist() == [[0, 1, 2, -1, -1]]
+    assert priced.reduced_costs == pytest.approx([2.0 - 9.0])
+
+
+@pytest.mark.parametrize("cuts", [0, 1, 6, 25])
+@pytest.mark.parametrize(("n", "k"), [(9, 2), (11, 3), (12, 4), (14, 3), (11, 5)])
+def test_the_least_reduced_cost_of_every_root_agrees_with_brute_force(n: int, k: int, cuts: int) -> None:
+    for seed in range(4):
+        values, duals, penalised = instance(100 * seed + cuts, n, cuts)
+        exact = by_brute_force(values, duals, penalised, k)
+        priced = price(squared_distances(values), k, duals, penalised, threshold=0.0)
+        assert priced.complete
+        order = np.lexsort((np.arange(n), -duals))
+        rank = np.empty(n, dtype=int)
+        rank[order] = np.arange(n)
+        least = np.zeros(n)
+        for cluster, reduced in exact.items():
+            root = min(cluster, key=lambda i: rank[i])
+            least[root] = min(least[root], reduced)
+        np.testing.assert_allclose(priced.least, least, atol=1e-9)
+
+
+@pytest.mark.parametrize("cuts", [0, 8])
+def test_a_listing_holds_exactly_the_clusters_below_the_threshold(cuts: int) -> None:
+    for seed in range(5):
+        values, duals, penalised = instance(seed, 12, cuts)
+        exact = by_brute_force(values, duals, penalised, 3)
+        threshold = float(np.quantile(list(exact.values()), 0.2))
+        priced = price(squared_distances(values), 3, duals, penalised, threshold=threshold, keep=5_000)
+        assert priced.complete
+        assert not priced.full
+        found = {
+            tuple(int(i) for i in row if i >= 0): c
+            for row, c in zip(priced.members, priced.reduced_costs, strict=True)
+        }
+        assert set(found) == {c for c, reduced in exact.items() if reduced < threshold}
+        for cluster, reduced in found.items():
+            assert reduced == pytest.approx(exact[cluster], abs=1e-9)
+
+
+def test_a_search_cut_short_says_that_it_is_incomplete() -> None:
+    values, duals, cuts = instance(3, 14, 0)
+    distances = squared_distances(values)
+    assert not price(distances, 3, duals, cuts, threshold=0.0, width=3).complete
+    assert not price(distances, 3, duals, cuts, threshold=0.0, root_work=2).complete
+    assert not price(distances, 3, duals, cuts, threshold=0.0, most_work=5).complete
+    passed = Deadline(0.0)
+    assert not price(distances, 3, duals, cuts, threshold=0.0, deadline=passed).complete
+
+
+def test_only_the_sizes_asked_for_are_searched() -> None:
+    values, duals, cuts = instance(5, 12, 0)
+    priced = price(squared_distances(values), 4, duals, cuts, threshold=np.inf, largest=4, keep=1_000)
+    assert set((priced.members >= 0).sum(axis=1)) == {4}
+    assert len(priced.members) == 495
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    points=st.lists(st.integers(-3, 3), min_size=6, max_size=9),
+    duals=st.lists(st.integers(-2, 6), min_size=9, max_size=9),
+    scale=st.sampled_from([1e-9, 1.0, 1e9]),
+)
+def test_ties_duplicates_and_scales_do_not_mislead_pricing(
+    points: list[int], duals: list[int], scale: float
+) -> None:
+    values = np.array(points, dtype=float)[:, None] * np.sqrt(scale)
+    weights = np.array(duals[: len(points)], dtype=float) * scale
+    exact = by_brute_force(values, weights, Cuts.none(), 3)
+    priced = price(squared_distances(values), 3, weights, Cuts.none(), threshold=0.0)
+    assert priced.least.min() == pytest.approx(min(0.0, *exact.values()), abs=1e-9 * scale)

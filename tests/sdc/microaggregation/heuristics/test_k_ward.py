@@ -1,0 +1,137 @@
+"""k-Ward against its literal form: search all pairs for the closest, merge, repeat."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.heuristics.k_ward import cluster, connected, score_ends
+from sdc.microaggregation.records import Records
+from sdc.stop import Deadline
+from tests.reference import reference_file
+
+FOREVER = Deadline.after(None)
+
+
+def _literal(values: np.ndarray, weights: np.ndarray, scores: np.ndarray, k: int) -> set[frozenset[int]]:
+    """Algorithm 1 as printed: the closest pair of all that may merge, found anew for each merger."""
+
+    def recurse(members: list[int]) -> list[list[int]]:
+        if len(members) < 2 * k:
+            return [members]
+        ranked = sorted(members, key=lambda i: (scores[i], i))
+        groups = [ranked[:k], ranked[-k:], *([i] for i in ranked[k:-k])]
+        while any(len(group) < k for group in groups):
+            distances = {
+                (a, b): _rise(values, weights, groups[a], groups[b])
+                for a in range(len(groups))
+                for b in range(a)
+                if len(groups[a]) < k or len(groups[b]) < k
+            }
+            a, b = min(distances, key=lambda pair: distances[pair])
+            groups[b] += groups.pop(a)
+        return [leaf for group in groups for leaf in recurse(group)]
+
+    return {frozenset(group) for group in recurse(list(range(len(values))))}
+
+
+def _rise(values, weights, a, b):
+    def sse(group):
+        mean = np.average(values[group], axis=0, weights=weights[group])
+        return np.sum(weights[group, None] * (values[group] - mean) ** 2)
+
+    return sse(a + b) - sse(a) - sse(b)
+
+
+def _as_sets(labels: np.ndarray) -> set[frozenset[int]]:
+    return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_chains_make_the_mergers_of_the_search_for_the_closest_pair(seed):
+    random = np.random.default_rng(seed)
+    k = 2 + seed % 3
+    values = random.normal(size=(26, 3)) ** 3
+    weights = random.uniform(0.5, 2.0, size=26) if seed % 2 else np.ones(26)
+    records = Records(values, weights, 3)
+    found = cluster(records, k, score_ends(values[:, 0], k), FOREVER)
+    assert _as_sets(found.labels) == _literal(values, weights, values[:, 0], k)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_variable_gives_the_clusters_of_the_literal_algorithm(seed):
+    k = 2 + seed % 3
+    values = np.sort(np.random.default_rng(seed).normal(size=30))
+    labels = np.zeros(30, dtype=np.int64)
+    labels[connected(values, k)[1:]] = 1
+    expected = _literal(values[:, None], np.ones(30), values, k)
+    assert _as_sets(np.cumsum(labels)) == expected
+
+
+def test_a_value_between_two_groups_joins_the_nearer_one():
+    assert connected(np.array([0.0, 1.0, 2.0, 3.5, 10.0, 11.0, 12.0]), 3).tolist() == [0, 4]
+
+
+@settings(max_examples=60, deadline=None)
+@given(values=st.lists(st.integers(-3, 3), min_size=2, max_size=50), k=st.integers(2, 6))
+def test_clusters_of_one_variable_have_k_to_2k_minus_1_values_whatever_the_ties(values, k):
+    ascending = np.sort(np.array(values, dtype=np.float64))
+    k = min(k, len(ascending))
+    sizes = np.diff(connected(ascending, k), append=len(ascending))
+    assert sizes.min() >= k
+    assert sizes.max() < 2 * k
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(st.tuples(*[st.sampled_from([0.0, 1.0, 1e-9, 7.0, 1e9])] * 2), min_size=4, max_size=30),
+    k=st.integers(2, 4),
+    ranking=st.sampled_from(["maximum-distance", "fpc", "sz", "pv"]),
+)
+def test_clusters_of_records_have_k_to_2k_minus_1_whatever_the_records(rows, k, ranking):
+    records = np.array([*rows, (0.0, 1.0), (1.0, 7.0)])
+    sizes = microaggregate(records, k, algorithm="k-ward", ranking=ranking).sizes
+    assert sizes.min() >= k
+    assert sizes.max() < 2 * k
+
+
+def test_a_passed_deadline_cuts_what_waits_and_says_so():
+    records, _ = Records.of(np.random.default_rng(0).normal(size=(50, 2)), 3)
+    found = cluster(records, 3, score_ends(records.values[:, 0], 3), Deadline(0.0))
+    assert found.stopped_by == "time"
+    assert found.sizes.min() >= 3
+
+
+def test_rankings_by_numbers_refuse_nominal_variables_and_unknown_ones_are_named():
+    records = np.column_stack([np.arange(12.0), np.arange(12) % 3])
+    nominal = np.array([False, True])
+    for algorithm in ("k-ward", "k-ward-projected"):
+        for ranking in ("sz", "pv"):
+            with pytest.raises(UnsupportedCombination, match="nominal"):
+                microaggregate(records, 3, algorithm=algorithm, ranking=ranking, nominal=nominal)
+        with pytest.raises(InvalidParameter, match="unknown ranking"):
+            microaggregate(records, 3, algorithm=algorithm, ranking="size")
+    assert microaggregate(records, 3, algorithm="k-ward", nominal=nominal).sizes.min() >= 3
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize(
+    ("algorithm", "ranking", "k", "loss"),
+    [
+        ("k-ward", "sz", 3, 19.16),
+        ("k-ward", "fpc", 3, 15.87),
+        ("k-ward", "fpc", 4, 21.58),
+        ("k-ward", "pv", 3, 16.23),
+        ("k-ward-projected", "sz", 3, 30.13),
+        ("k-ward-projected", "fpc", 4, 31.71),
+    ],
+)
+def test_the_losses_of_table_3_are_reproduced(algorithm, ranking, k, loss):
+    data = pd.read_csv(reference_file("tarragona.csv"))
+    found = microaggregate(data, k, algorithm=algorithm, ranking=ranking)
+    assert 100 * found.information_loss == pytest.approx(loss, abs=0.0051)

@@ -1,0 +1,218 @@
+"""Moves: what they say they gain is what they gain, and sizes stay within k to 2k - 1."""
+
+import numpy as np
+import pytest
+
+from sdc.errors import SolverFailed
+from sdc.kernels.prefetch import CACHED
+from sdc.kernels.random import new_stream
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.local_search.annealing import Schedule, accepts, anneal, create, dissolve
+from sdc.microaggregation.local_search.descent import descend
+from sdc.microaggregation.local_search.moves import best_move
+from sdc.microaggregation.local_search.neighbours import nearest_neighbours
+from sdc.microaggregation.local_search.recombination import Pool
+from sdc.microaggregation.local_search.search_state import Partition, move, partition_of
+from sdc.microaggregation.records import Records
+from sdc.microaggregation.sse import squares_by_cluster, sum_of_squares
+from sdc.stop import Deadline
+
+NEVER = Deadline.after(None)
+
+
+def _start(n=60, k=3, seed=0, heaviest=2.0):
+    random = np.random.default_rng(seed)
+    points, weights = random.normal(size=(n, 3)), random.uniform(0.5, heaviest, n)
+    labels = np.arange(n) % (n // (k + 1) + 1)
+    return partition_of(points, weights, labels, k), nearest_neighbours(points, 8, trees=1, seed=0)
+
+
+def _sse(partition):
+    return sum_of_squares(partition.points, partition.weights, partition.labels.astype(np.int64))
+
+
+def _consistent(partition, k):
+    used = partition.sizes[partition.sizes > 0]
+    assert used.min() >= k
+    assert used.max() <= 2 * k - 1
+    assert np.array_equal(np.bincount(partition.labels, minlength=len(partition.sizes)), partition.sizes)
+    for cluster in np.flatnonzero(partition.sizes):
+        members = partition.members[cluster, : partition.sizes[cluster]]
+        assert np.all(partition.labels[members] == cluster)
+        total = (partition.weights[members, None] * partition.points[members]).sum(axis=0)
+        assert partition.sums[cluster] == pytest.approx(total)
+        energy = total @ total / partition.weights[members].sum()
+        assert partition.energies[cluster] == pytest.approx(energy)
+    free = partition.free[: partition.free[-1]]
+    assert sorted(free.tolist()) == np.flatnonzero(partition.sizes == 0).tolist()
+
+
+@pytest.mark.parametrize("sizes", [(2, 4), (3, 6)])
+def test_a_search_refuses_to_start_from_clusters_outside_k_to_2k_minus_1(sizes):
+    labels = np.repeat([0, 1], sizes)
+    with pytest.raises(SolverFailed):
+        partition_of(np.zeros((len(labels), 1)), np.ones(len(labels)), labels, 3)
+
+
+def _moves(partition, near, i, k):
+    """Every move of record i to a cluster of its near records: target and partner."""
+    a = partition.labels[i]
+    for b in {partition.labels[j] for j in near[i]} - {a}:
+        yield from ((b, j) for j in partition.members[b, : partition.sizes[b]])
+        if partition.sizes[a] > k and partition.sizes[b] < 2 * k - 1:
+            yield b, -1
+
+
+def _after(partition, i, target, partner):
+    changed = Partition(*(array.copy() for array in partition))
+    move(changed, i, target, partner)
+    _consistent(changed, 3)
+    return _sse(changed)
+
+
+@pytest.mark.parametrize("heaviest", [0.5, 2.0])
+def test_the_best_move_gains_what_it_says_and_no_move_gains_more(heaviest):
+    partition, near = _start(heaviest=heaviest)
+    for i in range(60):
+        moves = list(_moves(partition, near, i, 3))
+        gain, target, partner, tried = best_move(partition, near[i], i, 3)
+        before = _sse(partition)
+        assert tried == len(moves)
+        assert before - _after(partition, i, target, partner) == pytest.approx(gain)
+        assert gain == pytest.approx(max(before - _after(partition, i, *other) for other in moves))
+
+
+def test_a_record_shifts_where_it_lies_in_the_heap_of_another_cluster_and_swaps_where_sizes_forbid_that():
+    points = np.array([[0.0], [1], [2], [51], [50], [52], [53]])
+    near = nearest_neighbours(points, 3, trees=1, seed=0)
+    spare = partition_of(points[:7], np.ones(7), np.array([0, 0, 0, 0, 1, 1, 1]), 3)
+    assert best_move(spare, near[3], 3, 3)[1:3] == (1, -1)
+    exact = partition_of(points[[0, 1, 3, 2, 4, 5]], np.ones(6), np.array([0, 0, 0, 1, 1, 1]), 3)
+    assert best_move(exact, np.array([4, 5], dtype=np.int32), 2, 3)[1:3] == (1, 3)
+
+
+def test_a_record_whose_near_records_share_its_cluster_has_no_move():
+    partition, near = _start()
+    alone = np.full_like(near[0], partition.members[partition.labels[0], 1])
+    assert best_move(partition, alone, 0, 3)[1:] == (-1, -1, 0)
+    state = new_stream(0)
+    for temperature in (0.0, 1e6):
+        assert not accepts(best_move(partition, alone, 0, 3)[0], temperature, state)
+
+
+def test_created_and_dissolved_clusters_leave_the_partition_consistent():
+    partition, near = _start()
+    state = new_stream(0)
+    made = sum(create(partition, near, i, 3, 1e6, state) for i in range(0, 60, 7))
+    _consistent(partition, 3)
+    gone = sum(dissolve(partition, near, c, 3, 1e6, state) for c in np.flatnonzero(partition.sizes)[:4])
+    assert made > 0
+    assert gone > 0
+    _consistent(partition, 3)
+
+
+def test_refused_changes_leave_the_partition_as_it_was():
+    partition, near = _start()
+    descend(partition, near, 3, 100, NEVER)
+    labels, sse = partition.labels.copy(), _sse(partition)
+    state = new_stream(0)
+    for i in range(60):
+        assert not create(partition, near, i, 3, 0.0, state)
+        assert not dissolve(partition, near, partition.labels[i], 3, 0.0, state)
+    assert np.array_equal(labels, partition.labels)
+    assert _sse(partition) == pytest.approx(sse)
+    _consistent(partition, 3)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_annealing_and_descent_keep_sizes_and_lower_the_cost(k):
+    partition, near = _start(100, k)
+    before = _sse(partition)
+    moves = anneal(partition, near, k, Schedule(3.0, 0.003, 200), before / 100, new_stream(1), NEVER)
+    _consistent(partition, k)
+    annealed = _sse(partition)
+    descend(partition, near, k, 100, NEVER)
+    _consistent(partition, k)
+    assert moves > 200 * 100  # several at each visit of a record
+    assert annealed < 0.7 * before
+    assert _sse(partition) <= annealed * (1 + 1e-12)
+
+
+def test_descent_ends_where_no_move_to_a_near_cluster_gains():
+    partition, near = _start()
+    descend(partition, near, 3, 100, NEVER)
+    least = _sse(partition)
+    for i in range(60):
+        for target, partner in _moves(partition, near, i, 3):
+            assert _after(partition, i, target, partner) > least - 1e-9
+
+
+def test_a_deadline_that_has_passed_stops_the_search():
+    partition, near = _start()
+    assert anneal(partition, near, 3, Schedule(1, 1, 50), 1.0, new_stream(0), Deadline(0.0)) == 0
+    assert descend(partition, near, 3, 5, Deadline(0.0)) == 0
+
+
+def test_neighbours_of_small_files_are_the_nearest():
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    near = nearest_neighbours(points, 5, trees=1, seed=0)
+    distances = ((points[:, None] - points) ** 2).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert np.array_equal(near, np.argsort(distances, axis=1)[:, :5])
+
+
+def test_equal_records_are_near_each_other_and_each_is_listed_once():
+    points = np.repeat(np.random.default_rng(0).normal(size=(1_000, 2)), 5, axis=0)
+    near = nearest_neighbours(points, 4, trees=3, seed=0)
+    assert np.all(np.diff(np.sort(near, axis=1), axis=1) > 0)
+    assert not np.any(near == np.arange(5_000)[:, None])
+    assert np.mean(np.all(points[near] == points[:, None], axis=2)) > 0.9
+
+
+def test_trees_find_most_of_the_nearest_of_large_files():
+    points = np.random.default_rng(0).normal(size=(5_000, 3))
+    near = nearest_neighbours(points, 5, trees=6, seed=0)
+    distances = ((points[:200, None] - points) ** 2).sum(axis=2)
+    distances[np.arange(200), np.arange(200)] = np.inf
+    nearest = np.argsort(distances, axis=1)[:, :5]
+    found = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(near[:200], nearest, strict=True)])
+    assert found > 0.9
+    assert np.array_equal(near, nearest_neighbours(points, 5, trees=6, seed=0))
+
+
+@pytest.mark.parametrize("kind", ["giants", "ties", "huge"])
+def test_records_without_a_typical_spread_find_near_records_too(kind):
+    random = np.random.default_rng(0)
+    if kind == "giants":  # most of the file lies on one side of every mean
+        points = np.exp(random.normal(size=(4_000, 1)) * 40)
+    elif kind == "ties":
+        points = np.where(random.random((4_000, 2)) < 0.95, 0.0, random.normal(size=(4_000, 2)))
+    else:
+        points = random.normal(size=(4_000, 2)) * 1e150
+    near = nearest_neighbours(points, 4, trees=3, seed=0)
+    assert not np.any(near == np.arange(4_000)[:, None])
+    if kind != "huge":  # squares of huge coordinates overflow, so that all are equally far
+        drawn = random.integers(0, 4_000, size=near.shape)
+        distances = [np.abs(points[other] - points[:, None]).sum(axis=2) for other in (near, drawn)]
+        assert np.mean(distances[0] <= distances[1]) > 0.9
+
+
+def test_a_pool_puts_together_the_best_of_two_partitions():
+    points = np.array([[0.0], [1], [2], [10], [11], [12]])
+    far = np.vstack([points, points + 100])
+    pool = Pool(Records(far, np.ones(12), 1), 3)
+    good, bad = [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1]
+    pool.add(np.array([*good, *(label + 2 for label in bad)]))
+    pool.add(np.array([*bad, *(label + 2 for label in good)]))
+    labels, _ = pool.combine(NEVER)
+    assert pool.columns == 8
+    assert len(set(labels.tolist())) == 4
+    assert squares_by_cluster(far, np.ones(12), labels) == pytest.approx([2.0] * 4)
+
+
+def test_a_search_that_prefetches_stays_a_search():
+    points = np.random.default_rng(0).normal(size=(CACHED // 8 + 1, 8))
+    standard = microaggregate(points, 3, effort="standard")
+    assert standard.sizes.min() >= 3
+    assert standard.sizes.max() <= 5
+    assert standard.information_loss < 0.95 * microaggregate(points, 3, effort="fast").information_loss

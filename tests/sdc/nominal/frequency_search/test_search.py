@@ -1,0 +1,174 @@
+"""The method for the whole file: what always holds, and that errors of all blocks decide together."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch, TooFewRecords
+from sdc.kernels.random import new_stream
+from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
+from sdc.nominal.frequency_search.annealing import SOFT, Annealing
+from sdc.nominal.frequency_search.greedy import settle
+from sdc.nominal.frequency_search.objective import Objective, SearchParameters
+from sdc.nominal.frequency_search.search import protect_block, protect_frequencies
+from sdc.nominal.frequency_search.search_state import new_state
+from sdc.nominal.neighbours import sorted_combinations
+from sdc.stop import Deadline
+from tests.sdc.nominal.instances import nominal_frames
+
+
+def town(records: int, regions: int, seed: int) -> FrequencyVector:
+    rng = np.random.default_rng(seed)
+    sizes = np.array([2, 4, 6, 9])
+    codes = np.column_stack([np.minimum(rng.geometric(0.35, records) - 1, size - 1) for size in sizes])
+    frequencies, _ = collapse(codes, sizes, tuple("abcd"), regions=rng.integers(0, regions, records))
+    return frequencies
+
+
+def records_by_region(frequencies: FrequencyVector, counts: np.ndarray) -> list[int]:
+    return pd.Series(counts).groupby(frequencies.region_of()).sum().tolist()
+
+
+def test_two_single_records_and_a_pair_become_one_combination_of_the_nearest():
+    frame = pd.DataFrame({"x": ["a", "a", "a", "b", "b"], "y": ["p", "p", "q", "r", "r"]})
+    frequencies = from_frame(frame).frequencies
+    tables = ControlTables.of(frequencies, 2)
+    found = protect_frequencies(frequencies, 2, tables, effort="fast")
+    assert found.counts.tolist() == [3, 0, 2]
+
+
+@settings(max_examples=40)
+@given(nominal_frames(), st.sampled_from([2, 3, 5, 10]), st.integers(0, 3))
+def test_any_frame_ends_with_counts_of_zero_or_k_and_its_number_of_records(frame, k, seed):
+    frequencies = from_frame(frame).frequencies
+    tables = ControlTables.of(frequencies, 2)
+    if frequencies.records < k:
+        with pytest.raises(TooFewRecords):
+            protect_frequencies(frequencies, k, tables)
+        return
+    found = protect_frequencies(frequencies, k, tables, effort="fast", seed=seed)
+    assert found.counts.sum() == len(frame)
+    assert ((found.counts == 0) | (found.counts >= k)).all()
+    assert found.chi2 == pytest.approx(tables.chi2(found.counts))
+    if not frequencies.at_risk(k).any():
+        assert np.array_equal(found.counts, frequencies.counts)
+
+
+def every_protected_vector(records: int, m: int, k: int):
+    allowed = [0, *range(k, records + 1)]
+    return (np.array(v) for v in product(allowed, repeat=m) if sum(v) == records)
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=4, max_size=9),
+    st.sampled_from([2, 3]),
+)
+def test_on_tiny_files_chi_square_alone_reaches_the_brute_force_optimum(records, k):
+    frequencies = from_frame(pd.DataFrame(records, columns=["a", "b"])).frequencies
+    tables = ControlTables.of(frequencies, 2)
+    only_chi2 = SearchParameters(deviation_weight=0, absolute_weight={})
+    found = protect_frequencies(frequencies, k, tables, parameters=only_chi2, effort="fast")
+    best = min(tables.chi2(v) for v in every_protected_vector(len(records), len(frequencies), k))
+    assert found.chi2 == pytest.approx(best)
+
+
+def test_regions_keep_their_records_and_the_same_seed_gives_the_same_answer():
+    frequencies = town(3_000, 4, 1)
+    tables = ControlTables.of(frequencies, 2)
+    found = protect_frequencies(frequencies, 3, tables, effort="fast", seed=5)
+    again = protect_frequencies(frequencies, 3, tables, effort="fast", seed=5)
+    assert np.array_equal(found.counts, again.counts)
+    assert records_by_region(frequencies, found.counts) == records_by_region(frequencies, frequencies.counts)
+    assert found.stopped_by == "work"
+
+
+def test_a_maximum_absolute_error_is_respected_where_it_can_be():
+    frequencies = town(4_000, 1, 2)
+    tables = ControlTables.of(frequencies, 3)
+    free = protect_frequencies(frequencies, 3, tables, effort="fast")
+    bounds = {1: 1, 2: 3, 3: max(3, free.errors[3] - 1)}
+    found = protect_frequencies(frequencies, 3, tables, max_absolute_error=bounds, effort="fast")
+    assert all(found.errors[d] <= bounds[d] for d in bounds)
+
+
+def test_no_combination_changes_by_more_than_the_cap():
+    frequencies = town(4_000, 1, 3)
+    tables = ControlTables.of(frequencies, 2)
+    capped = SearchParameters(max_deviation=3)
+    found = protect_frequencies(frequencies, 3, tables, parameters=capped, effort="fast")
+    assert np.abs(found.counts - frequencies.counts).max() == found.max_deviation <= 3
+
+
+def test_structural_zeros_end_empty_and_the_records_stay():
+    frequencies = town(500, 2, 4)
+    tables = ControlTables.of(frequencies, 2)
+    allowed = np.arange(len(frequencies)) % 5 != 0
+    found = protect_frequencies(frequencies, 3, tables, allowed=allowed, effort="fast")
+    assert not found.counts[~allowed].any()
+    assert records_by_region(frequencies, found.counts) == records_by_region(frequencies, frequencies.counts)
+
+
+def test_a_search_of_no_moves_ends_where_it_starts():
+    frequencies = town(60, 1, seed=4)
+    tables = ControlTables.of(frequencies, 2)
+    objective = Objective.of(frequencies, tables, 3, SearchParameters(), None)
+    everywhere = np.ones(len(frequencies), bool)
+    state = new_state(frequencies, frequencies.counts, 3, tables, objective, everywhere)
+    settle(state, sorted_combinations(frequencies), SOFT)
+    settled = state.counts.copy()
+    movable = np.flatnonzero(frequencies.at_risk(3))
+    search = Annealing.of(state, frequencies, tables, objective, movable, new_stream(1))
+    found, work, stopped_by = search.run(0, Deadline.after(None))
+    assert np.array_equal(found, settled)
+    assert (work, stopped_by) == (0, "work")
+
+
+def test_blocks_protected_apart_and_reconciled_come_close_to_the_single_process():
+    frequencies = town(1_500, 3, 6)
+    tables = ControlTables.of(frequencies, 4)
+    whole = protect_frequencies(frequencies, 3, tables, effort="fast")
+    counts = np.zeros(len(frequencies), np.int64)
+    for region in np.unique(frequencies.regions)[::-1]:
+        mine = frequencies.regions == region
+        block = FrequencyVector(
+            frequencies.codes[mine], frequencies.counts[mine], frequencies.domain_sizes, frequencies.names
+        )
+        counts[mine] = protect_block(block, 3, ControlTables.of(block, 4)).counts
+    apart = tables.chi2(counts)
+    together = protect_frequencies(frequencies, 3, tables, start=counts, effort="fast")
+    assert together.chi2 < apart
+    assert together.chi2 <= 1.02 * whole.chi2
+
+
+def test_a_deadline_that_fires_says_so_and_still_protects():
+    frequencies = town(2_000, 1, 7)
+    tables = ControlTables.of(frequencies, 4)
+    found = protect_frequencies(frequencies, 3, tables, effort="thorough", deadline=Deadline.after(1e-6))
+    assert found.stopped_by == "time"
+    assert ((found.counts == 0) | (found.counts >= 3)).all()
+
+
+def test_bad_input_gets_named_errors():
+    frequencies = town(100, 1, 8)
+    tables = ControlTables.of(frequencies, 1)
+    with pytest.raises(InvalidParameter):
+        protect_frequencies(frequencies, 3, tables, effort="quick")
+    with pytest.raises(InvalidParameter):
+        protect_frequencies(frequencies, 3, tables, max_absolute_error={0: 3})
+    with pytest.raises(InvalidParameter):
+        protect_frequencies(frequencies, 5, tables, parameters=SearchParameters(max_deviation=3))
+    with pytest.raises(ImpossibleProtection):
+        protect_frequencies(frequencies, 3, tables, allowed=np.zeros(len(frequencies), bool))
+    with pytest.raises(ShapeMismatch):
+        protect_frequencies(frequencies, 3, tables, start=frequencies.counts[1:])
+    small, _ = collapse(np.zeros((5, 1), int), np.array([1]), ("x",), regions=np.array([0, 0, 0, 1, 1]))
+    with pytest.raises(TooFewRecords):
+        protect_frequencies(small, 3, ControlTables.of(small, 1))

@@ -1,0 +1,150 @@
+"""The partitioning step: hand-sized, brute force, properties, and the scenarios of the thesis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.errors import InvalidParameter, TooFewRecords
+from sdc.nominal.partitioning.partition import partition
+from sdc.nominal.two_step_names import OWN
+from tests.benchmarks.nominal_scenarios import instance
+from tests.sdc.nominal.brute_force import least_weight, partition_weight
+
+ALGORITHMS = ("set-partitioning", "local-search", "random", *OWN)
+
+
+def small_frame(seed: int, records: int, values: int = 3, variables: int = 3) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(rng.integers(values, size=(records, variables)), columns=list("abcdefgh"[:variables]))
+
+
+def check(frame: pd.DataFrame, k: int, **options: object) -> None:
+    result = partition(frame, k, **options)
+    sizes = np.bincount(result.labels)
+    assert len(result.labels) == len(frame)
+    assert sizes.min() >= k
+    assert result.weight == partition_weight(frame, result.labels)
+    if result.lower_bound is not None:
+        assert result.lower_bound <= result.weight
+    if result.optimal:
+        assert result.lower_bound in (None, result.weight)
+
+
+def test_cluster_of_the_motivating_example_prefers_identical_records() -> None:
+    # Example 4.1.1: {GER, OTH, OTH} weighs 2, {GER, OTH, m GER} weighs 4.
+    frame = pd.DataFrame(
+        {"sex": ["f", "f", "f", "m", "m", "m"], "citizenship": ["G", "O", "O", "G", "G", "G"]}
+    )
+    result = partition(frame, 3)
+    assert result.weight == 2
+    assert result.optimal
+    assert len(set(result.labels[:3])) == 1
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("seed", range(6))
+def test_optimum_agrees_with_brute_force(k: int, seed: int) -> None:
+    frame = small_frame(seed, 9 if k > 2 else 8)
+    result = partition(frame, k, effort="exact")
+    assert result.optimal
+    assert result.weight == result.lower_bound == least_weight(frame, k)
+    assert result.lp_bound is not None
+    assert result.lp_bound <= result.weight + 1e-6
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_every_algorithm_clusters_at_least_k_and_weighs_rightly(algorithm: str, k: int) -> None:
+    check(small_frame(k, 40, values=4, variables=4), k, algorithm=algorithm)
+
+
+def test_k_of_ten_runs() -> None:
+    check(small_frame(1, 60, values=3, variables=4), 10, effort="fast")
+    check(small_frame(1, 60, values=3, variables=4), 10, algorithm="own-hhg")
+
+
+def test_bounds_of_every_exact_method_hold_for_the_best_partition() -> None:
+    frame = small_frame(7, 60, values=4, variables=4)
+    best = partition(frame, 3, effort="thorough")
+    own = partition(frame, 3, algorithm="own-eee")
+    assert best.optimal
+    assert own.lp_bound == pytest.approx(best.lp_bound)
+    assert own.lower_bound is not None
+    assert own.lower_bound <= best.weight <= own.weight
+
+
+def test_a_safe_file_is_left_as_it_is() -> None:
+    frame = pd.DataFrame({"a": list("xxxxyyyyyy"), "b": list("ppppqqqqqq")})
+    result = partition(frame, 3)
+    assert result.weight == 0
+    assert result.optimal
+
+
+def test_same_seed_gives_the_same_labels_whatever_else_ran_before() -> None:
+    frame = small_frame(3, 80, values=4, variables=4)
+    first = partition(frame, 3, effort="fast", seed=5)
+    partition(frame, 3, effort="fast", seed=6)
+    again = partition(frame, 3, effort="fast", seed=5)
+    assert (first.labels == again.labels).all()
+
+
+def test_faulty_arguments_are_named() -> None:
+    frame = small_frame(0, 6)
+    with pytest.raises(TooFewRecords):
+        partition(frame.head(2), 3)
+    with pytest.raises(TooFewRecords):
+        partition(frame.head(0), 3)
+    with pytest.raises(InvalidParameter, match="k must be"):
+        partition(frame, 1)
+    with pytest.raises(InvalidParameter, match="effort"):
+        partition(frame, 3, effort="lazy")
+    with pytest.raises(InvalidParameter, match="algorithm"):
+        partition(frame, 3, algorithm="kmeans")
+    with pytest.raises(InvalidParameter, match="time_limit"):
+        partition(frame, 3, time_limit=0)
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["x", None, "y"]), st.integers(0, 2), st.just(7)), min_size=2, max_size=14
+    ),
+    st.integers(2, 5),
+    st.sampled_from(["set-partitioning", "local-search", "own-hhg", "own-eee"]),
+)
+def test_any_frame_is_clustered(rows: list[tuple[str | None, int, int]], k: int, algorithm: str) -> None:
+    frame = pd.DataFrame(rows, columns=["text", "number", "constant"])
+    if len(frame) < k:
+        with pytest.raises(TooFewRecords):
+            partition(frame, k, algorithm=algorithm)
+    else:
+        check(frame, k, algorithm=algorithm)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": range(50)}),  # one variable, every record alone in a large domain
+        pd.DataFrame({"a": [1] * 9}),
+        pd.DataFrame({"a": [1, 1, 1, 2]}),  # a lone record that only a small safe combination can take
+        pd.DataFrame({"a": [1] * 5 + [2, 3]}),
+        pd.DataFrame({"a": [1, 2, 3], "b": [1, 2, 3]}),  # n = k
+        pd.DataFrame({"a": [1, 2, 3, 4, 4], "b": [1, 1, 3, 3, 3]}),  # n < 2k
+    ],
+)
+@pytest.mark.parametrize("algorithm", ["set-partitioning", "local-search", "own-hhe", "random"])
+def test_extreme_frames_are_clustered(frame: pd.DataFrame, algorithm: str) -> None:
+    check(frame, 3, algorithm=algorithm)
+
+
+@pytest.mark.parametrize("scenario", ["200m5_2percent", "200m5_20percent"])
+def test_scenarios_of_the_thesis_are_proved_optimal(scenario: str) -> None:
+    for number in range(3):
+        result = partition(instance(scenario, number), 3)
+        assert result.optimal
+        assert result.lp_bound is not None
+        assert result.weight <= 1.15 * result.lp_bound
