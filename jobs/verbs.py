@@ -82,7 +82,7 @@ def _clean(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> O
 
 
 def _report(arguments: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
-    from pipelines.evidence.page import report
+    from pipelines.report import report
 
     return report(arguments.release)
 

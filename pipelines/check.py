@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
-from pipelines.engine.session import open_session
-from pipelines.gate.expectations import warm_up
+from pipelines.engine.session import session
+from pipelines.gate.expectations import import_ahead
 from pipelines.intake.accept import accept_input
 from pipelines.intake.read import read
 from pipelines.intake.screen import ScreenedInput, screen
 from pipelines.measures.exposure import Exposure, exposure
 from pipelines.publication.areas import Areas
-from schemas.errors import MicroguardError
 from schemas.specification.model import Specification
 from schemas.specification.table_input import require_records
 
@@ -35,7 +28,8 @@ def check(specification: Specification, *, master: str | None = None, progress: 
     """
     require_records(specification)
     areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
-    with areas.lock(), session(areas, master) as spark:
+    import_ahead()
+    with areas.lock(), areas.session() as private, session(private, master) as spark:
         with progress.stage("read and check"):
             screened = screen(read(spark, specification), specification)
             accept_input(screened, specification, areas.record(QUARANTINE_OF_CHECK))
@@ -46,25 +40,6 @@ def check(specification: Specification, *, master: str | None = None, progress: 
 
 #: Evidence folder of a check: there is no release to name it by.
 QUARANTINE_OF_CHECK = "check"
-
-
-@contextmanager
-def session(areas: Areas, master: str | None) -> Iterator[SparkSession]:
-    """A Spark session whose scratch files lie in the evidence area, and go with it."""
-    with areas.session() as private:
-        spark = open_session(master, private)
-        warm_up()
-        try:
-            yield spark
-        except (PySparkException, Py4JJavaError) as error:  # its text may quote a record
-            condition = error.getCondition() if isinstance(error, PySparkException) else None
-            raise MicroguardError(
-                f"Spark could not finish the run ({condition or type(error).__name__}). Nothing was "
-                "published. Look at memory and at free disk space in the evidence area, and call this "
-                "again: finished blocks are kept."
-            ) from None
-        finally:
-            spark.stop()
 
 
 def _answer(screened: ScreenedInput, exposed: Exposure, specification: Specification) -> Outcome:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from pathlib import Path
 
 PRIVATE = 0o700
 
 
 def private_folder(path: Path) -> Path:
-    """Create a folder that only its owner may enter."""
+    """Create a folder that only its owner may enter; one that exists already keeps the mode it has."""
     path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    if path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
-        path.chmod(PRIVATE)
     return path
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Replace a small file in one step that survives a crash of the machine."""
+    for left in path.parent.glob(f".{path.name}.*"):  # of runs that died while they wrote
+        left.unlink(missing_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     with open(fresh, "w", encoding="utf-8") as file:
         file.write(text)
@@ -26,6 +27,13 @@ def write_atomically(path: Path, text: str) -> None:
         os.fsync(file.fileno())
     fresh.replace(path)
     sync_folder(path.parent)
+
+
+def copy_durably(source: Path, target: Path) -> None:
+    """Copy a file so that its contents survive a crash of the machine."""
+    shutil.copyfile(source, target)
+    with open(target, "rb") as file:
+        os.fsync(file.fileno())
 
 
 def sync_folder(path: Path) -> None:

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from pipelines.engine.java import java_home
+from schemas.errors import MicroguardError
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
@@ -48,6 +51,29 @@ _LOCAL = {
 def submitted() -> bool:
     """Whether spark-submit started this process, so that its master and settings stand."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+@contextmanager
+def session(private: Path, master: str | None) -> Iterator[SparkSession]:
+    """A Spark session whose scratch files lie in a private folder; it ends with the context.
+
+    Raises
+    ------
+    MicroguardError
+        Where Spark cannot finish; its own text may quote a record and is not passed on.
+    """
+    spark = open_session(master, private)
+    try:
+        yield spark
+    except (PySparkException, Py4JJavaError) as error:
+        condition = error.getCondition() if isinstance(error, PySparkException) else None
+        raise MicroguardError(
+            f"Spark could not finish the run ({condition or type(error).__name__}). Nothing was "
+            "published. Look at memory and at free disk space in the evidence area, and call this "
+            "again: finished blocks are kept."
+        ) from None
+    finally:
+        spark.stop()
 
 
 def open_session(

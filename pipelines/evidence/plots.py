@@ -27,14 +27,14 @@ _STYLE: Any = {
 MOST_BARS = 40
 
 
-def risk_plot(before: Mapping[str, int], after: Mapping[str, int], k: int) -> str:
-    """Records below k, unique records and combinations below k, before and after."""
+def risk_plot(before: Any, after: Any, k: int) -> str:
+    """Records below k, unique records and combinations below k, of two `pipelines.measures.risk.Risk`."""
     keys = {"records_below_k": f"records below k = {k}", "uniques": "unique records",
             "classes_below_k": f"combinations below k = {k}"}  # fmt: skip
     with figure(6.4, 2.0) as (drawn, axes):
         place = np.arange(len(keys))
-        axes.barh(place - 0.2, [before[key] for key in keys], 0.38, color=BEFORE, label="before")
-        axes.barh(place + 0.2, [after[key] for key in keys], 0.38, color=AFTER, label="after")
+        axes.barh(place - 0.2, [getattr(before, key) for key in keys], 0.38, color=BEFORE, label="before")
+        axes.barh(place + 0.2, [getattr(after, key) for key in keys], 0.38, color=AFTER, label="after")
         axes.set_yticks(place, list(keys.values()))
         axes.invert_yaxis()
         axes.legend(frameon=False)
@@ -51,12 +51,12 @@ def loss_plot(by_variable: Mapping[str, float]) -> str:
         return svg_of(drawn)
 
 
-def spread_plot(moments: Mapping[str, Mapping[str, float]]) -> str:
+def spread_plot(moments: Mapping[str, Any]) -> str:
     """Standard deviation after protection over the one before; 1 is unchanged."""
     names = list(moments)[:MOST_BARS]
     ratio = [
-        (moments[name]["variance_after"] / moments[name]["variance_before"]) ** 0.5
-        if moments[name]["variance_before"] > 0
+        (moments[name].variance_after / moments[name].variance_before) ** 0.5
+        if moments[name].variance_before > 0
         else 1.0
         for name in names
     ]
@@ -68,7 +68,9 @@ def spread_plot(moments: Mapping[str, Mapping[str, float]]) -> str:
         return svg_of(drawn)
 
 
-def correlation_plot(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> str:
+def correlation_plot(
+    before: Sequence[Sequence[float | None]], after: Sequence[Sequence[float | None]]
+) -> str:
     """Each pair's correlation before and after; on the line where it is unchanged."""
     first, second = np.array(before, float), np.array(after, float)
     pairs = np.triu_indices(len(first), 1)
@@ -103,17 +105,13 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
         return svg_of(drawn)
 
 
-def block_plot(records: Sequence[int], seconds: Sequence[float], gaps: Sequence[float | None]) -> str:
-    """Records and seconds of the blocks, and the distribution of their gaps where bounds were proved."""
-    proved = [100 * gap for gap in gaps if gap is not None and np.isfinite(gap)]
-    panels = 3 if proved else 2
+def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) -> str:
+    """Blocks by what names each panel: (bins + 1,) edges and (bins,) counts."""
     with mpl.rc_context(_STYLE):
-        drawn = Figure(figsize=(2.6 * panels, 2.3), layout="constrained")
-        axes = drawn.subplots(1, panels)
-        for axis, values, label in zip(
-            axes, [records, seconds, proved], ["records", "seconds", "gap, percent"], strict=False
-        ):
-            axis.hist(values, bins=min(30, max(5, len(values) // 4)), color=AFTER)
+        drawn = Figure(figsize=(2.6 * len(panels), 2.3), layout="constrained")
+        axes = drawn.subplots(1, len(panels), squeeze=False)[0]
+        for axis, (label, (edges, counts)) in zip(axes, panels.items(), strict=True):
+            axis.stairs(counts, edges, fill=True, color=AFTER)
             axis.set_xlabel(label)
         axes[0].set_ylabel("blocks")
         return svg_of(drawn)

@@ -7,21 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, stage_plot, svg_of
-
-
-def table_plots(quality: Mapping[str, Any]) -> dict[str, str]:
-    """All plots that the evidence has something to show for."""
-    drawn = {"stages": stage_plot(quality["stages"])} if quality.get("stages") else {}
-    if quality["changes"]:
-        drawn["changes"] = change_plot(quality["changes"])
-    if quality["attacker"]["widths"]:
-        drawn["attacker"] = attacker_plot(quality["attacker"]["widths"])
-    if len(quality["adjustment"]["history"]) > 1:
-        drawn["history"] = history_plot(
-            quality["adjustment"]["history"], quality["adjustment"]["lower_bound"]
-        )
-    return drawn
+from pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, svg_of
 
 
 def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:

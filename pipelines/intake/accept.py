@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 from pipelines.engine.files import private_folder, write_atomically
-from pipelines.gate.expectations import Verdicts, judge
-from pipelines.gate.gate import EXPECTATIONS, QUARANTINE
+from pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
 from pipelines.intake.screen import ScreenedInput
 from schemas.errors import InputRejected
 from schemas.requirements.records import input_requirements
 from schemas.specification.model import Specification
+
+QUARANTINE = "quarantine.json"
 
 
 def accept_input(screened: ScreenedInput, specification: Specification, folder: Path) -> Verdicts:

@@ -49,17 +49,17 @@ def dependencies(frame: DataFrame, specification: Specification) -> list[Depende
     return [pair for pair in left if _determines(coded, place[pair.column], place[pair.determines])]
 
 
-def _not_refuted(glance: pd.DataFrame, given: str, told: str) -> bool:
-    return bool(len(glance.drop_duplicates([given, told])) == len(glance.drop_duplicates([given])))
+def _not_refuted(glance: pd.DataFrame, given: str, protected: str) -> bool:
+    return bool(len(glance.drop_duplicates([given, protected])) == len(glance.drop_duplicates([given])))
 
 
-def _determines(coded: DataFrame, given: str, told: str) -> bool:
+def _determines(coded: DataFrame, given: str, protected: str) -> bool:
     row = (
         coded.groupBy(column(given))
         .agg(
             f.count(f.lit(1)).alias("n"),
-            f.min(column(told)).alias("least"),
-            f.max(column(told)).alias("most"),
+            f.min(column(protected)).alias("least"),
+            f.max(column(protected)).alias("most"),
         )
         .agg(
             f.bool_and(f.col("least") == f.col("most")).alias("one_each"),

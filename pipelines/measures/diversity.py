@@ -1,18 +1,38 @@
-"""Distinct values of the sensitive variables in a cluster."""
+"""Least number of distinct values of each sensitive variable in a cluster, where it was asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 
-from pipelines.records.block_reports import BlockReports
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from schemas.requirements.records import MetricKey, Requirement
+from schemas.specification.model import Specification
 
 
-def diversity_of(protections: Mapping[str, BlockReports], sensitive: Iterable[str]) -> dict[str, int]:
-    """Least number of distinct values of each sensitive variable in a cluster, where it was asked for."""
+def _take(comparison: Comparison) -> dict[str, int] | None:
     reports = [
         report["diversity"]
-        for protection in protections.values()
-        for report in protection.blocks
+        for parts in comparison.reports.values()
+        for report in parts.blocks
         if "diversity" in report
     ]
-    return {name: min(report[name] for report in reports) for name in sensitive if reports}
+    sensitive = comparison.specification.sensitive
+    return {name: min(report[name] for report in reports) for name in sensitive} if reports else None
+
+
+def _metrics(section: Mapping[str, int], comparison: Comparison) -> dict[MetricKey, float]:
+    return {MetricKey("smallest_diversity", name): least for name, least in section.items()}
+
+
+def _limits(specification: Specification) -> Iterator[Requirement]:
+    least = specification.method.min_diversity
+    if least > 1:
+        for name in specification.sensitive:
+            remedy = "lower method.min_diversity, or coarsen the quasi-identifiers"
+            yield Requirement(MetricKey("smallest_diversity", name), remedy, at_least=least)
+
+
+DIVERSITY: Measure[Comparison, dict[str, int]] = Measure(
+    name="diversity", section=dict[str, int], take=_take, metrics=_metrics, limits=_limits
+)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from pipelines.records.block_reports import BlockReports
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from schemas.requirements.records import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 #: Dominance is counted whether the gate limits it or not: one contributor above 85 percent of the total.
 USUAL_DOMINANCE = (1, 85.0)
+
+
+@dataclass(frozen=True)
+class Dominance:
+    """Of one variable: the rule (n contributors, k percent), clusters, and those that fail it."""
+
+    n: int
+    k: float
+    clusters: int
+    failing: int
 
 
 def dominance_rule(specification: Specification) -> tuple[int, float]:
@@ -17,18 +30,28 @@ def dominance_rule(specification: Specification) -> tuple[int, float]:
     return USUAL_DOMINANCE if rule is None else (rule.n, rule.k)
 
 
-def dominance_of(
-    protection: BlockReports, names: Iterable[str], specification: Specification
-) -> dict[str, dict[str, float]]:
-    """Section ``dominance``: the rule, clusters, and those that fail it, by variable."""
-    n, k = dominance_rule(specification)
-    clusters = sum(report["clusters"] for report in protection.blocks)
-    return {
-        name: {
-            "n": n,
-            "k": k,
-            "clusters": clusters,
-            "failing": sum(report["dominated"][name] for report in protection.blocks),
-        }
-        for name in names
-    }
+def _take(comparison: Comparison) -> dict[str, Dominance] | None:
+    n, k = dominance_rule(comparison.specification)
+    section = {}
+    for name, reports in comparison.reports.items():
+        clusters = sum(report["clusters"] for report in reports.blocks)
+        for variable in comparison.scales_of(name):
+            failing = sum(report["dominated"][variable] for report in reports.blocks)
+            section[variable] = Dominance(n, k, clusters, failing)
+    return section or None
+
+
+def _metrics(section: Mapping[str, Dominance], comparison: Comparison) -> dict[MetricKey, float]:
+    return {MetricKey("dominated_clusters", name): part.failing for name, part in section.items()}
+
+
+def _limits(specification: Specification) -> Iterator[Requirement]:
+    if specification.quality.dominance is not None:
+        for name in specification.numeric:
+            remedy = "raise release.k, or accept it in quality.dominance"
+            yield Requirement(MetricKey("dominated_clusters", name), remedy, at_most=0)
+
+
+DOMINANCE: Measure[Comparison, dict[str, Dominance]] = Measure(
+    name="dominance", section=dict[str, Dominance], take=_take, metrics=_metrics, limits=_limits
+)

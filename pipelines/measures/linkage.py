@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.row_hash import content_of
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from schemas.requirements.records import MetricKey, Requirement
+from schemas.specification.model import Specification
 
 #: Records that one task sorts in memory.
 TASK_RECORDS = 1_000_000
@@ -55,3 +59,26 @@ def _once(hashes: np.ndarray) -> int:
     ordered = np.sort(hashes)
     fresh = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
     return int(np.count_nonzero(fresh[1:] & fresh[:-1]))
+
+
+def _take(comparison: Comparison) -> dict[str, int] | None:
+    columns, records = comparison.specification.published_as_it_is, comparison.screened.kept
+    return uniques_published(comparison.protected, comparison.joint_keys, columns, records) or None
+
+
+def _metrics(section: Mapping[str, int], comparison: Comparison) -> dict[MetricKey, float]:
+    records = max(comparison.screened.kept, 1)
+    return {MetricKey("unique_published", name): uniques / records for name, uniques in section.items()}
+
+
+def _limits(specification: Specification) -> Iterator[Requirement]:
+    limit = specification.quality.max_unique_published
+    if limit is not None:
+        for name in specification.published_as_it_is:
+            remedy = "protect the column, leave it out, or raise quality.max_unique_published"
+            yield Requirement(MetricKey("unique_published", name), remedy, at_most=limit)
+
+
+UNIQUES_PUBLISHED: Measure[Comparison, dict[str, int]] = Measure(
+    name="uniques_published", section=dict[str, int], take=_take, metrics=_metrics, limits=_limits
+)

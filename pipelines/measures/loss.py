@@ -1,63 +1,101 @@
-"""Measure what protection did: loss, control tables, risk after, linkage. Additive and exact.
+"""Information loss of the numeric quasi-identifiers, on the values as written, and what was proved of it.
 
-Sums over records were made in the seam, per block, in units that all blocks share; here they are added
-up, in the order of the blocks. Tables are counted in Spark before and after.
+Sums over records were made in the tasks, per block, in units that all blocks share; here they are added up
+in the order of the blocks, so that the answer does not depend on who finished first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from pipelines.evidence import plots
+from pipelines.measures.block_reports import BlockReports
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from schemas.requirements.records import MetricKey, Requirement
+from schemas.specification.model import Specification
 
-from pipelines.intake.scales import Scale
-from pipelines.records.block_reports import BlockReports
-
-
-def loss(protection: BlockReports, scales: Mapping[str, Scale]) -> dict[str, Any]:
-    """Section ``loss`` of one clustering."""
-    moments = protection.moments
-    return {
-        "sse": float(moments.sse.sum()),
-        "sst": float(moments.sst.sum()),
-        "information_loss": moments.information_loss,
-        "objective": _total(protection, "objective"),
-        "lower_bound": _total(protection, "lower_bound"),
-        "whole_file_lower_bound": _total(protection, "file_bound"),
-        "by_variable": {
-            name: float(sse / sst) if sst > 0 else 0.0
-            for name, sse, sst in zip(scales, moments.sse, moments.sst, strict=True)
-        },
-    }
+MORE = "raise method.effort, lower release.k, protect fewer variables together, or accept more in [quality]"
 
 
-def _total(protection: BlockReports, name: str) -> float | None:
+@dataclass(frozen=True)
+class Loss:
+    """Of one clustering, in standardised units.
+
+    Attributes
+    ----------
+    sse, sst, information_loss : float
+        Of the numeric variables as written; the loss is SSE/SST.
+    objective, lower_bound, whole_file_lower_bound : float or None
+        What the clusterings cost before rounding, nominal variables included; what no clustering given the
+        blocking is below; what no clustering at all is below (weak). None where not proved for every block.
+    by_variable : mapping of variable to its SSE/SST
+    """
+
+    sse: float
+    sst: float
+    information_loss: float
+    objective: float | None
+    lower_bound: float | None
+    whole_file_lower_bound: float | None
+    by_variable: dict[str, float]
+
+
+def _take(comparison: Comparison) -> dict[str, Loss] | None:
+    section = {}
+    for name, reports in comparison.reports.items():
+        scales = comparison.scales_of(name)
+        if scales:
+            moments = reports.moments
+            section[name] = Loss(
+                sse=float(moments.sse.sum()),
+                sst=float(moments.sst.sum()),
+                information_loss=moments.information_loss,
+                objective=_total(reports, "objective"),
+                lower_bound=_total(reports, "lower_bound"),
+                whole_file_lower_bound=_total(reports, "file_bound"),
+                by_variable={
+                    variable: float(sse / sst) if sst > 0 else 0.0
+                    for variable, sse, sst in zip(scales, moments.sse, moments.sst, strict=True)
+                },
+            )
+    return section or None
+
+
+def _total(reports: BlockReports, name: str) -> float | None:
     """Sum over the blocks, None where a block has no such number."""
-    found = [report[name] for report in protection.blocks if report.get(name) is not None]
-    return math.fsum(found) if len(found) == len(protection.blocks) else None
+    numbers = [report[name] for report in reports.blocks if report.get(name) is not None]
+    return math.fsum(numbers) if len(numbers) == len(reports.blocks) else None
 
 
-def moments_of(protection: BlockReports, scales: Mapping[str, Scale]) -> dict[str, dict[str, float]]:
-    """Section ``moments``: means and variances in the units of the variables."""
-    means, variances = protection.moments.means(), protection.moments.variances()
-    return {
-        name: {
-            "mean_before": float(scale.mean + scale.divisor * means[0][i]),
-            "mean_after": float(scale.mean + scale.divisor * means[1][i]),
-            "variance_before": float(scale.divisor**2 * variances[0][i]),
-            "variance_after": float(scale.divisor**2 * variances[1][i]),
-        }
-        for i, (name, scale) in enumerate(scales.items())
-    }
+def _information_loss(section: Mapping[str, Loss]) -> float:
+    sst = sum(part.sst for part in section.values())
+    return sum(part.sse for part in section.values()) / sst if sst > 0 else 0.0
 
 
-def correlations_of(protection: BlockReports, scales: Mapping[str, Scale]) -> dict[str, Any]:
-    """Section ``correlations``; None where a variable is constant."""
-    before, after = protection.moments.correlations()
-    return {"variables": list(scales), "before": _matrix(before), "after": _matrix(after)}
+def _metrics(section: Mapping[str, Loss], comparison: Comparison) -> dict[MetricKey, float]:
+    return {MetricKey("information_loss"): _information_loss(section)}
 
 
-def _matrix(values: np.ndarray) -> list[list[float | None]]:
-    return [[None if np.isnan(value) else float(value) for value in row] for row in values]
+def _limits(specification: Specification) -> Iterator[Requirement]:
+    limit = specification.quality.max_information_loss
+    if limit is not None and specification.numeric:
+        yield Requirement(MetricKey("information_loss"), MORE, at_most=limit)
+
+
+def _plots(section: Mapping[str, Loss], k: int) -> dict[str, Any]:
+    return {name: plots.loss_plot(part.by_variable) for name, part in section.items()}
+
+
+LOSS: Measure[Comparison, dict[str, Loss]] = Measure(
+    name="loss",
+    section=dict[str, Loss],
+    take=_take,
+    metrics=_metrics,
+    limits=_limits,
+    disclosed=lambda section: {"information_loss": _information_loss(section)},
+    plots=_plots,
+)

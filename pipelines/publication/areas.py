@@ -15,17 +15,18 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.files import private_folder
+from pipelines.engine.files import private_folder, sync_folder
 from schemas.errors import MicroguardError, SpecificationError
 
 KEY_BYTES = 32
 KEY_VARIABLE = "MICROGUARD_KEY_FILE"
 WORK = ".work"
+MANIFEST = "manifest.json"
 _SESSION = "session-"
 _RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
 
@@ -77,6 +78,12 @@ class Areas:
         """Public folder of a release."""
         return self.public / release_id
 
+    def releases(self) -> list[Path]:
+        """Folders of releases in the public area, whoever put them there."""
+        if not self.public.is_dir():
+            return []
+        return sorted(folder for folder in self.public.glob("[!.]*") if (folder / MANIFEST).is_file())
+
     def record(self, release_id: str) -> Path:
         """Evidence folder of a release."""
         return self.evidence / release_id
@@ -92,13 +99,25 @@ class Areas:
         return self.evidence / "ledger.jsonl"
 
     def work(self, release_id: str, purpose: str) -> Path:
-        """A private work folder (``staging``, ``resume``, ``spark``) of a run, created where missing."""
+        """A private work folder (``staging``, ``resume``, ``spark``) of a run, created where missing.
+
+        Raises
+        ------
+        SpecificationError
+            Where others than the owner can enter one that is there already.
+        """
+        private_folder(self.evidence)
         for folder in (
             self.evidence / WORK,
             self.evidence / WORK / release_id,
             self.evidence / WORK / release_id / purpose,
         ):
-            private_folder(folder)
+            if private_folder(folder).stat().st_mode & 0o077:
+                raise SpecificationError(
+                    f"The folder {WORK} of the evidence area can be entered by others than its owner, and "
+                    "records that nobody has protected yet would lie in it. Set its mode to 0700, or choose "
+                    "another [publish] evidence."
+                )
         return folder
 
     def forget_work(self, release_id: str) -> None:
@@ -164,14 +183,33 @@ class Areas:
 
 
 def _key_at(path: Path) -> bytes:
-    """The key in a file, created where it does not exist yet."""
+    """The key in a file, created whole or not at all where there is none yet.
+
+    Raises
+    ------
+    SpecificationError
+        Where others than the owner can read it: who knows the key can name releases from guesses.
+    """
     if not path.exists():
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_hex(KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-    return path.read_bytes().strip()
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(KEY_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileExistsError):  # of another run, a moment ago
+                os.link(fresh, path)
+        finally:
+            fresh.unlink(missing_ok=True)
+        sync_folder(path.parent)
+    key = path.read_bytes().strip()
+    if path.stat().st_mode & 0o077:
+        raise SpecificationError(
+            "The key file can be read by others than its owner. Whoever knows the key can test guesses about "
+            f"the input: set its mode to 0600, or name another one in {KEY_VARIABLE}."
+        )
+    return key
 
 
 def is_work(folder: Path) -> bool:

@@ -16,7 +16,7 @@ MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
-class Located:
+class FoundRelease:
     """A release by id, with the areas it belongs to; the evidence area where it could be found."""
 
     release_id: str
@@ -44,7 +44,7 @@ class Located:
         return Areas(self.public, self.evidence)
 
 
-def locate(named: str) -> Located:
+def find_release(named: str) -> FoundRelease:
     """The release that an argument means.
 
     Parameters
@@ -63,22 +63,22 @@ def locate(named: str) -> Located:
         return _of_specification(path)
     if (path / MANIFEST).is_file():
         public = path.resolve()
-        return Located(public.name, public.parent, _evidence_near(public.parent, public.name))
+        return FoundRelease(public.name, public.parent, _evidence_near(public.parent, public.name))
     if (path / QUALITY).is_file():
         folder = path.resolve()
         quality = json.loads((folder / QUALITY).read_text(encoding="utf-8"))
-        return Located(folder.name, Path(quality["release"]["public_area"]), folder.parent)
+        return FoundRelease(folder.name, Path(quality["release"]["public_area"]), folder.parent)
     if (path / "current.json").is_file():
         public = path.resolve()
         release_id = _current(public)
-        return Located(release_id, public, _evidence_near(public, release_id))
+        return FoundRelease(release_id, public, _evidence_near(public, release_id))
     raise SpecificationError(
         f"{named!r} is no release: expected a release folder (with its {MANIFEST} or {QUALITY}), a public "
         "area with a current.json, or a specification file."
     )
 
 
-def _of_specification(path: Path) -> Located:
+def _of_specification(path: Path) -> FoundRelease:
     from schemas.specification.read import read_specification
 
     specification = read_specification(path)
@@ -87,7 +87,7 @@ def _of_specification(path: Path) -> Located:
         raise SpecificationError(
             "Nothing is published from this specification now: there is no current.json."
         )
-    return Located(_current(public), public, Path(specification.evidence_area))
+    return FoundRelease(_current(public), public, Path(specification.evidence_area))
 
 
 def _current(public: Path) -> str:

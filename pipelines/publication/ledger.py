@@ -2,58 +2,102 @@
 
 Two releases made from the same records can be differenced; so a second one under the same name is
 refused unless a steward has decided that both may stand.
+
+What changes the public area is written down before it happens and again when it is done: ``intended``
+comes before a release appears and ``published`` once all of it is there, ``withdrawing`` comes before a
+release goes and ``withdrawn`` once it is gone. A run that finds an intention without its end finishes it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from pipelines.publication.areas import Areas
-from schemas.errors import GateRefused
+from schemas.errors import GateRefused, MicroguardError
+
+Event = Literal["intended", "published", "abandoned", "withdrawing", "withdrawn"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger."""
+    """One line of the ledger.
 
-    event: str  # published | withdrawn
+    Attributes
+    ----------
+    event : str
+        What happened to the release, one of `Event`.
+    release_id, name, at : str
+    identity : dict
+        What the release is made from.
+    public : str
+        The public area; "" in lines of the first version, which had one area for each ledger.
+    """
+
+    event: Event
     release_id: str
     name: str
     at: str
     identity: dict[str, Any]
+    public: str = ""
+
+
+class LedgerDamaged(MicroguardError):
+    """The ledger holds a line that is none of ours; nothing can be published beside it."""
+
+    exit_code = 1
 
 
 class Ledger:
     """What was published from an evidence area; appended to, never rewritten."""
 
     def __init__(self, areas: Areas) -> None:
-        self._places = areas
+        self._areas = areas
 
     def entries(self) -> list[Entry]:
-        """All lines, oldest first; a line cut off by a crash is not one."""
-        if not self._places.ledger.is_file():
+        """All lines, oldest first; a last line that a crash cut off is not one.
+
+        Raises
+        ------
+        LedgerDamaged
+            Where another line cannot be read: what it said of a release must not be lost.
+        """
+        if not self._areas.ledger.is_file():
             return []
-        found = []
-        for line in self._places.ledger.read_text(encoding="utf-8").splitlines():
-            try:
-                found.append(Entry(**json.loads(line)))
-            except (ValueError, TypeError):
-                continue
-        return found
+        lines = self._areas.ledger.read_bytes().split(b"\n")
+        if not _is_entry(lines[-1]):
+            lines.pop()
+        return list(_parsed(lines))
 
     def append(self, entry: Entry) -> None:
-        """Add a line and make it durable; a torn last line of an earlier crash is closed first."""
-        with open(self._places.ledger, "ab+") as file:
-            if file.tell():
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
+        """Add a line and make it durable; a last line that a crash cut off makes room for it."""
+        descriptor = os.open(self._areas.ledger, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "ab+") as file:
+            file.seek(0)
+            whole = file.read()
+            end = whole.rfind(b"\n") + 1
+            if _is_entry(whole[end:]):
+                file.write(b"\n")
+            else:
+                file.truncate(end)
             file.write(json.dumps(asdict(entry), sort_keys=True).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+
+    def latest(self) -> dict[str, Entry]:
+        """The last line of each release, in the order in which releases first appeared."""
+        latest: dict[str, Entry] = {}
+        for entry in self.entries():
+            latest[entry.release_id] = entry
+        return latest
+
+    def status(self, release_id: str) -> Entry | None:
+        """The last line about a release, None where there is none."""
+        return self.latest().get(release_id)
 
     def standing(self, name: str | None = None) -> list[Entry]:
         """Releases published and not withdrawn since (of one name, or of all), oldest first."""
@@ -61,16 +105,17 @@ class Ledger:
         for entry in self.entries():
             if entry.event == "published":
                 alive.setdefault(entry.release_id, entry)
-            else:
+            elif entry.event != "intended":
                 alive.pop(entry.release_id, None)
         return [entry for entry in alive.values() if name is None or entry.name == name]
 
+    def unfinished(self) -> list[Entry]:
+        """Releases that a run was about to publish or to withdraw when it died."""
+        return [entry for entry in self.latest().values() if entry.event in ("intended", "withdrawing")]
+
     def ever(self, name: str) -> list[str]:
-        """Ids of all releases ever published under a name, withdrawn ones too."""
-        ids = [
-            entry.release_id for entry in self.entries() if entry.name == name and entry.event == "published"
-        ]
-        return list(dict.fromkeys(ids))
+        """Ids of all releases that readers may have seen under a name, withdrawn ones too."""
+        return list(dict.fromkeys(entry.release_id for entry in self.entries() if entry.name == name))
 
     def refuse_successive(self, name: str, release_id: str, accepted: bool) -> None:
         """Refuse a second, different release of a name: two releases can be differenced.
@@ -78,23 +123,53 @@ class Ledger:
         Raises
         ------
         GateRefused
-            Where another release of this name stands and no steward accepted a successive one, or
-            where the public area holds releases that this ledger does not know.
+            Where another release of this name stands and no steward accepted a successive one, where
+            the public area holds releases that this ledger does not know, or where another name is
+            current there.
         """
+        self._refuse_other_name(name)
         standing = {entry.release_id for entry in self.standing(name)}
         known = {entry.release_id for entry in self.entries()}
-        public = self._places.public
-        strangers = (
-            [folder.name for folder in public.glob("[!.]*") if (folder / "manifest.json").is_file()]
-            if public.is_dir()
-            else []
-        )
-        unknown = set(strangers) - known - {release_id}
-        others = (standing - {release_id}) | unknown
+        unknown = {folder.name for folder in self._areas.releases()} - known - {release_id}
+        others = sorted((standing - {release_id}) | unknown)
         if others and not accepted:
             raise GateRefused(
                 f"The name {name!r} already has {len(others)} release(s) made from another input, k, seed or "
-                "specification. Two releases of the same records can be differenced. Withdraw the earlier "
-                'one (microguard withdraw), or set publish.successive to "accept" if a steward has decided '
-                "that both may stand."
+                f"specification ({', '.join(others[:3])}{', ...' if len(others) > 3 else ''}). Two releases "
+                "of the same records can be differenced. Withdraw the earlier one (microguard withdraw), or "
+                'set publish.successive to "accept" if a steward has decided that both may stand.'
             )
+
+    def _refuse_other_name(self, name: str) -> None:
+        """One current.json serves one name: another would take the readers of the first along."""
+        for entry in self.standing():
+            if entry.name != name and self._areas.release(entry.release_id).is_dir():
+                raise GateRefused(
+                    f"The public area serves releases of another name, {entry.name!r}: its current.json can "
+                    "follow one name only. Choose another publish.path for this one."
+                )
+
+
+def _is_entry(line: bytes) -> bool:
+    try:
+        Entry(**json.loads(line))
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _parsed(lines: list[bytes]) -> Iterator[Entry]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            if not _is_entry(line):
+                raise LedgerDamaged(
+                    f"Line {number} of the ledger cannot be read: it is damaged, or of a newer version of "
+                    "microguard. What it says of a release must not be lost, so nothing is done beside it. "
+                    "Restore the ledger of the evidence area from its back-up, or use the newer version."
+                )
+            yield Entry(**json.loads(line))
+
+
+def public_area_of(entry: Entry, areas: Areas) -> Areas:
+    """The areas that an entry speaks of: several public areas can share one evidence area."""
+    return Areas(Path(entry.public), areas.evidence) if entry.public else areas

@@ -1,4 +1,4 @@
-"""Kept: what a finished step left in the resume folder, believed only where nothing of it has changed."""
+"""Checkpoint: what a finished step left in the resume folder, believed only where nothing of it changed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from pipelines.engine.files import checksum, write_atomically
 
 
-def keep(folder: Path, reports: Sequence[Any] = ()) -> None:
+def write_checkpoint(folder: Path, reports: Sequence[Any] = ()) -> None:
     """Declare the Parquet files of a folder finished, with the reports that go with them."""
     content = {"files": _checksums(folder), "reports": list(reports)}
     write_atomically(_seal(folder), json.dumps(content))
 
 
-def kept(folder: Path) -> list[Any] | None:
+def read_checkpoint(folder: Path) -> list[Any] | None:
     """Reports of a finished folder; None where it is not finished, or is not as it was then."""
     try:
         content = json.loads(_seal(folder).read_text(encoding="utf-8"))
@@ -26,7 +26,7 @@ def kept(folder: Path) -> list[Any] | None:
 
 
 def _seal(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.kept.json")
+    return folder.with_name(f"{folder.name}.checkpoint.json")
 
 
 def _checksums(folder: Path) -> dict[str, str]:

@@ -87,7 +87,7 @@ class ClusteringTask:
         return tuple(self.coordinates.scales)
 
 
-def protect(frame: DataFrame, clustering: ClusteringTask) -> DataFrame:
+def cluster_blocks(frame: DataFrame, clustering: ClusteringTask) -> DataFrame:
     """Protected records with `BLOCK` and `REPORT`.
 
     Parameters

@@ -23,7 +23,7 @@ GUARANTEE = (
 LIMITS = (
     "Any value may differ from the true one: do not read small differences between cells.",
     "A cell that does not occur had no contributor; cells are neither added nor removed.",
-    "BlockReports holds against an attacker who knows the rule, the margins and how far cells may move. It "
+    "Protection holds against an attacker who knows the rule, the margins and how far cells may move. It "
     "does not hold against comparison with another table or microdata made from the same records.",
 )
 

@@ -1,7 +1,7 @@
 """The evidence of a protected table: every measure and verdict, and every cell, for the agency alone.
 
 ``quality.json`` has the sections ``release``, ``counts``, ``stages`` and ``verdicts`` of
-`pipelines.evidence.files`, and these:
+`pipelines.evidence.evidence`, and these:
 
 table
     cells, lines, margins, sensitive, unit (value of one unit of the last digit), by table: dimensions.
@@ -25,25 +25,39 @@ to an attacker.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pipelines.engine.files import private_folder, write_atomically
-from pipelines.evidence.files import QUALITY
-from pipelines.publication.areas import Areas
+from pipelines.evidence import table_plots
+from pipelines.measures.measure import Measure
 from pipelines.tables.cells import Cells
 from pipelines.tables.problem import TableProblem
+from schemas.requirements.records import MetricKey
 from schemas.specification.table import Table
 from sdc.cta import Adjustment
 from sdc.cta.attacker import Intervals
 
 _CLASSES = 12
 """Classes of size that changes are shown by."""
+
+
+@dataclass(frozen=True)
+class TableComparison:
+    """Original cells beside adjusted ones: what every measure of a table looks at."""
+
+    table: Table
+    cells: Cells
+    problem: TableProblem
+    adjustment: Adjustment
+    intervals: Intervals
+
+    @cached_property
+    def sections(self) -> dict[str, Any]:
+        """All measures, by section."""
+        return measured(self.cells, self.problem, self.adjustment, self.intervals, self.table)
 
 
 def measured(
@@ -97,15 +111,6 @@ _IN_VALUES = ("objective", "lower_bound", "unavoidable", "excess")
 _AS_THEY_ARE = ("bound_kind", "gap", "optimal", "algorithm", "stopped_by")
 
 
-def write_table_evidence(areas: Areas, release_id: str, quality: Mapping[str, Any]) -> Path:
-    """Write measures to the evidence folder of a release, and the page of them; the page's path."""
-    from pipelines.evidence.page import write_report
-
-    folder = private_folder(areas.record(release_id))
-    write_atomically(folder / QUALITY, json.dumps(quality, indent=2, sort_keys=True, default=str))
-    return write_report(folder)
-
-
 def _widths(intervals: Intervals, problem: TableProblem) -> np.ndarray:
     """(k,) widths of the intervals over the larger level; where no value is negative, none below zero."""
     rule = problem.known
@@ -138,3 +143,41 @@ def _by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> li
             }
         )
     return rows
+
+
+def _attacker_plots(section: dict[str, Any], k: int) -> dict[str, str]:
+    return {"attacker": table_plots.attacker_plot(section["widths"])} if section["widths"] else {}
+
+
+def _history_plots(section: dict[str, Any], k: int) -> dict[str, str]:
+    history = section["history"]
+    return {"history": table_plots.history_plot(history, section["lower_bound"])} if len(history) > 1 else {}
+
+
+TABLE_MEASURES: tuple[Measure[TableComparison, Any], ...] = (
+    Measure("table", dict[str, Any], lambda comparison: comparison.sections["table"]),
+    Measure(
+        "attacker",
+        dict[str, Any],
+        lambda comparison: comparison.sections["attacker"],
+        plots=_attacker_plots,
+    ),
+    Measure(
+        "changes",
+        list[dict[str, Any]],
+        lambda comparison: comparison.sections["changes"],
+        plots=lambda section, k: {"changes": table_plots.change_plot(section)} if section else {},
+    ),
+    Measure(
+        "metrics",
+        dict[str, Any],
+        lambda comparison: comparison.sections["metrics"],
+        metrics=lambda section, comparison: {MetricKey(name): value for name, value in section.items()},
+    ),
+    Measure(
+        "adjustment",
+        dict[str, Any],
+        lambda comparison: comparison.sections["adjustment"],
+        plots=_history_plots,
+    ),
+)

@@ -68,6 +68,11 @@ class WrittenTable:
     as_staged: bool
     as_declared: bool
 
+    @property
+    def records(self) -> int:
+        """What was published: cells."""
+        return self.cells
+
     def metrics(self) -> dict[MetricKey, float]:
         """What the gate asks of the written files."""
         return {

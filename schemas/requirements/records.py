@@ -2,7 +2,7 @@
 
 A metric is a number computed in Spark, in one aggregation: a count, a share, an error. It never holds a value
 of a record. The pipelines compute the metrics that the requirements ask for and hand them over by key; the
-requirements become Great Expectations in `schemas.requirements.expectations`.
+requirements become Great Expectations in `pipelines.gate.suite`.
 
 Metrics of the input (`input_requirements`); a *kept* record is one that is not rejected:
 
@@ -21,7 +21,8 @@ Metrics of the input (`input_requirements`); a *kept* record is one that is not 
 | complete_below_k | - | regions in which some kept units, but fewer than k, lack no number |
 | domain | nominal quasi-identifiers | distinct values among kept records |
 
-Metrics of the release (`gate_requirements`); a group is a clustering's name:
+Metrics of the release that every one must keep (`promised_requirements`); a group is a clustering's name.
+The limits of `[quality]` stand beside the measures they limit, in `pipelines.measures`.
 
 | metric | variable | what it is |
 |---|---|---|
@@ -31,13 +32,6 @@ Metrics of the release (`gate_requirements`); a group is a clustering's name:
 | content_as_staged | - | 1 where the written files hold exactly the protected records |
 | columns_as_declared | - | 1 where every written file has the columns and types of the input |
 | others_as_read | - | 1 where the columns published as they are hold the input's values, record by record |
-| information_loss | - | SSE/SST over the numeric quasi-identifiers |
-| chi2_per_cell | - | chi-square over the control tables by cells with original count > 0 |
-| max_absolute_error | - (by `dimension`) | largest change of a cell |
-| unique_published | each column published as it is | share of records unique on it and the protected ones |
-| dominated_clusters | each numeric quasi-identifier | clusters that fail dominance |
-| determined | each column published as it is, not accepted | protected nominal variables that it determines |
-| smallest_diversity | each sensitive variable | least number of its distinct values in a cluster |
 """
 
 from __future__ import annotations
@@ -79,12 +73,15 @@ class Requirement:
         Its limits.
     remedy : str
         What a person can do where it is not met.
+    promised : bool
+        Whether the release is broken where it is not met, rather than not good enough.
     """
 
     key: MetricKey
     remedy: str
     at_least: float | None = None
     at_most: float | None = None
+    promised: bool = False
 
     def met(self, found: float) -> bool:
         """Whether a value satisfies it; NaN does not."""
@@ -108,9 +105,9 @@ def input_requirements(specification: Specification) -> tuple[Requirement, ...]:
     return (*_columns(specification), *_records(specification), *_regions(specification))
 
 
-def gate_requirements(specification: Specification) -> tuple[Requirement, ...]:
-    """What the written release must satisfy before it is published."""
-    return (*_guarantee(specification), *_loss(specification), *_linkage(specification))
+def promised_requirements(specification: Specification) -> tuple[Requirement, ...]:
+    """What the written files must keep, whatever the limits of `[quality]`."""
+    return tuple(_guarantee(specification))
 
 
 def _columns(spec: Specification) -> Iterator[Requirement]:
@@ -165,50 +162,14 @@ def _regions(spec: Specification) -> Iterator[Requirement]:
 def _guarantee(spec: Specification) -> Iterator[Requirement]:
     broken = "the protection is broken, and this is a fault of microguard: please report it"
     for group in spec.clusterings:
-        yield Requirement(MetricKey("smallest_class", group.name), broken, at_least=spec.release.k)
-        if spec.counted is not None:
-            yield Requirement(MetricKey("fewest_households", group.name), broken, at_least=spec.release.k)
-    yield Requirement(MetricKey("records_unaccounted"), broken, at_most=0)
+        classes = ["smallest_class", *(["fewest_households"] if spec.counted is not None else [])]
+        for metric in classes:
+            key = MetricKey(metric, group.name)
+            yield Requirement(key, broken, at_least=spec.release.k, promised=True)
+    yield Requirement(MetricKey("records_unaccounted"), broken, at_most=0, promised=True)
     altered = (
         "the staged files are not what was protected: look for another writer or a faulty disk, run again"
     )
-    yield Requirement(MetricKey("content_as_staged"), altered, at_least=1)
-    yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1)
-    yield Requirement(MetricKey("others_as_read"), broken, at_least=1)
-    if spec.method.min_diversity > 1:
-        for name in spec.sensitive:
-            remedy = "lower method.min_diversity, or coarsen the quasi-identifiers"
-            key = MetricKey("smallest_diversity", name)
-            yield Requirement(key, remedy, at_least=spec.method.min_diversity)
-
-
-def _loss(spec: Specification) -> Iterator[Requirement]:
-    quality = spec.quality
-    more = (
-        "raise method.effort, lower release.k, protect fewer variables together, or accept more in [quality]"
-    )
-    for metric in ("information_loss", "chi2_per_cell"):
-        limit = getattr(quality, f"max_{metric}")
-        if limit is not None:
-            yield Requirement(MetricKey(metric), more, at_most=limit)
-    held = {len(table) for table in spec.control_tables}
-    for dimension, limit in sorted((quality.max_absolute_error or {}).items()):
-        if dimension in held:
-            key = MetricKey("max_absolute_error", dimension=dimension)
-            yield Requirement(key, more, at_most=limit)
-    if quality.dominance is not None:
-        for name in spec.numeric:
-            remedy = "raise release.k, or accept it in quality.dominance"
-            yield Requirement(MetricKey("dominated_clusters", name), remedy, at_most=0)
-
-
-def _linkage(spec: Specification) -> Iterator[Requirement]:
-    quality = spec.quality
-    for name in spec.published_as_it_is:
-        if quality.max_unique_published is not None:
-            remedy = "protect the column, leave it out, or raise quality.max_unique_published"
-            key = MetricKey("unique_published", name)
-            yield Requirement(key, remedy, at_most=quality.max_unique_published)
-        if spec.nominal and name not in spec.publish.accept_dependencies:
-            remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
-            yield Requirement(MetricKey("determined", name), remedy, at_most=0)
+    yield Requirement(MetricKey("content_as_staged"), altered, at_least=1, promised=True)
+    yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1, promised=True)
+    yield Requirement(MetricKey("others_as_read"), broken, at_least=1, promised=True)

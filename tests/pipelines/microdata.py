@@ -7,9 +7,11 @@ import pandas as pd
 import pyarrow.dataset as ds
 
 from pipelines.engine.progress import Progress
-from pipelines.protect import Run
+from pipelines.job import Job
 from pipelines.publication.areas import Areas
-from pipelines.publication.publish import current
+from pipelines.publication.publish import current, finish_what_died
+from pipelines.records.product import Records
+from pipelines.run import run as run_product
 from schemas.specification.read import build_specification
 
 ROLES = {
@@ -71,7 +73,9 @@ def specification(folder, roles=None, **sections):
 def run(spark, spec):
     """The main job on a session that stays open; what it answers, and where it wrote."""
     areas = Areas(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
-    return Run(spark, spec, areas, Progress(quiet=True)).outcome(), areas
+    with areas.lock():
+        finish_what_died(areas)
+        return run_product(Records(spec), Job(spark, spec, areas, Progress(quiet=True))), areas
 
 
 def published(areas):

@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import adjust as verb
+from pipelines import run as module
+from pipelines.adjust import adjust
+from pipelines.audit.release import audit
 from pipelines.engine.files import checksum
 from pipelines.engine.progress import Progress
 from pipelines.intake.read import read
 from pipelines.intake.screen import screen
 from pipelines.tables.cells import cells_of_microdata
 from pipelines.tables.cells_of_table import given_cells
-from pipelines.verify import audit
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from schemas.specification.read import build_specification
 from schemas.specification.table import Table
@@ -81,11 +82,11 @@ def run(spark, monkeypatch):
     """Run the verb on the shared session."""
 
     @contextmanager
-    def shared(areas, master):
+    def shared(private, master):
         yield spark
 
-    monkeypatch.setattr(verb, "session", shared)
-    return lambda chosen: verb.adjust(chosen, progress=Progress(quiet=True)).content
+    monkeypatch.setattr(module, "session", shared)
+    return lambda chosen: adjust(chosen, progress=Progress(quiet=True)).content
 
 
 def example(name: str, folder: Path, *overrides: str):

@@ -12,10 +12,10 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as f
 
-from pipelines import protect as main_job
+from pipelines.audit.release import audit
 from pipelines.engine.column_names import column
 from pipelines.publication.publish import current
-from pipelines.verify import audit
+from pipelines.records import product
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
 
@@ -165,7 +165,7 @@ def test_groups_are_protected_each_and_said_to_be_so(spark, tmp_path):
 
 def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
     persons().to_parquet(tmp_path / "data", index=False)
-    stage = main_job.stage
+    stage = product.stage
 
     def altering(*arguments):
         staged = stage(*arguments)
@@ -176,7 +176,7 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
         pq.write_table(table.set_column(table.schema.get_field_index("age"), "age", altered), path)
         return staged
 
-    monkeypatch.setattr(main_job, "stage", altering)
+    monkeypatch.setattr(product, "stage", altering)
     with pytest.raises(ProtectionFailed):
         run(spark, specification(tmp_path))
     assert not (tmp_path / "lake" / "current.json").exists()
@@ -184,17 +184,18 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
 
 def test_a_fault_that_tears_other_variables_from_their_records_is_refused(spark, tmp_path, monkeypatch):
     persons().to_parquet(tmp_path / "data", index=False)
-    recorded = main_job.Run._protected
+    recorded = product.Records.protect
 
-    def torn(self, screened, release_id):
-        frame, *rest = recorded(self, screened, release_id)
+    def torn(self, job, screened, release_id):
+        protected = recorded(self, job, screened, release_id)
         swapped = (
             f.when(f.col("note") == "n1", "n2").when(f.col("note") == "n2", "n1").otherwise(f.col("note"))
         )
-        return frame.withColumn("note", swapped), *rest
+        frame = protected.comparison.protected.withColumn("note", swapped)
+        return replace(protected, comparison=replace(protected.comparison, protected=frame))
 
-    monkeypatch.setattr(main_job.Run, "_protected", torn)
-    with pytest.raises(ProtectionFailed, match="as they are"):
+    monkeypatch.setattr(product.Records, "protect", torn)
+    with pytest.raises(ProtectionFailed, match="others_as_read"):
         run(spark, specification(tmp_path))
     assert not (tmp_path / "lake" / "current.json").exists()
 
@@ -281,7 +282,7 @@ def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spar
         original.to_parquet(tmp_path / name / "data", index=False)
     expected = published(run(spark, specification(tmp_path / "whole", roles))[1])
     with monkeypatch.context() as patched:
-        patched.setattr(main_job, "stage", killed)
+        patched.setattr(product, "stage", killed)
         with pytest.raises(Killed):
             run(spark, specification(tmp_path / "spoilt", roles))
     (resume,) = (tmp_path / "spoilt" / "evidence" / ".work").glob("*/resume")
@@ -294,13 +295,13 @@ def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spar
 
 def test_blocks_that_failed_are_tried_again_by_the_next_run(spark, tmp_path, monkeypatch):
     persons().to_parquet(tmp_path / "data", index=False)
-    honest = main_job.protect_blocks
+    honest = product.cluster_blocks
 
-    def failing(frame, recipe):
-        return honest(frame, replace(recipe, min_diversity=9))
+    def failing(frame, task):
+        return honest(frame, replace(task, min_diversity=9))
 
     with monkeypatch.context() as patched:
-        patched.setattr(main_job, "protect_blocks", failing)
+        patched.setattr(product, "cluster_blocks", failing)
         with pytest.raises(ProtectionFailed, match="9"):
             run(spark, specification(tmp_path))
     run(spark, specification(tmp_path))

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.verify import audit
+from pipelines.audit.release import audit
 from tests.system.command import COMMAND, TIMEOUT, microguard, specification
 
 VARIABLES = """

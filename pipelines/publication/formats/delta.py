@@ -68,5 +68,10 @@ def _write(areas: Areas, release_id: str) -> None:
         records.scanner().to_reader(),
         mode="overwrite",
         schema_mode="overwrite",
-        commit_properties=CommitProperties(custom_metadata={PROPERTY: release_id}),
+        commit_properties=properties(release_id),
     )
+
+
+def properties(release_id: str) -> CommitProperties:
+    """What a commit carries: the id of its release."""
+    return CommitProperties(custom_metadata={PROPERTY: release_id})

@@ -2,12 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import jsonschema
 import pytest
 
-from pipelines.evidence.page import write_report
+from pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
+from pipelines.evidence.page import write_page
+from pipelines.measures.registry import RECORD_MEASURES
+from pipelines.publication.ledger import Entry
 
 RISK = {
     "records": 100,
@@ -31,12 +34,15 @@ TABLE = {
     "max_absolute_error": 2,
     "max_relative_error": 0.5,
     "false_positives": 0,
+    "chi2_false_positives": 0.0,
     "errors": {"0": 2, "1": 1, "2": 1},
 }
 QUALITY = {
     "release": {
-        "release_id": "a" * 32, "name": "persons", "version": "1", "at": "2026-01-01", "k": 3,
-        "public_area": "lake", "specification": {"variables": {"sex": {"role": "quasi_identifier"}}},
+        "release_id": "a" * 32, "name": "persons", "content": "records", "version": "1", "at": "2026-01-01",
+        "k": 3, "seed": 1, "fingerprint": "0", "public_area": "lake", "promise": "k holds.",
+        "limits": ["Not all."],
+        "specification": {"variables": {"sex": {"role": "quasi_identifier"}}},
     },
     "counts": {"input": 101, "rejected": {"missing income": 1}, "suppressed": 0, "published": 100,
                "blocks": 2},
@@ -48,33 +54,45 @@ QUALITY = {
     "correlations": {"all": {"variables": ["income", "age"], "before": [[1, 0.5], [0.5, 1]],
                              "after": [[1, 0.6], [0.6, 1]]}},
     "tables": [{"variables": ["sex"], "dimension": 1, **TABLE}],
-    "by_dimension": {"1": TABLE},
+    "by_dimension": {"1": {"tables": 1, **TABLE}},
     "uniques_published": {"hours<script>": 7},
     "dominance": {"income": {"n": 1, "k": 85.0, "clusters": 20, "failing": 2}},
     "stages": {"read": 1.0, "protect": 2.0},
-    "verdicts": [{"check": "release", "metric": "smallest_class", "found": 3, "limit": 3, "passed": True}],
+    "verdicts": [{"check": "release", "metric": "smallest_class", "variable": "all",
+                  "dimension": None, "found": 3, "limit": 3, "passed": True}],
+    "blocks": {
+        "by_algorithm": [{"algorithm": "mdav", "blocks": 2, "records": 100, "optimal": 0, "fallback": 1}],
+        "records": {"edges": [40, 50, 60], "counts": [1, 1]},
+        "seconds": {"edges": [0.4, 0.5], "counts": [2]},
+        "gaps": {"edges": [0, 1], "counts": [1]},
+    },
 }  # fmt: skip
-BLOCKS = pa.table(
-    {
-        "records": [60, 40],
-        "seconds": [0.5, 0.4],
-        "gap": pa.array([0.01, None], pa.float64()),
-        "algorithm": ["mdav", "mdav"],
-        "optimal": [False, None],
-        "fallback": pa.array([None, "deadline"], pa.string()),
-    }
-)
+PUBLISHED = Entry("published", "a" * 32, "persons", "2026-01-02T03:04:05+00:00", {})
 
 
-@pytest.fixture
-def folder(tmp_path):
+def page_of(folder, quality=QUALITY, entry=PUBLISHED):
+    (folder / "quality.json").write_text(json.dumps(quality))
+    evidence = read_evidence(folder, {measure.name: measure.section for measure in RECORD_MEASURES})
+    return write_page(folder, evidence, RECORD_MEASURES, entry).read_text()
+
+
+def test_the_evidence_fits_its_schema(tmp_path):
+    schema = evidence_schema({measure.name: measure.section for measure in RECORD_MEASURES})
+    jsonschema.validate(QUALITY, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(QUALITY | {"somebody": 1}, schema)
+    evidence = read_evidence_of(tmp_path)
+    write_evidence(tmp_path / "again", evidence)
+    assert json.loads((tmp_path / "again" / "quality.json").read_text()) == json.loads(json.dumps(QUALITY))
+
+
+def read_evidence_of(tmp_path):
     (tmp_path / "quality.json").write_text(json.dumps(QUALITY))
-    pq.write_table(BLOCKS, tmp_path / "blocks.parquet")
-    return tmp_path
+    return read_evidence(tmp_path, {measure.name: measure.section for measure in RECORD_MEASURES})
 
 
-def test_the_page_shows_every_section_and_loads_nothing(folder):
-    page = write_report(folder).read_text()
+def test_the_page_shows_every_section_and_loads_nothing(tmp_path):
+    page = page_of(tmp_path)
     for heading in ("Records", "Risk before and after", "Control tables", "Blocks", "Checks"):
         assert f"<h2>{heading}</h2>" in page
     assert page.count("<svg") == 7
@@ -82,19 +100,26 @@ def test_the_page_shows_every_section_and_loads_nothing(folder):
     assert "<script" not in page
 
 
-def test_a_refused_run_says_so_first(folder):
+def test_a_refused_run_says_so_first(tmp_path):
     refused = QUALITY | {"verdicts": [QUALITY["verdicts"][0] | {"passed": False}]}
-    (folder / "quality.json").write_text(json.dumps(refused))
-    page = write_report(folder).read_text()
+    page = page_of(tmp_path, refused, None)
     assert "<strong>Refused.</strong>" in page
-    assert "<strong>Published.</strong>" not in page
+    assert "<strong>Published</strong>" not in page
 
 
-def test_the_same_evidence_gives_the_same_page(folder):
-    assert write_report(folder).read_text() == write_report(folder).read_text()
+def test_a_release_that_the_ledger_does_not_hold_is_not_called_published(tmp_path):
+    assert "<strong>Published</strong> on 2026-01-02" in page_of(tmp_path)
+    for entry in (None, replace(PUBLISHED, event="intended"), replace(PUBLISHED, event="abandoned")):
+        page = page_of(tmp_path, entry=entry)
+        assert "<strong>Verified, not published.</strong>" in page
+        assert "<strong>Published</strong>" not in page
+    assert "<strong>Withdrawn</strong>" in page_of(tmp_path, entry=replace(PUBLISHED, event="withdrawn"))
 
 
-def test_a_name_with_dollars_is_no_formula(folder):
+def test_the_same_evidence_gives_the_same_page(tmp_path):
+    assert page_of(tmp_path) == page_of(tmp_path)
+
+
+def test_a_name_with_dollars_is_no_formula(tmp_path):
     loss = {"all": QUALITY["loss"]["all"] | {"by_variable": {"in_$ and out_$": 0.1}}}
-    (folder / "quality.json").write_text(json.dumps(QUALITY | {"loss": loss}))
-    assert "in_$ and out_$" in write_report(folder).read_text()
+    assert "in_$ and out_$" in page_of(tmp_path, QUALITY | {"loss": loss})

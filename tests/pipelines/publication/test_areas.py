@@ -1,5 +1,6 @@
 """Areas, lock, key and ledger: who may write where, and what a second release meets."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 
 from pipelines.clean import clean
 from pipelines.publication.areas import AreaBusy, Areas
-from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.ledger import Entry, Ledger, LedgerDamaged
 from schemas.errors import GateRefused, SpecificationError
 
 
@@ -47,6 +48,7 @@ def test_a_release_id_depends_on_key_and_identity_alone(areas, tmp_path, monkeyp
 
 def test_a_short_key_is_refused(areas, tmp_path, monkeypatch):
     (tmp_path / "short").write_text("secret")
+    (tmp_path / "short").chmod(0o600)
     monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "short"))
     with pytest.raises(SpecificationError, match="6 bytes, expected at least 32"):
         areas.key()
@@ -57,6 +59,35 @@ def test_a_key_that_cannot_be_read_is_a_faulty_setting(areas, tmp_path, monkeypa
     monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "folder"))
     with pytest.raises(SpecificationError, match="neither read nor created"):
         areas.key()
+
+
+def test_a_key_that_others_can_read_is_refused(areas, tmp_path, monkeypatch):
+    (tmp_path / "open").write_text("k" * 64)
+    (tmp_path / "open").chmod(0o640)
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "open"))
+    with pytest.raises(SpecificationError, match="0600"):
+        areas.key()
+
+
+def test_a_disk_that_is_full_leaves_no_key_that_stops_the_next_run(areas, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(SpecificationError, match="neither read nor created"):
+            areas.key()
+    assert list(areas.evidence.iterdir()) == []
+    assert len(areas.key()) == 64
+
+
+def test_an_evidence_folder_that_was_there_keeps_its_mode_and_open_work_folders_are_refused(areas):
+    areas.evidence.mkdir(mode=0o755)
+    areas.work("a" * 32, "staging")
+    assert stat.S_IMODE(areas.evidence.stat().st_mode) == 0o755
+    (areas.evidence / ".work").chmod(0o755)
+    with pytest.raises(SpecificationError, match="0700"):
+        areas.work("b" * 32, "staging")
 
 
 def test_a_key_in_the_public_area_is_refused(areas, monkeypatch):
@@ -125,6 +156,26 @@ def test_a_line_cut_off_by_a_crash_does_not_spoil_the_next(areas):
         ledger.append(entry("a" * 32))
         with open(areas.ledger, "a") as file:
             file.write('{"event": "publis')
+        ledger.append(entry("b" * 32))
+    assert [line.release_id for line in ledger.standing()] == ["a" * 32, "b" * 32]
+
+
+def test_a_ledger_with_a_line_that_is_none_of_ours_stops_everything(areas):
+    ledger = Ledger(areas)
+    with areas.lock():
+        ledger.append(entry("a" * 32))
+        with open(areas.ledger, "a") as file:
+            file.write('{"event": "published", "release": "of a newer version"}\n')
+        with pytest.raises(LedgerDamaged, match="Line 2"):
+            ledger.standing()
+
+
+def test_a_last_line_without_its_end_counts_where_it_is_whole(areas):
+    ledger = Ledger(areas)
+    with areas.lock():
+        ledger.append(entry("a" * 32))
+        areas.ledger.write_bytes(areas.ledger.read_bytes().rstrip(b"\n"))
+        assert [line.release_id for line in ledger.standing()] == ["a" * 32]
         ledger.append(entry("b" * 32))
     assert [line.release_id for line in ledger.standing()] == ["a" * 32, "b" * 32]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.records.checkpoint import keep, kept
+from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 
 
 @pytest.fixture
@@ -15,9 +15,9 @@ def folder(tmp_path):
 
 
 def test_a_finished_folder_gives_its_reports_back(folder):
-    assert kept(folder) is None
-    keep(folder, [{"block": 0}])
-    assert kept(folder) == [{"block": 0}]
+    assert read_checkpoint(folder) is None
+    write_checkpoint(folder, [{"block": 0}])
+    assert read_checkpoint(folder) == [{"block": 0}]
 
 
 @pytest.mark.parametrize(
@@ -27,11 +27,11 @@ def test_a_finished_folder_gives_its_reports_back(folder):
         lambda folder: (folder / "a.parquet").write_bytes(b""),
         lambda folder: (folder / "a.parquet").unlink(),
         lambda folder: (folder / "c.parquet").write_bytes(b""),
-        lambda folder: folder.with_name("protected-all.kept.json").write_text('{"files": {'),
-        lambda folder: folder.with_name("protected-all.kept.json").write_text("[]"),
+        lambda folder: folder.with_name("protected-all.checkpoint.json").write_text('{"files": {'),
+        lambda folder: folder.with_name("protected-all.checkpoint.json").write_text("[]"),
     ],
 )
 def test_a_folder_that_has_changed_is_not_finished(folder, change):
-    keep(folder)
+    write_checkpoint(folder)
     change(folder)
-    assert kept(folder) is None
+    assert read_checkpoint(folder) is None

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines import protect as main_job
+from pipelines.audit.release import audit
 from pipelines.publication.publish import current
-from pipelines.verify import audit
-from schemas.errors import GateRefused, InputRejected
+from pipelines.records import product
+from schemas.errors import InputRejected, ProtectionFailed
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
 
 pytestmark = pytest.mark.spark
@@ -107,7 +107,7 @@ def test_a_household_that_fills_blocks_does_not_stand_alone(spark, tmp_path):
 
 def test_a_class_that_lost_households_is_not_published(spark, tmp_path, monkeypatch):
     families().to_parquet(tmp_path / "data", index=False)
-    recipe = main_job._recipe
-    monkeypatch.setattr(main_job, "_recipe", lambda *given: replace(recipe(*given), counted=None))
-    with pytest.raises(GateRefused, match="fewest_households of all is"):
+    task = product._clustering_task
+    monkeypatch.setattr(product, "_clustering_task", lambda *given: replace(task(*given), counted=None))
+    with pytest.raises(ProtectionFailed, match="fewest_households of all is"):
         run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))

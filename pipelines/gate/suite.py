@@ -15,21 +15,10 @@ import great_expectations.expectations as gxe
 import pandas as pd
 from great_expectations.core.expectation_suite import ExpectationSuite
 
-from schemas.requirements.records import MetricKey, Requirement, gate_requirements, input_requirements
-from schemas.specification.model import Specification
+from schemas.requirements.records import MetricKey, Requirement
 
 NO_VALUES = {"result_format": "BOOLEAN_ONLY"}
 """The result format under which neither results nor Data Docs carry what was found."""
-
-
-def input_expectations(specification: Specification) -> ExpectationSuite:
-    """The suite `check` judges the input by."""
-    return expectation_suite("input", input_requirements(specification))
-
-
-def gate_expectations(specification: Specification) -> ExpectationSuite:
-    """The suite a release must pass before it is published."""
-    return expectation_suite("release", gate_requirements(specification))
 
 
 def expectation_suite(name: str, requirements: Sequence[Requirement]) -> ExpectationSuite:

@@ -1,0 +1,241 @@
+"""Audit a published release from outside: another engine, nothing but the public files.
+
+Shares no code with the methods, with Spark or with the verification before publication: DuckDB counts
+combinations, and everything the manifest says is compared with the files. This room imports nothing of the
+others: it has what any reader of the public area has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+from pipelines.audit import delta, tables
+
+FREQUENCY = "frequency"
+_KEPT_METADATA = {b"ARROW:schema"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    check: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit of a release found.
+
+    Attributes
+    ----------
+    release_id : str
+    findings : tuple of Finding
+    """
+
+    release_id: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything held."""
+        return all(finding.passed for finding in self.findings)
+
+    def failures(self) -> list[str]:
+        """What did not hold, a sentence each."""
+        return [f"{finding.check}: {finding.detail}" for finding in self.findings if not finding.passed]
+
+
+def audit(folder: Path) -> Audit:
+    """Audit the release in a public folder.
+
+    Parameters
+    ----------
+    folder : Path
+        ``<publish.path>/<release_id>``, with its ``manifest.json``.
+    """
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    findings = [_identity(folder, manifest), _checksums(folder, manifest)]
+    if all(finding.passed for finding in findings):
+        if manifest.get("content") == "table":
+            return Audit(
+                str(manifest["release_id"]), (*findings, _metadata(folder), *_table(folder, manifest))
+            )
+        findings += [_columns(folder, manifest), _metadata(folder), _dictionaries(folder)]
+    if all(finding.passed for finding in findings):
+        with duckdb.connect() as engine:
+            engine.execute("SET enable_progress_bar = false")
+            names = [column["name"] for column in manifest["columns"]]
+            _view(
+                engine, "microdata", folder / "microdata" / "*.parquet", [_key(names, name) for name in names]
+            )
+            findings.append(_records(engine, manifest))
+            findings += [
+                _classes(engine, manifest, group, names) for group in manifest["guarantee"]["groups"]
+            ]
+            findings.append(_tables(engine, folder, manifest, names))
+    if manifest.get("format") == "delta":
+        findings.append(_delta(folder, manifest))
+    return Audit(str(manifest["release_id"]), tuple(findings))
+
+
+def _delta(folder: Path, manifest: dict[str, Any]) -> Finding:
+    faults = delta.faults(folder.resolve().parent, manifest)
+    return Finding(
+        "Delta table", not faults, "; ".join(faults) or "its commit holds the records of the files"
+    )
+
+
+def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
+    """What can be said of a protected table without its original: that it adds up, and is one table."""
+    wrong = tables.wrong_columns(folder, manifest)
+    findings = [
+        Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
+    ]
+    if wrong:
+        return findings
+    with duckdb.connect() as engine:
+        engine.execute("SET enable_progress_bar = false")
+        cells, named = tables.cells(engine, folder, manifest), manifest["cells"]
+        repeated = tables.repeated(engine, folder, manifest)
+        margins = tables.margins(engine, folder, manifest)
+    return [
+        *findings,
+        Finding("cells", cells == named, f"{cells} cells, the manifest says {named}"),
+        Finding("one value a cell", repeated == 0, f"{repeated} cells repeated, or with two values"),
+        Finding(
+            "additivity",
+            margins.wrong == 0,
+            f"{margins.wrong} of {margins.totals} totals differ from the sum of their parts",
+        ),
+    ]
+
+
+def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:
+    same = manifest["release_id"] == folder.resolve().name
+    return Finding(
+        "identity",
+        same,
+        "the folder carries the release id of its manifest"
+        if same
+        else "the folder's name is not the release id of its manifest",
+    )
+
+
+def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
+    named = manifest["files"]
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    foreign, missing = there - set(named) - {"manifest.json"}, set(named) - there
+    changed = 0
+    for name in set(named) & there:
+        with open(folder / name, "rb") as file:
+            changed += hashlib.file_digest(file, "sha256").hexdigest() != named[name]["sha256"]
+    return Finding(
+        "checksums",
+        not (foreign or missing or changed),
+        f"{len(named)} files named, {len(missing)} missing, {changed} changed, {len(foreign)} not named",
+    )
+
+
+def _columns(folder: Path, manifest: dict[str, Any]) -> Finding:
+    declared = [(column["name"], column["type"]) for column in manifest["columns"]]
+    wrong = sum(
+        [(entry.name, str(entry.type)) for entry in pq.read_schema(path)] != declared
+        for path in (folder / "microdata").glob("*.parquet")
+    )
+    return Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
+
+
+def _metadata(folder: Path) -> Finding:
+    foreign = sum(
+        bool(set(pq.read_metadata(path).metadata or {}) - _KEPT_METADATA)
+        for path in folder.rglob("*.parquet")
+    )
+    return Finding("metadata", foreign == 0, f"{foreign} files carry metadata of another file")
+
+
+def _dictionaries(folder: Path) -> Finding:
+    stale = 0
+    for path in (folder / "microdata").glob("*.parquet"):
+        coded = [entry.name for entry in pq.read_schema(path) if str(entry.type).startswith("dictionary")]
+        for column in pq.read_table(path, columns=coded).columns:
+            array = column.combine_chunks()
+            stale += len(array.dictionary) > len(array.indices.unique().drop_null())
+    return Finding("dictionaries", stale == 0, f"{stale} columns name categories that do not occur")
+
+
+def _records(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any]) -> Finding:
+    found = _one(engine, "SELECT count(*) FROM microdata")
+    return Finding(
+        "records", found == manifest["records"], f"{found} records, the manifest says {manifest['records']}"
+    )
+
+
+def _classes(
+    engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], group: dict[str, Any], names: list[str]
+) -> Finding:
+    keys = ", ".join(_key(names, name) for name in [*group["variables"], *group["with_region"]])
+    k = manifest["guarantee"]["k"]
+    ((smallest, classes),) = engine.execute(
+        f"SELECT min(n), count(*) FROM (SELECT count(*) AS n FROM microdata GROUP BY {keys})"
+    ).fetchall()
+    passed = (
+        smallest is not None
+        and smallest >= k
+        and smallest == group["smallest_class"]
+        and classes == group["classes"]
+    )
+    return Finding(
+        f"k-anonymity of {group['name']}",
+        passed,
+        f"{classes} combinations, the smallest has {smallest} records; k = {k}",
+    )
+
+
+def _tables(
+    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], names: list[str]
+) -> Finding:
+    different = 0
+    for table in manifest["tables"]:
+        columns = [_key(names, name) for name in table["variables"]]
+        keys = ", ".join(columns)
+        _view(engine, "published", folder / table["file"], [*columns, FREQUENCY])
+        counted = f"SELECT {keys}, count(*) AS {FREQUENCY} FROM microdata GROUP BY {keys}"
+        published = f"SELECT {keys}, {FREQUENCY} FROM published"
+        different += (
+            _one(
+                engine,
+                f"SELECT (SELECT count(*) FROM ({counted} EXCEPT ALL {published})) "
+                f"+ (SELECT count(*) FROM ({published} EXCEPT ALL {counted}))",
+            )
+            > 0
+        )
+    return Finding(
+        "tables", different == 0, f"{different} of {len(manifest['tables'])} tables differ from the records"
+    )
+
+
+def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:
+    ((value,),) = engine.execute(query).fetchall()
+    return int(value)
+
+
+def _view(engine: duckdb.DuckDBPyConnection, view: str, files: Path, columns: list[str]) -> None:
+    """Show files under names of our own, by position: to DuckDB, "Sex" and "sex" are one name."""
+    relation = engine.read_parquet(str(files))
+    found = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
+    shown = ", ".join(f"{name} AS {column}" for name, column in zip(found, columns, strict=True))
+    relation.project(shown).create_view(view, replace=True)
+
+
+def _key(names: list[str], name: str) -> str:
+    """Column of the view that shows the variable."""
+    return f"c{names.index(name)}"

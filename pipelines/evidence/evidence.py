@@ -1,0 +1,144 @@
+"""The evidence of a release: every measure and verdict, typed, for the agency alone.
+
+``quality.json`` holds `Evidence`: the parts named there, and beside them one section a measure, under the
+measure's name. A section that does not apply is left out. `evidence_schema` describes all of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from pipelines.engine.files import private_folder, write_atomically
+from pipelines.gate.gate import Verdict
+
+QUALITY = "quality.json"
+
+
+@dataclass(frozen=True)
+class Description:
+    """Which release this is, and what it was made from.
+
+    Attributes
+    ----------
+    content : str
+        ``records`` or ``table``.
+    specification : dict
+        As it was read.
+    promise : str
+        What holds of a release that was published, in a sentence.
+    limits : tuple of str
+        What does not.
+    """
+
+    release_id: str
+    name: str
+    content: str
+    version: str
+    at: str
+    public_area: str
+    k: int
+    seed: int
+    fingerprint: str
+    specification: dict[str, Any]
+    promise: str
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Records (or cells) read, rejected by reason, suppressed, published; blocks solved."""
+
+    input: int
+    rejected: dict[str, int]
+    suppressed: int
+    published: int
+    blocks: int | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All of ``quality.json``.
+
+    Attributes
+    ----------
+    release : Description
+    counts : Counts
+    verdicts : tuple of Verdict
+    stages : mapping of stage to seconds
+    sections : mapping of measure name to its section
+    """
+
+    release: Description
+    counts: Counts
+    verdicts: tuple[Verdict, ...]
+    stages: Mapping[str, float]
+    sections: Mapping[str, Any] = field(default_factory=dict)
+
+
+_PARTS: dict[str, TypeAdapter[Any]] = {
+    "release": TypeAdapter(Description),
+    "counts": TypeAdapter(Counts),
+    "verdicts": TypeAdapter(tuple[Verdict, ...]),
+    "stages": TypeAdapter(dict[str, float]),
+}
+
+
+def write_evidence(folder: Path, evidence: Evidence) -> None:
+    """Write ``quality.json`` to the evidence folder of a release."""
+    content = {
+        name: adapter.dump_python(getattr(evidence, name), mode="json") for name, adapter in _PARTS.items()
+    }
+    for name, section in evidence.sections.items():
+        content[name] = TypeAdapter(Any).dump_python(section, mode="json")
+    private_folder(folder)
+    write_atomically(folder / QUALITY, json.dumps(content, indent=2, sort_keys=True))
+
+
+def read_evidence(folder: Path, sections: Mapping[str, Any]) -> Evidence:
+    """Read the evidence folder of a release.
+
+    Parameters
+    ----------
+    folder : Path
+    sections : mapping of measure name to the type of its section
+        Of the measures that this version knows; what others left is passed over.
+    """
+    content = read_quality(folder)
+    parts = {name: adapter.validate_python(content[name]) for name, adapter in _PARTS.items()}
+    known = {
+        name: TypeAdapter(kind).validate_python(content[name])
+        for name, kind in sections.items()
+        if name in content
+    }
+    return Evidence(**parts, sections=known)
+
+
+def read_quality(folder: Path) -> dict[str, Any]:
+    """``quality.json`` as it stands."""
+    return dict(json.loads((folder / QUALITY).read_text(encoding="utf-8")))
+
+
+def evidence_schema(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON schema of ``quality.json`` with the sections of the given measures."""
+    adapters: dict[str, Any] = _PARTS | {name: TypeAdapter(kind) for name, kind in sections.items()}
+    definitions: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
+    for name, adapter in adapters.items():
+        schema = adapter.json_schema(ref_template="#/$defs/{model}")
+        definitions |= schema.pop("$defs", {})
+        properties[name] = schema
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "evidence of a microguard release",
+        "type": "object",
+        "properties": properties,
+        "required": list(_PARTS),
+        "additionalProperties": False,
+        "$defs": definitions,
+    }

@@ -1,0 +1,30 @@
+"""What a run works with: a session, a specification, two areas, and who is told how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from pipelines.engine.progress import Progress
+from pipelines.publication.areas import Areas
+from schemas.specification.model import Specification
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run.
+
+    Attributes
+    ----------
+    spark : SparkSession
+    specification : Specification
+    areas : Areas
+        With the evidence area locked.
+    progress : Progress
+    """
+
+    spark: SparkSession
+    specification: Specification
+    areas: Areas
+    progress: Progress

@@ -1,0 +1,89 @@
+"""The blocks: how large they are, how long they took, what was proved of each, by which algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipelines.evidence import plots
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+
+MOST_BINS, FEWEST_BINS, VALUES_PER_BIN = 30, 5, 4
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Values by size: (bins + 1,) edges, (bins,) counts."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OfAlgorithm:
+    """Blocks that one algorithm solved; `fallback` of them because another had failed."""
+
+    algorithm: str
+    blocks: int
+    records: int
+    optimal: int
+    fallback: int
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """All blocks of a release; gaps in percent, of those blocks that have a bound."""
+
+    by_algorithm: tuple[OfAlgorithm, ...]
+    records: Histogram
+    seconds: Histogram
+    gaps: Histogram | None
+
+
+def _take(comparison: Comparison) -> Blocks | None:
+    reports = [report for parts in comparison.reports.values() for report in parts.blocks]
+    if not reports:
+        return None
+    gaps = [100 * report["gap"] for report in reports if report.get("gap") is not None]
+    gaps = [gap for gap in gaps if np.isfinite(gap)]
+    return Blocks(
+        by_algorithm=tuple(
+            _of_algorithm(name, [each for each in reports if str(each.get("algorithm")) == name])
+            for name in sorted({str(report.get("algorithm")) for report in reports})
+        ),
+        records=_histogram([report["records"] for report in reports]),
+        seconds=_histogram([report["seconds"] for report in reports]),
+        gaps=_histogram(gaps) if gaps else None,
+    )
+
+
+def _of_algorithm(name: str, reports: Sequence[dict[str, Any]]) -> OfAlgorithm:
+    return OfAlgorithm(
+        algorithm=name,
+        blocks=len(reports),
+        records=sum(report["records"] for report in reports),
+        optimal=sum(bool(report.get("optimal")) for report in reports),
+        fallback=sum(report.get("fallback") is not None for report in reports),
+    )
+
+
+def _histogram(values: Sequence[float]) -> Histogram:
+    bins = min(MOST_BINS, max(FEWEST_BINS, len(values) // VALUES_PER_BIN))
+    counts, edges = np.histogram(values, bins=bins)
+    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
+
+
+def _plots(section: Blocks, k: int) -> dict[str, Any]:
+    panels = {"records": section.records, "seconds": section.seconds}
+    if section.gaps is not None:
+        panels["gap, percent"] = section.gaps
+    return {
+        "blocks": plots.histogram_plot({name: (each.edges, each.counts) for name, each in panels.items()})
+    }
+
+
+BLOCKS: Measure[Comparison, Blocks] = Measure(name="blocks", section=Blocks, take=_take, plots=_plots)

@@ -1,0 +1,69 @@
+"""The original records beside the protected ones: what every measure of records looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from pipelines.intake.scales import Scale
+from pipelines.intake.screen import ScreenedInput
+from pipelines.measures.block_reports import BlockReports
+from pipelines.measures.exposure import Exposure
+from pipelines.measures.frequency_tables import frequency_tables
+from schemas.specification.model import Specification
+
+Table = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A protection and what it was made from.
+
+    Attributes
+    ----------
+    specification : Specification
+    screened : ScreenedInput
+        The original records.
+    exposure : Exposure
+        Their risk, measured before.
+    protected : DataFrame
+        The same columns; exactly the published ones, `PATTERN` and what k counts.
+    reports : mapping of clustering to BlockReports
+    scales : mapping of numeric quasi-identifier to Scale
+    """
+
+    specification: Specification
+    screened: ScreenedInput
+    exposure: Exposure
+    protected: DataFrame
+    reports: Mapping[str, BlockReports]
+    scales: Mapping[str, Scale]
+
+    @property
+    def keys(self) -> list[str]:
+        """The region, where there is one: part of every combination."""
+        return [] if self.specification.region is None else [self.specification.region]
+
+    @property
+    def joint_keys(self) -> list[str]:
+        """The region and all quasi-identifiers."""
+        return [*self.keys, *self.specification.quasi_identifiers]
+
+    def scales_of(self, clustering: str) -> dict[str, Scale]:
+        """Scales of the numeric variables of a clustering."""
+        group = next(group for group in self.specification.clusterings if group.name == clustering)
+        return {name: self.scales[name] for name in group.variables if name in self.scales}
+
+    @cached_property
+    def tables_before(self) -> Mapping[Table, pa.Table]:
+        """The control tables of the original records."""
+        return frequency_tables(self.screened.frame, self.specification.control_tables)
+
+    @cached_property
+    def tables_after(self) -> Mapping[Table, pa.Table]:
+        """The control tables of the protected records; these are published."""
+        return frequency_tables(self.protected, self.specification.control_tables)

@@ -1,0 +1,38 @@
+"""Columns published as they are that determine a protected nominal variable; none may, unless accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from schemas.requirements.records import MetricKey, Requirement
+from schemas.specification.model import Specification
+
+
+def _take(comparison: Comparison) -> dict[str, list[str]] | None:
+    specification = comparison.specification
+    if not specification.nominal:
+        return None
+    found = comparison.exposure.dependencies
+    return {
+        name: [each.determines for each in found if each.column == name]
+        for name in specification.published_as_it_is
+    }
+
+
+def _metrics(section: Mapping[str, list[str]], comparison: Comparison) -> dict[MetricKey, float]:
+    return {MetricKey("determined", name): len(variables) for name, variables in section.items()}
+
+
+def _limits(specification: Specification) -> Iterator[Requirement]:
+    if specification.nominal:
+        for name in specification.published_as_it_is:
+            if name not in specification.publish.accept_dependencies:
+                remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
+                yield Requirement(MetricKey("determined", name), remedy, at_most=0)
+
+
+DETERMINED: Measure[Comparison, dict[str, list[str]]] = Measure(
+    name="determined", section=dict[str, list[str]], take=_take, metrics=_metrics, limits=_limits
+)

@@ -1,0 +1,84 @@
+"""Means, variances and correlations of the numeric quasi-identifiers before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipelines.evidence import plots
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+
+
+@dataclass(frozen=True)
+class MeanAndVariance:
+    """Of one variable, in its units."""
+
+    mean_before: float
+    mean_after: float
+    variance_before: float
+    variance_after: float
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Of one clustering's numeric variables, (p, p) each; None where a variable is constant."""
+
+    variables: list[str]
+    before: list[list[float | None]]
+    after: list[list[float | None]]
+
+
+def _moments(comparison: Comparison) -> dict[str, MeanAndVariance] | None:
+    section = {}
+    for name, reports in comparison.reports.items():
+        scales = comparison.scales_of(name)
+        if scales:
+            means, variances = reports.moments.means(), reports.moments.variances()
+            for i, (variable, scale) in enumerate(scales.items()):
+                section[variable] = MeanAndVariance(
+                    mean_before=float(scale.mean + scale.divisor * means[0][i]),
+                    mean_after=float(scale.mean + scale.divisor * means[1][i]),
+                    variance_before=float(scale.divisor**2 * variances[0][i]),
+                    variance_after=float(scale.divisor**2 * variances[1][i]),
+                )
+    return section or None
+
+
+def _correlations(comparison: Comparison) -> dict[str, Correlations] | None:
+    section = {}
+    for name, reports in comparison.reports.items():
+        scales = comparison.scales_of(name)
+        if scales:
+            before, after = reports.moments.correlations()
+            section[name] = Correlations(list(scales), _matrix(before), _matrix(after))
+    return section or None
+
+
+def _matrix(values: np.ndarray) -> list[list[float | None]]:
+    return [[None if np.isnan(value) else float(value) for value in row] for row in values]
+
+
+def _correlation_plots(section: Mapping[str, Correlations], k: int) -> dict[str, Any]:
+    return {
+        name: plots.correlation_plot(part.before, part.after)
+        for name, part in section.items()
+        if len(part.variables) > 1
+    }
+
+
+MOMENTS: Measure[Comparison, dict[str, MeanAndVariance]] = Measure(
+    name="moments",
+    section=dict[str, MeanAndVariance],
+    take=_moments,
+    plots=lambda section, k: {"spread": plots.spread_plot(section)},
+)
+CORRELATIONS: Measure[Comparison, dict[str, Correlations]] = Measure(
+    name="correlations",
+    section=dict[str, Correlations],
+    take=_correlations,
+    plots=_correlation_plots,
+)

@@ -1,0 +1,31 @@
+"""The measures of protected records, in the order of the page: a new one is a row here, and its file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.measures.blocks import BLOCKS
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.control_tables import BY_DIMENSION, TABLES
+from pipelines.measures.determined import DETERMINED
+from pipelines.measures.diversity import DIVERSITY
+from pipelines.measures.dominance import DOMINANCE
+from pipelines.measures.linkage import UNIQUES_PUBLISHED
+from pipelines.measures.loss import LOSS
+from pipelines.measures.measure import Measure
+from pipelines.measures.moments import CORRELATIONS, MOMENTS
+from pipelines.measures.risk_before_and_after import RISK
+
+RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
+    RISK,
+    UNIQUES_PUBLISHED,
+    DETERMINED,
+    LOSS,
+    MOMENTS,
+    CORRELATIONS,
+    DOMINANCE,
+    DIVERSITY,
+    BY_DIMENSION,
+    TABLES,
+    BLOCKS,
+)

@@ -1,0 +1,74 @@
+"""The table formats of a lake: what each can hold, and how a release enters, is audited and leaves.
+
+A release is always Parquet files in its own folder. A format adds a table beside the folders that readers
+of the format follow; it is part of the release, so it is committed and audited before the release counts
+as published, and forgets a release that is withdrawn. A new format is a file and a row of `FORMATS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.publication.areas import Areas
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """One row: a format and what can be done with it.
+
+    Attributes
+    ----------
+    name : str
+    not_carried : schema -> names
+        Columns that the format has no type for.
+    commit : areas, release id -> None
+        Make a release that stands in its folder the newest state of the table; once only.
+    audit : public area, manifest -> faults
+        Compare the table with the files of a release, by code that shares nothing with `commit`; a sentence
+        for each fault.
+    forget : areas, release id -> None
+        Leave no version of the table in which the release can be read.
+    """
+
+    name: str
+    not_carried: Callable[[pa.Schema], list[str]]
+    commit: Callable[[Areas, str], None]
+    audit: Callable[[Path, dict[str, Any]], list[str]]
+    forget: Callable[[Areas, str], None]
+
+
+def table_format(name: str) -> TableFormat:
+    """The row of a format."""
+    return FORMATS[name]()
+
+
+def forget_everywhere(areas: Areas, release_id: str) -> None:
+    """Remove a release from the tables of all formats that the public area has."""
+    for row in FORMATS.values():
+        row().forget(areas, release_id)
+
+
+def _parquet() -> TableFormat:
+    return TableFormat(
+        name="parquet",
+        not_carried=lambda schema: [],
+        commit=lambda areas, release_id: None,
+        audit=lambda public, manifest: [],
+        forget=lambda areas, release_id: None,
+    )
+
+
+def _delta() -> TableFormat:
+    from pipelines.audit import delta as audit
+    from pipelines.publication.formats import delta
+
+    return TableFormat("delta", delta.not_carried, delta.commit, audit.faults, delta.forget)
+
+
+FORMATS: dict[str, Callable[[], TableFormat]] = {"parquet": _parquet, "delta": _delta}
+"""Name in ``publish.format`` -> its row; a library is imported where its format is used."""

@@ -1,0 +1,251 @@
+"""The product "records": microdata, protected by cluster or by combination."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.files import private_folder
+from pipelines.evidence.evidence import Counts
+from pipelines.intake.contract import Contract
+from pipelines.intake.read import Microdata
+from pipelines.intake.scales import Scale, scales
+from pipelines.intake.screen import ScreenedInput, pattern_of, strata_of
+from pipelines.job import Job
+from pipelines.measures.block_reports import BlockReports, block_table, collected
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.dominance import dominance_rule
+from pipelines.measures.exposure import exposure
+from pipelines.measures.measure import Measure, Measured
+from pipelines.measures.registry import RECORD_MEASURES
+from pipelines.publication.formats.table_format import table_format
+from pipelines.publication.manifest import LIMITS, manifest
+from pipelines.publication.read_back import Written, verify_written
+from pipelines.publication.stage import Staged, stage
+from pipelines.records.blocks import BLOCK, Plan, blocked, plan
+from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
+from pipelines.records.cluster_blocks import REPORT, ClusteringTask, cluster_blocks
+from pipelines.records.combinations import carried_back, combinations, on_combinations, protected_counts
+from schemas.errors import InputRejected
+from schemas.requirements.records import Requirement, promised_requirements
+from schemas.specification.model import Specification
+from schemas.specification.sections import Group
+
+BLOCKS = "blocks.parquet"
+
+
+@dataclass(frozen=True)
+class ProtectedRecords:
+    """What protection made of the accepted records.
+
+    Attributes
+    ----------
+    comparison : Comparison
+        Them beside the original ones.
+    contract : Contract
+        Columns and types of the release.
+    """
+
+    comparison: Comparison
+    contract: Contract
+
+
+class Records:
+    """Microdata of one specification."""
+
+    content = "records"
+    measures: tuple[Measure[Any, Any], ...] = RECORD_MEASURES
+    limits = LIMITS
+
+    def __init__(self, specification: Specification) -> None:
+        self.specification = self.reader = specification
+        self._contract: Contract | None = None
+
+    @property
+    def promise(self) -> str:
+        """k-anonymity, and what k counts."""
+        region = " with the region" if self.specification.region else ""
+        return (
+            f"Every combination of the quasi-identifiers{region} is shared by at least "
+            f"k = {self.specification.release.k} {self.specification.method.unit}s."
+        )
+
+    def accept(self, microdata: Microdata) -> None:
+        """Refuse columns that the format of the release cannot hold as they are.
+
+        Raises
+        ------
+        InputRejected
+        """
+        self._contract = microdata.contract
+        row = table_format(self.specification.publish.format)
+        names, title = row.not_carried(microdata.contract.schema), row.name.capitalize()
+        if names:
+            raise InputRejected(
+                f"A {title} table cannot hold {', '.join(names)} as the input has it: its type is none of "
+                f"{title}'s, or names differ in case alone. Change the file, or set publish.format to "
+                '"parquet".'
+            )
+
+    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedRecords:
+        """The protected records, written down once; clusterings follow each other."""
+        assert self._contract is not None
+        specification = self.specification
+        with job.progress.stage("risk before"):
+            exposed = exposure(screened, specification)
+        factors = scales(screened.frame, specification.numeric, screened.magnitude)
+        frame, reports = screened.frame, {}
+        for group in specification.clusterings:
+            if on_combinations(group, specification):
+                frame, reports[group.name] = _by_combination(job, frame, group, release_id)
+            else:
+                frame, reports[group.name] = _by_cluster(job, frame, screened, group, factors, release_id)
+        return ProtectedRecords(
+            Comparison(specification, screened, exposed, frame, reports, factors), self._contract
+        )
+
+    def compare(self, screened: ScreenedInput, protected: ProtectedRecords) -> Comparison:
+        """The protected records beside the original ones."""
+        return protected.comparison
+
+    def stage(self, job: Job, protected: ProtectedRecords, release_id: str) -> Staged:
+        """Write the published columns, and the frequency tables of what is published."""
+        published = [column(name) for name in protected.contract.names]
+        frame, tables = protected.comparison.protected.select(*published), protected.comparison.tables_after
+        return stage(frame, protected.contract, tables, job.areas, release_id)
+
+    def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> Written:
+        """Count the classes on the files as they were written."""
+        comparison = protected.comparison
+        return verify_written(
+            job.spark, staged, comparison.screened.frame, comparison.protected, self.specification
+        )
+
+    def requirements(self, measured: Measured) -> Iterable[Requirement]:
+        """The promise, and what `[quality]` asks of the measures."""
+        yield from promised_requirements(self.specification)
+        for measure in self.measures:
+            yield from measure.limits(self.specification)
+
+    def counts(self, screened: ScreenedInput, protected: ProtectedRecords, written: Written) -> Counts:
+        """Records in and out."""
+        return Counts(
+            input=screened.records,
+            rejected=dict(screened.rejected),
+            suppressed=screened.suppressed,
+            published=written.records,
+            blocks=sum(len(reports.blocks) for reports in protected.comparison.reports.values()),
+        )
+
+    def manifest(
+        self,
+        release_id: str,
+        staged: Staged,
+        written: Written,
+        disclosed: Mapping[str, float],
+        successor: bool,
+    ) -> Mapping[str, Any]:
+        """Guarantee, limits, columns."""
+        tables = self.specification.control_tables
+        return manifest(
+            self.specification, release_id, staged.contract, written, tables, disclosed, successor
+        )
+
+    def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
+        """The block reports."""
+        private_folder(folder)
+        pq.write_table(block_table(protected.comparison.reports), folder / BLOCKS)
+
+
+def _by_cluster(
+    job: Job,
+    frame: DataFrame,
+    screened: ScreenedInput,
+    group: Group,
+    factors: Mapping[str, Scale],
+    release_id: str,
+) -> tuple[DataFrame, BlockReports]:
+    """Protect one clustering; strata whose trees leave too small a leaf are solved whole."""
+    specification = job.specification
+    with job.progress.stage("block"):
+        strata = strata_of(screened.strata, pattern_of(group, specification))
+        chosen = plan(frame, strata, group, specification, factors)
+    resume = job.areas.work(release_id, "resume")
+    finished_blocks = private_folder(resume / f"blocks-{group.name}")
+    target = resume / f"protected-{group.name}"
+    checkpoint = read_checkpoint(target)
+    while True:
+        task = _clustering_task(chosen, group, specification, str(finished_blocks))
+        if checkpoint is None:
+            pattern = pattern_of(group, specification)
+            in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
+            with job.progress.stage(
+                f"protect {group.name}",
+                chosen.blocks,
+                lambda: sum(1 for _ in finished_blocks.glob("[0-9]*.npz")),
+            ):
+                cluster_blocks(in_blocks, task).write.mode("overwrite").option("compression", "lz4").parquet(
+                    str(target)
+                )
+        stored = job.spark.read.parquet(str(target))
+        reports = [row[0] for row in stored.where(f.col(REPORT).isNotNull()).select(REPORT).collect()]
+        protection = collected(reports, len(task.numeric))
+        if not protection.too_few:
+            if checkpoint is None:
+                write_checkpoint(target)  # not before: what failed is to be tried again
+            names = [column(name) for name in frame.columns]
+            return stored.where(f.col(BLOCK).isNotNull()).select(*names), protection
+        chosen, checkpoint = chosen.without_trees(protection.too_few), None
+
+
+def _by_combination(
+    job: Job, frame: DataFrame, group: Group, release_id: str
+) -> tuple[DataFrame, BlockReports]:
+    """Protect one clustering of nominal variables as counts of combinations."""
+    specification = job.specification
+    target = job.areas.work(release_id, "resume") / f"protected-{group.name}"
+    reports = read_checkpoint(target)
+    if reports is None:
+        with job.progress.stage("block"):
+            occurring = combinations(frame, group, specification)
+        with job.progress.stage(f"protect {group.name}"):
+            counts, reports = protected_counts(job.spark, occurring, group, specification)
+        with job.progress.stage("reconcile"):
+            back = carried_back(frame, occurring, counts, group, specification)
+            back.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
+            write_checkpoint(target, reports)
+    stored = job.spark.read.parquet(str(target))
+    names = [column(name) for name in frame.columns]
+    return stored.select(*names), collected([json.dumps(report) for report in reports], 0)
+
+
+def _content(frame: DataFrame, specification: Specification) -> list[str]:
+    """Columns that tell records apart: those that are published, and what k counts."""
+    return [
+        name for name in frame.columns if name in specification.published or name == specification.counted
+    ]
+
+
+def _clustering_task(chosen: Plan, group: Group, specification: Specification, resume: str) -> ClusteringTask:
+    return ClusteringTask(
+        k=specification.release.k,
+        seed=specification.release.seed,
+        effort=specification.method.effort,
+        algorithm=specification.method.algorithm,
+        representative=specification.method.representative,
+        counted=specification.counted,
+        min_diversity=specification.method.min_diversity,
+        sensitive=specification.sensitive,
+        plan=chosen,
+        nominal=tuple(name for name in group.variables if name in specification.nominal),
+        dominance=dominance_rule(specification),
+        resume=resume,
+    )

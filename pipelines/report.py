@@ -1,0 +1,33 @@
+"""The verb ``report``: write the page of a release anew from its evidence and the ledger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.engine.outcome import Outcome
+from pipelines.evidence.evidence import read_evidence, read_quality
+from pipelines.evidence.page import write_page
+from pipelines.measures.measure import Measure
+from pipelines.measures.registry import RECORD_MEASURES
+from pipelines.publication.find_release import find_release
+from pipelines.publication.ledger import Ledger
+from pipelines.tables.measures import TABLE_MEASURES
+
+MEASURES: dict[str, tuple[Measure[Any, Any], ...]] = {"records": RECORD_MEASURES, "table": TABLE_MEASURES}
+
+
+def report(named: str) -> Outcome:
+    """Rebuild the page of a release.
+
+    Parameters
+    ----------
+    named : str
+        A release folder of the public or the evidence area, or a specification file.
+    """
+    release = find_release(named)
+    areas, release_id = release.areas(), release.release_id
+    folder = areas.record(release_id)
+    measures = MEASURES[read_quality(folder)["release"]["content"]]
+    evidence = read_evidence(folder, {measure.name: measure.section for measure in measures})
+    page = write_page(folder, evidence, measures, Ledger(areas).status(release_id))
+    return Outcome(f"The report is at {page}", {"release_id": release_id, "report": str(page)})

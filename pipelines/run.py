@@ -1,0 +1,256 @@
+"""The only order in which anything is published: take in, accept, protect, measure, write, read back, judge,
+publish.
+
+Records and tables go the same way; what differs is the `Product`. Whatever goes wrong on the way, nothing
+leaves, and the evidence says what the ledger holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pipelines.engine.outcome import Outcome, now
+from pipelines.engine.progress import Progress
+from pipelines.engine.session import session
+from pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
+from pipelines.evidence.page import PAGE, write_page
+from pipelines.gate.expectations import import_ahead
+from pipelines.gate.gate import EXPECTATIONS, Verdict, judge, refuse
+from pipelines.intake.accept import accept_input
+from pipelines.intake.read import Microdata, read
+from pipelines.intake.screen import ScreenedInput, screen
+from pipelines.job import Job
+from pipelines.measures.measure import Measure, Measured, take_all
+from pipelines.publication.areas import Areas
+from pipelines.publication.identity import identity
+from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.publish import finish_what_died, publish, published_already
+from pipelines.publication.stage import Staged
+from schemas.errors import MicroguardError
+from schemas.requirements.records import MetricKey, Requirement
+from schemas.specification.model import Specification
+
+
+class Written(Protocol):
+    """What the files of a staged release say, counted by code that shares nothing with the method."""
+
+    @property
+    def records(self) -> int:
+        """Records, or cells."""
+        ...
+
+    def metrics(self) -> Mapping[MetricKey, float]:
+        """The numbers that the promise is judged by."""
+        ...
+
+
+P = TypeVar("P")
+W = TypeVar("W", bound=Written)
+
+
+class Product(Protocol[P, W]):
+    """What is published: records, or tables. P is what its protection makes, W what its files say.
+
+    Attributes
+    ----------
+    content : str
+        ``records`` or ``table``.
+    reader : Specification
+        How the input is read.
+    measures : tuple of Measure
+        Of what `compare` gives, in the order of the page.
+    promise : str
+        What holds of a release of it, in a sentence.
+    limits : tuple of str
+        What does not.
+    """
+
+    @property
+    def content(self) -> str: ...
+    @property
+    def reader(self) -> Specification: ...
+    @property
+    def measures(self) -> tuple[Measure[Any, Any], ...]: ...
+    @property
+    def promise(self) -> str: ...
+    @property
+    def limits(self) -> tuple[str, ...]: ...
+
+    def accept(self, microdata: Microdata) -> None:
+        """Refuse an input that could not be published, before work is spent on it."""
+
+    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> P:
+        """Protect the accepted input, or fail."""
+        ...
+
+    def compare(self, screened: ScreenedInput, protected: P) -> Any:
+        """What the measures are taken of."""
+
+    def stage(self, job: Job, protected: P, release_id: str) -> Staged:
+        """Write what is to be published to the private staging folder."""
+        ...
+
+    def read_back(self, job: Job, protected: P, staged: Staged) -> W:
+        """Read the staged files and count."""
+        ...
+
+    def requirements(self, measured: Measured) -> Iterable[Requirement]:
+        """The promise on the written files, and the limits of the gate."""
+        ...
+
+    def counts(self, screened: ScreenedInput, protected: P, written: W) -> Counts:
+        """Records in and out."""
+        ...
+
+    def manifest(
+        self, release_id: str, staged: Staged, written: W, disclosed: Mapping[str, float], successor: bool
+    ) -> Mapping[str, Any]:
+        """The public manifest, checksums excepted."""
+        ...
+
+    def write_annex(self, folder: Path, protected: P) -> None:
+        """Write what the evidence holds beside ``quality.json``."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A release that is staged, read back and accepted by the gate."""
+
+    staged: Staged
+    manifest: Mapping[str, Any]
+    evidence: Evidence
+
+
+@contextmanager
+def job_of(specification: Specification, master: str | None, progress: Progress) -> Iterator[Job]:
+    """Areas locked, what died before finished, and a Spark session that starts beside Great Expectations."""
+    areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
+    areas.require_public()
+    import_ahead()
+    with areas.lock():
+        finish_what_died(areas)
+        with areas.session() as private, session(private, master) as spark:
+            yield Job(spark, specification, areas, progress)
+
+
+def run(product: Product[P, W], job: Job) -> Outcome:
+    """Publish, or publish nothing.
+
+    Raises
+    ------
+    InputRejected, GateRefused, ProtectionFailed, SpecificationError
+    """
+    areas, specification, progress = job.areas, job.specification, job.progress
+    with progress.stage("read and check"):
+        microdata = read(job.spark, product.reader)
+        product.accept(microdata)
+        screened = screen(microdata, product.reader)
+    made_from = identity(screened, specification, product.content)
+    release_id = areas.release_id(made_from)
+    if published_already(areas, release_id):
+        return _answer(areas, release_id, "This job has published its release already")
+    judged = accept_input(screened, product.reader, areas.record(release_id))
+    accepted = specification.publish.successive == "accept"
+    Ledger(areas).refuse_successive(specification.release.name, release_id, accepted)
+    entry = Entry("intended", release_id, specification.release.name, now(), made_from)
+
+    protected = product.protect(job, screened, release_id)
+    try:
+        verified = _verified(product, job, screened, protected, entry, judged.rows)
+        with progress.stage("publish"):
+            publish(verified.staged, verified.manifest, areas, entry, accepted=accepted)
+    except MicroguardError:
+        areas.forget_work(release_id)  # a refusal leaves nothing but evidence
+        raise
+    _write_page(product, areas, verified.evidence)
+    areas.forget_work(release_id)
+    return _answer(areas, release_id, "Published")
+
+
+def _verified(
+    product: Product[P, W],
+    job: Job,
+    screened: ScreenedInput,
+    protected: P,
+    entry: Entry,
+    judged: tuple[Verdict, ...],
+) -> Verified:
+    """Measure, write, read back and judge; the evidence is there before anything is refused."""
+    areas, specification, progress, release_id = job.areas, job.specification, job.progress, entry.release_id
+    folder = areas.record(release_id)
+    with progress.stage("measure"):
+        measured = take_all(product.measures, product.compare(screened, protected))
+    with progress.stage("write"):
+        staged = product.stage(job, protected, release_id)
+    with progress.stage("verify"):
+        written = product.read_back(job, protected, staged)
+        counts = product.counts(screened, protected, written)
+        verdicts = judge(
+            "release",
+            product.requirements(measured),
+            {**measured.metrics, **written.metrics(), MetricKey("records_unaccounted"): _unaccounted(counts)},
+            folder / EXPECTATIONS,
+        )
+    with progress.stage("evidence"):
+        evidence = Evidence(
+            _description(product, job, screened, entry),
+            counts,
+            (*judged, *verdicts.rows),
+            dict(progress.seconds),
+            measured.sections,
+        )
+        write_evidence(folder, evidence)
+        product.write_annex(folder, protected)
+        _write_page(product, areas, evidence)
+    refuse(verdicts)
+    successor = bool(set(Ledger(areas).ever(entry.name)) - {release_id})
+    disclosable = {
+        **measured.disclosable,
+        "records_suppressed": float(counts.suppressed),
+        "records_rejected": float(sum(counts.rejected.values())),
+    }
+    allowed: tuple[str, ...] = specification.publish.disclose
+    disclosed = {name: disclosable[name] for name in allowed if name in disclosable}
+    manifest = {
+        **product.manifest(release_id, staged, written, disclosed, successor),
+        "format": specification.publish.format,
+    }
+    return Verified(staged, manifest, evidence)
+
+
+def _unaccounted(counts: Counts) -> float:
+    return abs(counts.input - sum(counts.rejected.values()) - counts.suppressed - counts.published)
+
+
+def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entry: Entry) -> Description:
+    specification = job.specification
+    return Description(
+        release_id=entry.release_id,
+        name=entry.name,
+        content=product.content,
+        version=version("microguard"),
+        at=entry.at,
+        public_area=str(job.areas.public),
+        k=specification.release.k,
+        seed=specification.release.seed,
+        fingerprint=screened.fingerprint,
+        specification=specification.model_dump(mode="json"),
+        promise=product.promise,
+        limits=product.limits,
+    )
+
+
+def _write_page(product: Product[P, W], areas: Areas, evidence: Evidence) -> None:
+    release_id = evidence.release.release_id
+    write_page(areas.record(release_id), evidence, product.measures, Ledger(areas).status(release_id))
+
+
+def _answer(areas: Areas, release_id: str, text: str) -> Outcome:
+    public, report = areas.release(release_id), areas.record(release_id) / PAGE
+    content: dict[str, Any] = {"release_id": release_id, "release": str(public), "report": str(report)}
+    return Outcome(f"{text}.\nRelease: {public}\nReport: {report}", content)

@@ -1,0 +1,208 @@
+"""The product "table": cells, adjusted so that the sensitive ones are safe and every total still adds up."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.evidence.evidence import Counts
+from pipelines.intake.read import Microdata
+from pipelines.intake.screen import ScreenedInput
+from pipelines.job import Job
+from pipelines.measures.measure import Measure, Measured
+from pipelines.publication.stage import Staged
+from pipelines.tables.cell_list import write_cells
+from pipelines.tables.cells import Cells, cells_of_microdata
+from pipelines.tables.cells_of_table import given_cells
+from pipelines.tables.files import published, stage_tables
+from pipelines.tables.manifest import LIMITS, table_manifest
+from pipelines.tables.measures import TABLE_MEASURES, TableComparison
+from pipelines.tables.problem import TableProblem, table_problem
+from pipelines.tables.read_back import Original, WrittenTable, verify_written_table
+from schemas.errors import InputRejected, ProtectionFailed
+from schemas.requirements.records import Requirement
+from schemas.requirements.tables import table_requirements
+from schemas.specification.model import Specification
+from schemas.specification.table import Table
+from schemas.specification.table_input import as_input, table_of
+from sdc.cta import Adjustment
+from sdc.cta import adjust as adjust_table
+from sdc.cta.attacker import Intervals, attacker_intervals
+from sdc.cta.program.infeasible import NoSolutionFound
+from sdc.cta.rules.secret_factor import LARGEST_FACTOR
+from sdc.errors import ImpossibleProtection, SdcError, SolverFailed
+
+#: Sensitive cells times cells that "auto" examines: each costs two linear programs over the table.
+_EXAMINED_WORK = 2_000_000
+_MOST_EXAMINED, _FEWEST_EXAMINED = 400, 10
+
+
+@dataclass(frozen=True)
+class ProtectedTable:
+    """An adjusted table and what it was made from."""
+
+    comparison: TableComparison
+
+    @cached_property
+    def contents(self) -> dict[str, pa.Table]:
+        """File name -> what is to be published."""
+        comparison = self.comparison
+        units = comparison.adjustment.values[comparison.problem.variables]
+        return published(comparison.cells.codes, units, comparison.table)
+
+
+class Tables:
+    """The table of one specification, with those it is linked with."""
+
+    content = "table"
+    measures: tuple[Measure[Any, Any], ...] = TABLE_MEASURES
+    limits = LIMITS
+    promise = "Every total is the sum of its parts, and every sensitive cell keeps its distance."
+
+    def __init__(self, specification: Specification) -> None:
+        self.specification = specification
+        self.table = table_of(specification)
+        self.reader = as_input(specification)
+
+    def accept(self, microdata: Microdata) -> None:
+        """Every format holds codes and numbers."""
+
+    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable:
+        """Tabulate, adjust, and examine what an attacker is left with.
+
+        Raises
+        ------
+        InputRejected, ProtectionFailed
+        """
+        folder = job.areas.record(release_id)
+        with job.progress.stage("tabulate"):
+            cells = self._cells(screened)
+            write_cells(folder, cells, self.table)
+        with job.progress.stage("adjust"):
+            problem = _problem(cells, self.specification, job.areas.key())
+            write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
+            adjustment = _adjusted(problem, self.specification, self.table)
+        with job.progress.stage("attack"):
+            intervals = self._intervals(problem, adjustment, job.areas.key())
+        return ProtectedTable(TableComparison(self.table, cells, problem, adjustment, intervals))
+
+    def compare(self, screened: ScreenedInput, protected: ProtectedTable) -> TableComparison:
+        """The adjusted cells beside the original ones."""
+        return protected.comparison
+
+    def stage(self, job: Job, protected: ProtectedTable, release_id: str) -> Staged:
+        """Write codes and values."""
+        return stage_tables(protected.contents, job.areas, release_id)
+
+    def read_back(self, job: Job, protected: ProtectedTable, staged: Staged) -> WrittenTable:
+        """Compare the files with the original cells and with themselves."""
+        comparison = protected.comparison
+        original = _original(comparison.cells, comparison.problem)
+        return verify_written_table(staged.folder, protected.contents, self.table, original)
+
+    def requirements(self, measured: Measured) -> Iterable[Requirement]:
+        """The promise on the written files, and the limits of `[table.quality]`."""
+        return table_requirements(self.table, bool(measured.sections["attacker"]["examined"]))
+
+    def counts(self, screened: ScreenedInput, protected: ProtectedTable, written: WrittenTable) -> Counts:
+        """Records or cells in, cells out."""
+        return Counts(screened.records, dict(screened.rejected), screened.suppressed, written.records)
+
+    def manifest(
+        self,
+        release_id: str,
+        staged: Staged,
+        written: WrittenTable,
+        disclosed: Mapping[str, float],
+        successor: bool,
+    ) -> Mapping[str, Any]:
+        """Guarantee, limits, how the files are to be read."""
+        return table_manifest(self.specification, self.table, release_id, written, successor)
+
+    def write_annex(self, folder: Path, protected: ProtectedTable) -> None:
+        """Every cell: what it was, became, and may be narrowed to."""
+        comparison = protected.comparison
+        write_cells(
+            folder,
+            comparison.cells,
+            self.table,
+            comparison.problem,
+            comparison.adjustment,
+            comparison.intervals,
+        )
+
+    def _cells(self, screened: ScreenedInput) -> Cells:
+        try:
+            if self.table.source == "cells":
+                return given_cells(screened.frame, self.table)
+            return cells_of_microdata(screened.frame, self.specification)
+        except SdcError as error:
+            raise InputRejected(f"The input makes no table: {error}.") from error
+
+    def _intervals(self, problem: TableProblem, adjustment: Adjustment, key: bytes) -> Intervals:
+        asked = self.table.quality.examined
+        affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // problem.known.cells))
+        drawn = hmac.new(key, b"cells to check", hashlib.sha256).digest()
+        return attacker_intervals(
+            problem.known,
+            adjustment.values,
+            largest_factor=LARGEST_FACTOR if self.table.levels == "secret" else 1.0,
+            most_cells=affordable if asked == "auto" else int(asked),
+            seed=int.from_bytes(drawn[:8], "big"),
+        )
+
+
+def _problem(cells: Cells, specification: Specification, key: bytes) -> TableProblem:
+    try:
+        return table_problem(cells, specification, key)
+    except ImpossibleProtection as error:
+        raise _failed(error) from error
+    except SdcError as error:
+        raise InputRejected(f"The input makes no table: {error}.") from error
+
+
+def _adjusted(problem: TableProblem, specification: Specification, table: Table) -> Adjustment:
+    try:
+        found = adjust_table(
+            problem.secret,
+            mode=table.mode,
+            algorithm=table.algorithm,
+            effort=table.effort,
+            seed=specification.release.seed,
+        )
+    except (ImpossibleProtection, NoSolutionFound, SolverFailed) as error:
+        raise _failed(error) from error
+    if not found.whole:
+        raise ProtectionFailed(
+            "No protected table was found whose cells are whole units of the last published digit. Nothing "
+            "was published. Raise table.decimals or table.effort."
+        )
+    return found
+
+
+def _failed(error: SdcError) -> ProtectionFailed:
+    return ProtectionFailed(
+        f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the evidence. "
+        "Nothing was published."
+    )
+
+
+def _original(cells: Cells, problem: TableProblem) -> Original:
+    rule = problem.by_rule
+    directed = (rule.lower_protection > 0) | (rule.upper_protection > 0)
+    return Original(
+        codes=cells.codes,
+        units=cells.units,
+        lower=np.where(directed, rule.lower_protection, 0.0),
+        upper=np.where(directed, rule.upper_protection, 0.0),
+        fall=problem.secret.lower_capacity[problem.variables],
+        rise=problem.secret.upper_capacity[problem.variables],
+    )
