@@ -1,1 +1,1 @@
-"""Entry points: the `microguard` command, and one spark-submit script per verb with the same arguments."""
+"""Verbs a person or a scheduler calls: `verbs` has one row each, and beside it lies a spark-submit script."""

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import sys
-import textwrap
+import signal
+import threading
 import traceback
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
-from jobs.arguments import VERBS as KNOWN_VERBS
-from jobs.arguments import parse
-from jobs.verbs import call
+from jobs.answer import INTERRUPTED, Answer, one_line, submitted
+from jobs.verbs import UNBUILT, VERBS, call, parse
 from schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
     from pipelines.engine.outcome import Outcome
     from pipelines.engine.progress import Progress
-
-SHOWN_EVEN_IF_QUIET = frozenset({"draft", "check", "verify", "benchmark"})
-"""Verbs whose summary is what they were called for."""
-
-STATUS = {
-    0: "done",
-    1: "failed",
-    2: "specification refused",
-    3: "input rejected",
-    4: "gate refused",
-    5: "protection failed",
-}
-INTERRUPTED = 130
-"""128 + SIGINT, as shells have it."""
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -42,42 +27,40 @@ def run_command(arguments: Sequence[str]) -> int:
     A failure is told in one paragraph on standard error. The text of an error that was not raised on purpose
     is never shown without --debug, as it could hold a value of a record: only its type is.
     """
-    run = _Run(arguments)
+    command = _Command(arguments)
     try:
-        return run.go()
+        outcome = command.run()
     except MicroguardError as error:
-        return run.failed(error.exit_code, str(error))
+        return command.failed(error.exit_code, str(error))
     except KeyboardInterrupt:
-        return run.failed(INTERRUPTED, "Interrupted.")
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return command.failed(INTERRUPTED, "Interrupted.")
     except Exception as error:
-        return run.failed(1, run.unexpected(error))
+        return command.failed(1, command.unexpected(error))
+    return command.done(outcome)
 
 
-class _Run:
-    """What an ending needs to know about its beginning, however early it comes."""
+class _Command:
+    """A command line that may end at any moment, even before it is parsed."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.arguments = list(arguments)
-        self.verb = next((word for word in arguments if word in KNOWN_VERBS), None)
-        self.json = "--json" in arguments
+        self.verb = next((word for word in arguments if word in VERBS or word in UNBUILT), None)
         self.debug = "--debug" in arguments
         self.quiet = "--quiet" in arguments
+        self.answer = Answer(arguments, self.verb)
         self.progress: Progress | None = None
 
-    def go(self) -> int:
+    def run(self) -> Outcome:
+        self.answer.check()
         parsed = parse(self.arguments)
-        if _submitted():
+        if submitted():
             from pipelines.engine.spark_submit import silence
 
             silence()
         if not self.debug:
             warnings.simplefilter("ignore")
-        outcome = call(parsed, self._progress)
-        self._show(outcome)
-        return 0
+        with _terminated_in_order():
+            return call(parsed, self._progress)
 
     def _progress(self) -> Progress:
         from pipelines.engine.progress import Progress
@@ -85,17 +68,17 @@ class _Run:
         self.progress = Progress(quiet=self.quiet)
         return self.progress
 
-    def _show(self, outcome: Outcome) -> None:
-        if not self.quiet or self.verb in SHOWN_EVEN_IF_QUIET:
-            print(outcome.summary())
-        self._json_line(0, outcome.as_json())
-        sys.stdout.flush()
+    def done(self, outcome: Outcome) -> int:
+        if not self.quiet or (self.verb in VERBS and VERBS[self.verb].shown_when_quiet):
+            self.answer.summary(outcome.summary())
+        self.answer.content(0, outcome.as_json())
+        return 0
 
     def failed(self, exit_code: int, reason: str) -> int:
         if self.debug:
             traceback.print_exc()
-        _say(_paragraph(reason))
-        self._json_line(exit_code, {"reason": " ".join(reason.split())})
+        self.answer.reason(reason)
+        self.answer.content(exit_code, {"reason": one_line(reason)})
         return exit_code
 
     def unexpected(self, error: Exception) -> str:
@@ -109,32 +92,19 @@ class _Run:
             "Its text is not shown, as it could hold values of records: call again with --debug to see it."
         )
 
-    def _json_line(self, exit_code: int, content: dict[str, Any]) -> None:
-        if self.json:
-            head = {"verb": self.verb, "exit_code": exit_code, "status": STATUS.get(exit_code, "interrupted")}
-            print(json.dumps(head | content, ensure_ascii=False, default=_plain), flush=True)
+
+@contextmanager
+def _terminated_in_order() -> Iterator[None]:
+    """Let SIGTERM end a run as Ctrl-C does: locks released, sessions stopped, the reason told."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
-def _submitted() -> bool:
-    """Whether spark-submit started this process; it merges our two outputs into one."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ
-
-
-def _say(text: str) -> None:
-    if _submitted():
-        from pipelines.engine.spark_submit import say
-
-        say(text)
-    else:
-        print(text, file=sys.stderr)
-
-
-def _plain(value: Any) -> Any:
-    """Numbers of numpy as numbers of JSON."""
-    return value.item()
-
-
-def _paragraph(text: str) -> str:
-    """One paragraph, wrapped between words only, so that names stay whole."""
-    width = min(shutil.get_terminal_size((100, 24)).columns, 100)
-    return textwrap.fill(" ".join(text.split()), width, break_long_words=False, break_on_hyphens=False)
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

@@ -2,7 +2,7 @@
 
 import sys
 
-from jobs.command import run_command
+from microguard import main
 
 if __name__ == "__main__":
-    sys.exit(run_command(["protect", *sys.argv[1:]]))
+    sys.exit(main(["protect", *sys.argv[1:]]))

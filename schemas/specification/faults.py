@@ -27,6 +27,10 @@ TYPE_NAMES = {
     "model_attributes_type": "a table",
 }
 NOTHING = object()
+LONGEST_SHOWN = 80
+"""Characters of a key or value in a message: enough to know it by."""
+LONGEST_WORD = 4096
+"""Characters of a word in a message: as many as a path of the system may have."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,25 @@ def unknown_key(key: Path, known: Iterable[str]) -> Fault:
     return Fault(key, text + _did_you_mean(key[-1], known))
 
 
+def legible(text: str) -> str:
+    """Without characters that a terminal would obey, and without words longer than any path."""
+    words = ["".join(map(_printable, word)) for word in text.split(" ")]
+    return " ".join(_shortened(word, LONGEST_WORD) for word in words)
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else f"\\u{ord(character):04x}"
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def shown_key(key: Path) -> str:
     """`("method", "effort")` as `[method] effort`, the way a reader finds it in the file."""
-    names = [str(part + 1) if isinstance(part, int) else part for part in key]
+    names = [
+        str(part + 1) if isinstance(part, int) else _shortened(legible(part), LONGEST_SHOWN) for part in key
+    ]
     if len(names) < 2:
         return f"[{names[0]}]" if names else "the specification"
     if names[0] == "groups":
@@ -74,9 +94,11 @@ def shown_value(value: Any) -> str:
         return "nothing"
     try:
         text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
+    except TypeError:
         text = str(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    except (ValueError, RecursionError):  # more digits, or tables within tables, than can be written
+        return "a number of very many digits, or tables nested very deeply"
+    return _shortened(legible(text), LONGEST_SHOWN)
 
 
 def _did_you_mean(found: Any, choices: Iterable[str]) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import os
+import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from jobs import command
-from jobs.arguments import VERBS
 from jobs.command import run_command
+from jobs.verbs import SPECIFICATION, UNBUILT, VERBS, Verb
 from pipelines.engine.outcome import Outcome
 from schemas.errors import GateRefused, InputRejected, MicroguardError, ProtectionFailed, SpecificationError
 from tests.schemas.malformed import SOUND
@@ -26,7 +29,7 @@ TOO_EARLY = ("pyspark", "great_expectations", "pandas", "numba", "pyarrow", "duc
 def microguard(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "jobs.microguard", *arguments], capture_output=True, text=True, cwd=cwd or ROOT
+        [sys.executable, "-m", "microguard", *arguments], capture_output=True, text=True, cwd=cwd or ROOT
     )
 
 
@@ -82,12 +85,64 @@ def test_help_names_every_verb_and_exit_code() -> None:
         assert word in done.stdout
 
 
+def test_every_verb_has_a_script_for_spark_submit_and_no_script_is_without_a_verb() -> None:
+    scripts = {path.stem for path in (ROOT / "jobs").glob("*.py")} - {
+        "__init__",
+        "verbs",
+        "command",
+        "answer",
+    }
+    assert scripts == set(VERBS)
+
+
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_a_script_for_spark_submit_with_the_same_arguments(verb: str) -> None:
+def test_a_script_takes_the_same_arguments_as_its_verb(
+    verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as as_verb:
+        run_command([verb, "--help"])
+    expected = capsys.readouterr().out
     script = ROOT / "jobs" / f"{verb}.py"
-    as_script = subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True)
-    assert as_script.returncode == 0
-    assert as_script.stdout == microguard(verb, "--help").stdout
+    monkeypatch.setattr(sys, "argv", [str(script), "--help"])
+    with pytest.raises(SystemExit) as as_script:
+        runpy.run_path(str(script), run_name="__main__")
+    assert (as_verb.value.code, as_script.value.code) == (0, 0)
+    assert capsys.readouterr().out == expected
+
+
+def test_a_script_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "jobs" / "protect.py", "absent.toml"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert "absent.toml" in done.stderr
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
+def test_a_pipeline_takes_what_its_row_gives(verb: Verb) -> None:
+    given = {argument.name for argument in verb.arguments if not argument.positional}
+    if SPECIFICATION in verb.arguments:
+        given -= {"overrides"}
+    positions = [argument for argument in verb.arguments if argument.positional]
+    asked = inspect.signature(verb.function()).parameters
+    named = dict.fromkeys({"master", "progress", "show"} & set(asked))
+    inspect.signature(verb.function()).bind(*positions, **dict.fromkeys(given), **named)
+
+
+@pytest.mark.parametrize("verb", UNBUILT)
+def test_a_verb_that_is_not_built_is_refused_by_name(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command([verb, "release.toml", "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert f"The verb {verb} is not built" in err
+    assert json.loads(out)["verb"] == verb
+
+
+def test_an_option_that_is_not_built_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["draft", "file.csv", "--log", "json"]) == 2
+    assert "--log is not built" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -204,7 +259,95 @@ def test_quiet_leaves_out_the_summary_where_it_is_an_extra(
 def test_a_reader_that_hangs_up_causes_no_traceback(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("sex,age\n" + "f,31\nm,47\n" * 30)
-    code = f"{sys.executable} -m jobs.microguard draft {path} | true"
+    code = f"{sys.executable} -m microguard draft {path} | true"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+def test_the_outcome_goes_to_a_file_however_the_run_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "outcome.json"
+    endings: list[tuple[BaseException | None, int]] = [
+        (None, 0),
+        (GateRefused("no"), 4),
+        (ValueError(CANARY), 1),
+        (KeyboardInterrupt(), 130),
+    ]
+    for raised, code in endings:
+        ending(monkeypatch, raised)
+        assert run_command(["protect", "release.toml", "--json", f"--outcome={path}"]) == code
+        content = json.loads(path.read_text())
+        assert content == json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert (content["exit_code"], content["verb"]) == (code, "protect")
+        assert CANARY not in path.read_text()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_outcome_of_faulty_arguments_is_written_too(tmp_path: Path) -> None:
+    path = tmp_path / "outcome.json"
+    assert run_command(["protect", "--outcome", str(path), "--speed"]) == 2
+    assert json.loads(path.read_text())["status"] == "specification refused"
+
+
+@pytest.mark.parametrize("file", [".", "absent/outcome.json"])
+def test_an_outcome_that_cannot_be_written_is_refused_before_the_run(
+    file: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ending(monkeypatch, AssertionError("it must not run"))
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["protect", "release.toml", "--outcome", file]) == 2
+    assert "--outcome" in capsys.readouterr().err
+
+
+def test_an_output_that_fails_does_not_change_how_a_run_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+
+    def call(*_: object) -> Outcome:
+        folder.rmdir()
+        return Outcome("Published.", {})
+
+    monkeypatch.setattr(command, "call", call)
+    assert run_command(["protect", "release.toml", "--outcome", str(folder / "outcome.json")]) == 0
+    assert "could not be written" in capsys.readouterr().err
+    code = (
+        "import sys; from jobs import command; from pipelines.engine.outcome import Outcome; "
+        "command.call = lambda *_: Outcome('Published \\u00e9.', {'name': '\\u00e9'}); "
+        "sys.exit(command.run_command(['protect', 'x', '--json']))"
+    )
+    full = subprocess.run(["bash", "-c", f'{sys.executable} -c "{code}" >/dev/full'], cwd=ROOT, check=False)
+    assert full.returncode == 0
+    ascii_only = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    )
+    assert ascii_only.returncode == 0
+    assert json.loads(ascii_only.stdout.splitlines()[-1])["name"] == "é"
+
+
+def test_a_run_that_is_terminated_ends_as_one_that_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def call(*_: object) -> Outcome:
+        signal.raise_signal(signal.SIGTERM)
+        return Outcome("Published.", {})
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(command, "call", call)
+    assert run_command(["protect", "release.toml"]) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_no_character_that_a_terminal_obeys_reaches_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["protect", "a\x1b[31m\u202eb.toml"]) == 2
+    err = capsys.readouterr().err
+    assert "\x1b" not in err
+    assert "\u202e" not in err
+    assert "b.toml" in err

@@ -1,0 +1,156 @@
+"""Where the answer of a command goes: standard output, standard error, a JSON line, the file of --outcome.
+
+An output that fails (closed, full, of another encoding) never changes how the run ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from schemas.errors import SpecificationError
+from schemas.specification.faults import legible
+
+STATUS = {
+    0: "done",
+    1: "failed",
+    2: "specification refused",
+    3: "input rejected",
+    4: "gate refused",
+    5: "protection failed",
+}
+INTERRUPTED = 130
+"""128 + SIGINT, as shells have it."""
+WIDEST = 100
+"""Characters of a line of a paragraph: more is hard to read."""
+
+
+class Answer:
+    """The outputs that a command line asks for, however faulty it is otherwise.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        The command line, not yet parsed.
+    verb : str or None
+        Its verb, where it names one.
+    """
+
+    def __init__(self, arguments: Sequence[str], verb: str | None) -> None:
+        self._verb = verb
+        self._json = "--json" in arguments
+        self._file = _value_of("--outcome", arguments)
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+
+    def check(self) -> None:
+        """Refuse a file of --outcome that could not be written, before anything is done.
+
+        Raises
+        ------
+        SpecificationError
+        """
+        if self._file is None:
+            return
+        folder = Path(self._file).absolute().parent
+        if Path(self._file).is_dir() or not os.access(folder, os.W_OK):
+            self._file = None
+            raise SpecificationError(
+                "--outcome: found a path that cannot be written, allowed: a file in a folder that exists."
+            )
+
+    def summary(self, text: str) -> None:
+        """What a person called for."""
+        with _unbroken(sys.stdout):
+            print(text, flush=True)
+
+    def reason(self, text: str) -> None:
+        """Why the run ended, in one paragraph on standard error."""
+        with _unbroken(sys.stderr):
+            say(_paragraph(text))
+
+    def content(self, exit_code: int, content: dict[str, Any]) -> None:
+        """The object of --json and --outcome."""
+        status = STATUS.get(exit_code, "interrupted")
+        whole = {"verb": self._verb, "exit_code": exit_code, "status": status} | content
+        if self._json:
+            with _unbroken(sys.stdout):
+                utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+                print(json.dumps(whole, ensure_ascii=not utf8, default=_plain), flush=True)
+        if self._file is not None:
+            try:
+                _replace(Path(self._file), json.dumps(whole, default=_plain) + "\n")
+            except OSError as error:
+                cause = os.strerror(error.errno) if error.errno else type(error).__name__
+                self.reason(f"The file of --outcome could not be written: {cause}.")
+
+
+def submitted() -> bool:
+    """Whether spark-submit started this process; it merges our two outputs into one."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def say(text: str) -> None:
+    """A line on standard error, through the JVM where that is the only way there."""
+    if submitted():
+        from pipelines.engine.spark_submit import say as say_through_jvm
+
+        say_through_jvm(text)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+def one_line(text: str) -> str:
+    """Without line breaks, and without characters that a terminal would obey."""
+    return legible(" ".join(text.split()))
+
+
+def _paragraph(text: str) -> str:
+    """One paragraph, wrapped between words only, so that names stay whole."""
+    width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
+    return textwrap.fill(one_line(text), width, break_long_words=False, break_on_hyphens=False)
+
+
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+    value = None
+    for position, word in enumerate(arguments):
+        if word == option:
+            value = next(iter(arguments[position + 1 :]), None)
+        elif word.startswith(f"{option}="):
+            value = word.partition("=")[2]
+    return value or None
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of numpy as numbers of JSON; of anything else its type."""
+    return value.item() if hasattr(value, "item") else type(value).__name__
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that whoever looks sees all of it or none."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+
+
+@contextmanager
+def _unbroken(stream: TextIO) -> Iterator[None]:
+    """Whatever happens to the stream, the run goes on; what is left in its buffer goes nowhere."""
+    try:
+        yield
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,100 @@
+"""Statistical disclosure control for large microdata, on Spark: verified, or not published.
+
+`import microguard` is quick: a name is imported when it is asked for.
+
+    from microguard import microaggregate
+    clusters = microaggregate(records, 3)
+
+The command `microguard` starts in `main`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+PUBLIC = {
+    "microaggregate": "sdc.microaggregation",
+    "individual_ranking": "sdc.microaggregation",
+    "anonymise": "sdc.nominal",
+    "partition": "sdc.nominal",
+    "aggregate": "sdc.nominal",
+    "safe": "sdc.safe",
+    "SafeParams": "sdc.safe",
+    "CellTable": "sdc.cta",
+    "adjust": "sdc.cta",
+    "SdcError": "sdc.errors",
+    "MicroguardError": "schemas.errors",
+    "Specification": "schemas.specification.model",
+    "read_specification": "schemas.specification.read",
+}
+"""Public name -> the module that holds it."""
+PACKAGES = ("jobs", "pipelines", "schemas", "sdc")
+
+__all__ = ["__version__", *PUBLIC]  # noqa: F822 (__getattr__ has them)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("microguard")
+    if name not in PUBLIC:
+        raise AttributeError(f"module 'microguard' has no attribute {name!r}")
+    hidden = hidden_packages()
+    if hidden:
+        raise ImportError(hidden)
+    value = getattr(importlib.import_module(PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def hidden_packages() -> str | None:
+    """What to say where packages of other people hide ours of the same names; None where none does."""
+    here = Path(__file__).resolve().parent
+    others = {name: folder for name in PACKAGES if (folder := _folder(name)) != here / name}
+    if not others:
+        return None
+    places = ", ".join(f"{name} ({folder or 'not found'})" for name, folder in others.items())
+    return (
+        f"microguard finds other packages in place of its own: {places}; expected them in {here}. "
+        "Start it from another folder, take that folder out of PYTHONPATH, or give microguard an environment "
+        "of its own."
+    )
+
+
+def _folder(name: str) -> Path | None:
+    """Where the package lies that an import of this name would give."""
+    if name in sys.modules:
+        places = list(getattr(sys.modules[name], "__path__", []))
+        origin = getattr(sys.modules[name], "__file__", None)
+    else:
+        found = find_spec(name)
+        places = list((found and found.submodule_search_locations) or [])
+        origin = found.origin if found else None
+    if not places and not origin:
+        return None
+    return Path(places[0] if places else str(origin)).resolve()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the verb that the command line names; the exit code."""
+    hidden = hidden_packages()
+    if hidden:
+        print(hidden, file=sys.stderr)
+        return 1
+    from jobs.command import run_command
+
+    return run_command(sys.argv[1:] if arguments is None else arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
