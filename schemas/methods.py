@@ -1,51 +1,103 @@
-"""The methods a specification may name, and what each may be combined with.
+"""The methods a specification may name, and what each can carry: one row an algorithm.
 
-The names are those of the papers; `tests/schemas` holds them against `sdc`, which this package leaves alone.
+The names are those of the papers. A specification that asks an algorithm for what it cannot carry is refused
+when it is read. `tests/schemas` holds names, efforts and kinds equal to those of `sdc`, which this package
+leaves alone: whoever adds an algorithm there adds its row here.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 MethodName = Literal["microaggregation", "safe"]
 Effort = Literal["fast", "standard", "thorough", "exact"]
 Representative = Literal["auto", "mean", "median", "medoid", "control_tables", "mode"]
-Unit = Literal["record", "household"]
+Unit = Literal["record", "household", "unit"]
 Kinds = Literal["nominal", "numeric", "mixed"]
 """Kinds of the quasi-identifiers that are clustered together."""
+Way = Literal["clusters", "combinations", "safe"]
+"""How a clustering is protected: its records in clusters, or the counts of its combinations, by a search or a
+program or by SAFE."""
 
-NUMERIC_ALGORITHMS: tuple[str, ...] = (
-    "mdav",
-    "vmdav",
-    "maximum-distance",
-    "projection-pv",
-    "projection-sz",
-    "projection-fpc",
-    "k-ward",
-    "column-generation",
-    "local-search",
-)
-NOMINAL_ALGORITHMS: tuple[str, ...] = (
-    "own-eee",
-    "own-eeg",
-    "own-eec",
-    "own-hee",
-    "own-hhe",
-    "own-hhg",
-    "own-hhc",
-    "random",
-    "chi-exact",
-    "local-search",
-)
-SAFE_ALGORITHMS: tuple[str, ...] = ("safe", "safe-exact", "modified-safe-exact")
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+CONSTRUCTION: tuple[Effort, ...] = ("fast", "standard")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """What an algorithm can carry.
+
+    Attributes
+    ----------
+    efforts : tuple of str
+        Efforts it can be asked for. One on combinations takes any, as its work does not depend on it.
+    nominal : bool
+        Whether it can carry nominal variables.
+    one_variable : bool
+        Whether it takes a single variable only.
+    max_records : int or None
+        Records of a block where blocking.max_records is "auto"; None: as many as the effort allows. Few where
+        it solves programs in each block, or its work grows with their square.
+    """
+
+    efforts: tuple[Effort, ...] = EFFORTS
+    nominal: bool = True
+    one_variable: bool = False
+    max_records: int | None = None
+
+
+_PROGRAMS = 200
+_SQUARE = 10_000
+
+CLUSTERING: dict[str, Algorithm] = {
+    "mdav": Algorithm(CONSTRUCTION, max_records=_SQUARE),
+    "vmdav": Algorithm(CONSTRUCTION, max_records=_SQUARE),
+    "univariate-optimal": Algorithm(nominal=False, one_variable=True),
+    "mdav-in-blocks": Algorithm(CONSTRUCTION),
+    "local-search": Algorithm(("standard", "thorough")),
+    "maximum-distance": Algorithm(CONSTRUCTION, max_records=_SQUARE),
+    "projection-pv": Algorithm(CONSTRUCTION, nominal=False),
+    "projection-sz": Algorithm(CONSTRUCTION, nominal=False),
+    "projection-fpc": Algorithm(CONSTRUCTION),
+    "k-ward": Algorithm(CONSTRUCTION, max_records=_SQUARE),
+    "k-ward-projected": Algorithm(CONSTRUCTION),
+    "column-generation": Algorithm(("standard", "thorough", "exact"), max_records=_PROGRAMS),
+}
+"""Of records in clusters (`sdc.microaggregation`)."""
+
+_TWO_STEP = tuple(f"own-{f}{i}{a}" for f in "eh" for i in "eh" for a in "egc")
+
+COMBINATIONS: dict[str, Algorithm] = {
+    **dict.fromkeys((*_TWO_STEP, "random", "chi-exact"), Algorithm(max_records=_PROGRAMS)),
+    "local-search": Algorithm(),
+}
+"""Of the counts of combinations (`sdc.nominal`)."""
+
+SAFE: dict[str, Algorithm] = {
+    "safe": Algorithm(),
+    "safe-exact": Algorithm(max_records=_PROGRAMS),
+    "modified-safe-exact": Algorithm(max_records=_PROGRAMS),
+}
+"""Of `sdc.safe`."""
+
+ALGORITHMS: Mapping[Way, Mapping[str, Algorithm]] = {
+    "clusters": CLUSTERING,
+    "combinations": COMBINATIONS,
+    "safe": SAFE,
+}
 
 REPRESENTATIVES: dict[Kinds, tuple[str, ...]] = {
     "numeric": ("auto", "mean", "median", "medoid"),
     "nominal": ("auto", "control_tables", "mode", "medoid"),
     "mixed": ("auto", "mean", "median", "medoid", "mode"),
 }
+"""What may be published for a cluster."""
+ON_COMBINATIONS: tuple[str, ...] = ("auto", "control_tables")
+"""Representatives of nominal variables that are chosen by the errors of control tables, without clusters."""
 
-MAX_RECORDS_BY_EFFORT: dict[str, int] = {
+MAX_RECORDS_BY_EFFORT: dict[Effort, int] = {
     "fast": 100_000,
     "standard": 100_000,
     "thorough": 5_000,
@@ -53,18 +105,30 @@ MAX_RECORDS_BY_EFFORT: dict[str, int] = {
 }
 """Records of a block where blocking.max_records is "auto"."""
 
-MAX_RECORDS_BY_ALGORITHM: dict[str, int] = {
-    **dict.fromkeys(("column-generation", "safe-exact", "modified-safe-exact"), 200),
-    **dict.fromkeys((name for name in NOMINAL_ALGORITHMS if name != "local-search"), 200),
-    **dict.fromkeys(("mdav", "vmdav", "maximum-distance", "k-ward"), 10_000),
-}
-"""The same for algorithms that solve programs in each block, or whose work grows with its square."""
+
+def algorithms(way: Way, kinds: Kinds, variables: int) -> tuple[str, ...]:
+    """Names `method.algorithm` may take for so many quasi-identifiers of these kinds, "auto" first."""
+    able = (
+        name
+        for name, row in ALGORITHMS[way].items()
+        if (row.nominal or kinds == "numeric") and (variables == 1 or not row.one_variable)
+    )
+    return ("auto", *able)
 
 
-def algorithms(method: MethodName, kinds: Kinds) -> tuple[str, ...]:
-    """Names `method.algorithm` may take for quasi-identifiers of these kinds, "auto" first."""
-    if method == "safe":
-        return ("auto", *SAFE_ALGORITHMS)
-    if kinds == "nominal":
-        return ("auto", *NOMINAL_ALGORITHMS)
-    return ("auto", *NUMERIC_ALGORITHMS)
+def all_algorithms(method: MethodName) -> tuple[str, ...]:
+    """Every name of a method, whatever it can carry."""
+    ways: tuple[Way, ...] = ("safe",) if method == "safe" else ("clusters", "combinations")
+    return ("auto", *dict.fromkeys(name for way in ways for name in ALGORITHMS[way]))
+
+
+def efforts(way: Way, algorithm: str) -> tuple[Effort, ...]:
+    """Efforts an algorithm can be asked for; "auto" picks one that carries the effort."""
+    return EFFORTS if algorithm == "auto" else ALGORITHMS[way][algorithm].efforts
+
+
+def max_records(way: Way, algorithm: str, effort: Effort) -> int:
+    """Most records of a block where blocking.max_records is "auto"."""
+    most = MAX_RECORDS_BY_EFFORT[effort]
+    row = ALGORITHMS[way].get(algorithm)
+    return most if row is None or row.max_records is None else min(most, row.max_records)

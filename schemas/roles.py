@@ -19,7 +19,7 @@ from typing import Literal, get_args
 Role = Literal[
     "unit", "identifier", "household", "region", "quasi_identifier", "sensitive", "weight", "other"
 ]
-Kind = Literal["nominal", "numeric"]
+Kind = Literal["nominal", "ordinal", "hierarchical", "numeric"]
 
 ROLES: tuple[str, ...] = get_args(Role)
 KINDS: tuple[str, ...] = get_args(Kind)

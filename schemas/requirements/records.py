@@ -38,10 +38,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from schemas.specification.model import Specification
+from schemas.specification.model import Specification
 
 LARGEST_DOMAIN = 100_000
 """Categories of a nominal quasi-identifier: more than any country has municipalities; names have more."""

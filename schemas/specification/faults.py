@@ -101,8 +101,15 @@ def shown_value(value: Any) -> str:
     return _shortened(legible(text), LONGEST_SHOWN)
 
 
+def by_dimension(bounds: dict[int, float]) -> dict[str, float]:
+    """Bounds by table dimension as TOML has them: its keys are text."""
+    return {str(dimension): bound for dimension, bound in bounds.items()}
+
+
 def _did_you_mean(found: Any, choices: Iterable[str]) -> str:
-    close = get_close_matches(found, list(choices), n=1, cutoff=0.5) if isinstance(found, str) else []
+    if not isinstance(found, str) or len(found) > LONGEST_SHOWN:
+        return ""
+    close = get_close_matches(found, list(choices), n=1, cutoff=0.5)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 

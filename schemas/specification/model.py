@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, PrivateAttr
 
-from schemas.methods import MAX_RECORDS_BY_ALGORITHM, MAX_RECORDS_BY_EFFORT, Kinds
+from schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
 from schemas.roles import PUBLISHED, PUBLISHED_AS_IT_IS
 from schemas.specification.sections import (
     Blocking,
@@ -21,6 +21,7 @@ from schemas.specification.sections import (
     Quality,
     Release,
     Section,
+    Series,
     Text,
     Variable,
 )
@@ -28,21 +29,37 @@ from schemas.specification.table import Table
 
 WHOLE = "all"
 """Name of the one clustering of a specification without groups."""
+DEFAULT_DIMENSION = 2
+"""Control tables are all up to this dimension where the specification does not say."""
 
 
 class Specification(Section):
     """A release specification, as read."""
 
     release: Release
+    """What is released."""
     input: Input
+    """Where the microdata are."""
     variables: dict[Text, Variable] = Field(min_length=1)
+    """The columns of the file by name."""
     method: Method = Method()
+    """How the quasi-identifiers are protected."""
     blocking: Blocking = Blocking()
+    """How records are cut into blocks."""
     missing: Missing = Missing()
+    """What missing values mean."""
+    rules: dict[Text, Text] = Field(default={})
+    """Edit rules by name, such as child = "relationship = 'child' -> marital_status = 'single'"."""
     quality: Quality = Quality()
+    """The gate."""
     publish: Publish
+    """Where release and evidence go."""
+    series: Series = Series()
+    """What a series of releases keeps to."""
     groups: Annotated[tuple[Group, ...], Field(strict=False)] = ()
+    """Quasi-identifiers protected independently; without groups all are protected together."""
     table: Table | None = None
+    """The table that `microguard adjust` protects."""
 
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
 
@@ -140,15 +157,31 @@ class Specification(Section):
 
     def kinds(self, variables: tuple[str, ...] | None = None) -> Kinds:
         """Kinds among the given quasi-identifiers (default: all): "nominal", "numeric" or "mixed"."""
-        found = {self.variables[name].kind for name in variables or self.quasi_identifiers}
-        if found == {"nominal"}:
+        kinds = {
+            self.variables[name].kind
+            for name in variables or self.quasi_identifiers
+            if name in self.variables
+        }
+        if kinds == {"nominal"}:
             return "nominal"
-        return "numeric" if found == {"numeric"} else "mixed"
+        return "numeric" if kinds == {"numeric"} else "mixed"
 
     @property
     def clusterings(self) -> tuple[Group, ...]:
         """What is clustered together: the groups, or one group of all quasi-identifiers."""
         return self.groups or (Group(name=WHOLE, variables=self.quasi_identifiers),)
+
+    def way(self, group: Group) -> Way:
+        """How a clustering is protected: on counts of its combinations where nothing asks for clusters."""
+        if self.method.name == "safe":
+            return "safe"
+        on_combinations = (
+            self.kinds(group.variables) == "nominal"
+            and self.method.representative in ON_COMBINATIONS
+            and self.method.min_diversity < 2
+            and self.counted is None
+        )
+        return "combinations" if on_combinations else "clusters"
 
     @property
     def control_tables(self) -> tuple[tuple[str, ...], ...]:
@@ -159,7 +192,7 @@ class Specification(Section):
         tables: list[tuple[str, ...]] = []
         for clustering in self.clusterings:
             nominal = [name for name in clustering.variables if name in self.nominal]
-            for dimension in range(1, min(chosen.max_dimension or 2, len(nominal)) + 1):
+            for dimension in range(1, min(chosen.max_dimension or DEFAULT_DIMENSION, len(nominal)) + 1):
                 tables += combinations(nominal, dimension)
         return tuple(tables)
 
@@ -168,5 +201,6 @@ class Specification(Section):
         """Most records of a block, "auto" resolved by effort and algorithm (and never below 2k)."""
         if self.blocking.max_records != "auto":
             return self.blocking.max_records
-        most = MAX_RECORDS_BY_EFFORT[self.method.effort]
-        return max(min(most, MAX_RECORDS_BY_ALGORITHM.get(self.method.algorithm, most)), 2 * self.release.k)
+        method = self.method
+        most = min(max_records(self.way(each), method.algorithm, method.effort) for each in self.clusterings)
+        return max(most, 2 * self.release.k)

@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from schemas.errors import SpecificationError
-from schemas.not_built import not_built
 from schemas.specification.consistency import inconsistencies
 from schemas.specification.faults import Fault, faults_of
 from schemas.specification.model import Specification
@@ -53,11 +52,14 @@ def build_specification(content: dict[str, Any], folder: Path, name: str = "spec
     except ValidationError as error:
         faults = faults_of(error, Specification)
         content, in_doubt = repaired(content, [fault.key for fault in faults])
-        specification = Specification.model_validate(content)
+        try:
+            specification = Specification.model_validate(content)
+        except ValidationError:  # beyond repair: the checks between keys must wait
+            raise _report(name, faults) from None
     specification._folder = folder
-    own = [fault.key for fault in faults]
-    between = inconsistencies(specification, in_doubt) + not_built(specification)
-    faults += [fault for fault in between if not any(related(fault.key, key) for key in own)]
+    faulty = [fault.key for fault in faults]
+    between = inconsistencies(specification, in_doubt)
+    faults += [fault for fault in between if not any(related(fault.key, key) for key in faulty)]
     if faults:
         raise _report(name, faults)
     return specification

@@ -50,6 +50,8 @@ def repaired(content: dict[str, Any], faulty: list[Path]) -> tuple[dict[str, Any
 def _repair_variable(content: dict[str, Any], key: Path) -> None:
     if len(key) < 2:
         content.pop("variables", None)
+    elif not key[1]:
+        content["variables"].pop(key[1], None)
     elif len(key) == 2:
         content["variables"][key[1]] = {"role": "other"}
     elif isinstance(line := content["variables"].get(key[1]), dict):

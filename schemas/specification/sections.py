@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -13,11 +14,17 @@ NAME_PATTERN = r"^\w[\w.-]{0,99}$"
 """A release or group name is a folder name: letters, digits, "_", "." and "-"."""
 
 
+LARGEST_COUNT = 10**10
+"""Records, units or releases: more than any file has."""
+LARGEST_DIMENSION = 99
+"""Of a table: more than anybody can read."""
+
+
 def _dimension_keys(value: Any) -> Any:
     """Keys of a TOML table are text; those of a table by dimension are whole numbers."""
     if not isinstance(value, dict):
         return value
-    if not value or not all(isinstance(key, str) and key.isdecimal() and int(key) >= 1 for key in value):
+    if not value or not all(isinstance(key, str) and re.fullmatch("[1-9][0-9]?", key) for key in value):
         raise ValueError("a table of bounds by dimension, such as { 1 = 6, 2 = 9 }")
     return {int(key): bound for key, bound in value.items()}
 
@@ -29,11 +36,13 @@ def _without_nul(value: Any) -> Any:
 
 
 def _auto_or_count(value: Any) -> Any:
-    if value == "auto" or (type(value) is int and value >= 2):
+    if value == "auto" or (type(value) is int and 2 <= value <= LARGEST_COUNT):
         return value
-    raise ValueError('"auto" or a whole number of at least 2')
+    raise ValueError(f'"auto" or a whole number of at least 2 and at most {LARGEST_COUNT:,}')
 
 
+Count = Annotated[int, Field(le=LARGEST_COUNT)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
@@ -47,7 +56,7 @@ Names = Annotated[tuple[Text, ...], Field(strict=False)]
 class Section(BaseModel):
     """A table of the TOML: no unknown key, no silent conversion, no change after reading."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 class Release(Section):
@@ -55,10 +64,14 @@ class Release(Section):
 
     name: SafeName
     """Name of the release in the ledger: letters, digits, "_", "." and "-"."""
-    k: int = Field(ge=2)
+    k: Count = Field(ge=2)
     """Least number of units that share a combination of quasi-identifiers (and the region)."""
     seed: int = Field(default=0, ge=0, lt=2**63)
     """Seed of the run; nothing is safe only because it is unknown."""
+    source: SafeName | None = None
+    """The units behind the release, such as a register; by default the release's name."""
+    period: Text | None = None
+    """Part of the identity of a release in a series, such as "2026-11"."""
 
 
 class Input(Section):
@@ -78,6 +91,8 @@ class Input(Section):
     """CSV: decimal mark."""
     unmentioned: Literal["fail", "drop"] = "fail"
     """Columns of the file that the specification does not name."""
+    expectations: PathText | None = None
+    """An agency's own Great Expectations suite (JSON) as a further gate. Relative to the specification."""
 
 
 class Variable(Section):
@@ -86,16 +101,37 @@ class Variable(Section):
     role: Role
     """What the variable is to the release."""
     kind: Kind | None = None
-    """Nominal (categories) or numeric (magnitudes); a quasi-identifier must say which."""
+    """Categories (nominal), with an order (ordinal) or levels (hierarchical), or magnitudes (numeric); a
+    quasi-identifier must say which."""
+    order: Names | None = None
+    """Ordinal: its categories, lowest first."""
+    hierarchy: PathText | None = None
+    """Hierarchical: a CSV file with one column per level, finest first. Relative to the specification."""
+    level: int | None = Field(default=None, ge=1, le=LARGEST_DIMENSION)
+    """Hierarchical: the level that is published, 1 is the finest."""
+    top_code: Number | None = None
+    """Numeric: values above are published as this one."""
+    bottom_code: Number | None = None
+    """Numeric: values below are published as this one."""
+    round_to: Annotated[Number, Field(gt=0)] | None = None
+    """Numeric: published values are multiples of this."""
+    bands: Annotated[tuple[Number, ...], Field(strict=False, min_length=1)] | None = None
+    """Numeric: lower limits of the bands that are published instead of numbers."""
+    missing: Annotated[tuple[Number, ...], Field(strict=False)] = ()
+    """Numeric: codes that mean a missing value."""
+    variable_weight: Annotated[Number, Field(gt=0)] = 1.0
+    """What a difference in this variable costs, relative to the others."""
 
 
 class ControlTables(Section):
     """`[method.control_tables]`: the tables of the nominal quasi-identifiers that protection is to spare."""
 
-    max_dimension: int | None = Field(default=None, ge=1)
+    max_dimension: int | None = Field(default=None, ge=1, le=LARGEST_DIMENSION)
     """All tables up to this dimension (default 2); not together with `tables`."""
     tables: Annotated[tuple[Names, ...], Field(strict=False)] | None = None
     """The tables by name, such as [["sex", "age_group"]]; not together with `max_dimension`."""
+    region_dimension: int = Field(default=0, ge=0, le=LARGEST_DIMENSION)
+    """Region times every table of so many variables; 0 is none."""
     max_absolute_error: ByDimension | None = None
     """What the search is to respect: largest change of a cell, by dimension of the table."""
 
@@ -112,8 +148,8 @@ class Method(Section):
     representative: Representative = "auto"
     """What is published for a cluster."""
     unit: Unit = "record"
-    """What k counts: records, or households (each combination is shared by at least k of them)."""
-    min_diversity: int = Field(default=1, ge=1)
+    """What k counts: records, households (each combination is shared by at least k of them) or units."""
+    min_diversity: Count = Field(default=1, ge=1)
     """Distinct values of each sensitive variable in every cluster."""
     control_tables: ControlTables = ControlTables()
     """The tables protection is to spare."""
@@ -135,14 +171,14 @@ class Missing(Section):
     """Missing is one more category, or the record is rejected."""
     numeric: Literal["reject", "own_cluster"] = "reject"
     """The record is rejected, or clustered with those of its missing pattern."""
-    max_rejected: int = Field(default=0, ge=0)
+    max_rejected: Count = Field(default=0, ge=0)
     """Records; more than this stops the run."""
 
 
 class Dominance(Section):
     """`quality.dominance`: the (n, k) rule."""
 
-    n: int = Field(ge=1)
+    n: Count = Field(ge=1)
     """Largest contributors counted together."""
     k: float = Field(gt=0, le=100, allow_inf_nan=False)
     """Percent of a cluster's total they may not exceed."""
@@ -159,6 +195,16 @@ class Quality(Section):
     """Largest change of a cell, by dimension of the table, that the gate lets pass."""
     max_unique_published: Share | None = None
     """Share of records unique on the protected variables joined with any one column published as it is."""
+    max_unique_jointly: Share | None = None
+    """The same, joined with all columns published as they are."""
+    max_homogeneous: Share | None = None
+    """Share of records in classes with one value of a sensitive variable."""
+    min_entropy_diversity: Annotated[Number, Field(ge=1)] | None = None
+    """Least exp(entropy) of a sensitive variable in a class."""
+    max_t: Share | None = None
+    """Largest distance of a sensitive variable's distribution in a class from that of the whole file."""
+    accept: dict[Text, Text] = Field(default={})
+    """A steward's exemption from a default limit: its name = the reason, and by whom."""
     dominance: Dominance | None = None
     """Clusters whose largest contributors dominate a numeric total."""
 
@@ -176,8 +222,29 @@ class Publish(Section):
     """Columns published as they are although they determine a protected nominal variable."""
     successive: Literal["refuse", "accept"] = "refuse"
     """A second release under this name from another input, k, seed or specification."""
+    series: Literal["single", "append", "register"] = "single"
+    """Whether releases under this name follow each other, and how."""
+    changes: Literal["keep", "republish"] = "keep"
+    """What becomes of published records whose values changed since."""
+    approval: Literal["none", "required"] = "none"
+    """Whether somebody must sign a release before it is published."""
+    keep: Annotated[Count, Field(ge=1)] | None = None
+    """How many releases of a series stand; older ones are withdrawn."""
     disclose: Annotated[tuple[Disclosable, ...], Field(strict=False)] = ()
     """Whole-file measures against the original that a steward allows to be public."""
+
+
+class Series(Section):
+    """`[series]`: what a series of releases keeps to; above a share the night is refused until a rebase."""
+
+    pool: Annotated[Count, Field(ge=2)] | None = None
+    """Units a stratum waits for before new ones are published (default 2k)."""
+    max_waiting: Share | None = None
+    """Units that wait."""
+    max_ghosts: Share | None = None
+    """Published units that have left the source."""
+    max_stale: Share | None = None
+    """Published units whose values have changed since."""
 
 
 class Group(Section):

@@ -35,7 +35,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.methods import Effort
-from schemas.specification.sections import AutoOrCount, Bound, Dominance, Names, Section, Share, Text
+from schemas.specification.sections import AutoOrCount, Bound, Count, Dominance, Names, Section, Share, Text
 
 TableAlgorithm = Literal[
     "auto",
@@ -99,7 +99,7 @@ class Table(Section):
     """Cells: column with the number of contributors."""
     largest: Names = ()
     """Cells: columns with the largest contribution, the second largest and so on."""
-    minimum_frequency: int | None = Field(default=None, ge=1)
+    minimum_frequency: Annotated[Count, Field(ge=1)] | None = None
     """A cell with fewer contributors is sensitive; by default release.k, where contributors are known."""
     safety_range: float = Field(default=20, gt=0, allow_inf_nan=False)
     """Protection of a magnitude (or weighted count) with too few contributors, in percent of its value."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from schemas.roles import PUBLISHED
 from schemas.specification.faults import NOTHING, Fault, fault
+from schemas.specification.model import Specification
 from schemas.specification.table import Table
-
-if TYPE_CHECKING:
-    from schemas.specification.model import Specification
 
 OF_CELLS = (
     "contributors",
@@ -30,7 +27,7 @@ def table_faults(spec: Specification) -> list[Fault]:
     if spec.table is None:
         return []
     checks = (_dimensions, _nesting, _numbers, _source, _rules, _publication)
-    return [found for check in checks for found in check(spec, spec.table)]
+    return [each for check in checks for each in check(spec, spec.table)]
 
 
 def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:

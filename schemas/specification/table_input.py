@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from schemas.errors import SpecificationError
+from schemas.specification.model import Specification
 from schemas.specification.sections import Blocking, Variable
 from schemas.specification.table import Table
-
-if TYPE_CHECKING:
-    from schemas.specification.model import Specification
 
 
 def table_of(specification: Specification) -> Table:

@@ -10,6 +10,9 @@ from typing import Any
 from schemas.errors import SpecificationError
 from schemas.specification.faults import shown_value
 
+DEEPEST = 20
+"""Tables and lists within each other; no specification has more than five."""
+
 
 def parsed(path: Path) -> dict[str, Any]:
     """Content of a TOML file; SpecificationError where there is none to be had."""
@@ -22,9 +25,33 @@ def parsed(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise SpecificationError(f"The specification {path} is not UTF-8 text, as TOML must be.") from None
     try:
-        return tomllib.loads(text)
+        return _loaded(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecificationError(f"The specification {path} is not valid TOML: {error}.") from None
+
+
+def _loaded(text: str) -> dict[str, Any]:
+    """Content of TOML that can be worked with; TOMLDecodeError otherwise."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:
+        raise tomllib.TOMLDecodeError("a number has too many digits") from None
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("lists are nested too deeply") from None
+    level: list[Any] = [content]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise tomllib.TOMLDecodeError("tables are nested too deeply")
+    return content
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def parsed_override(override: str) -> dict[str, Any]:
@@ -32,7 +59,7 @@ def parsed_override(override: str) -> dict[str, Any]:
     key, equals, value = override.partition("=")
     for written in (value, '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'):
         try:
-            content = tomllib.loads(f"{key} = {written}")
+            content = _loaded(f"{key} = {written}")
         except tomllib.TOMLDecodeError:
             continue
         if equals and key.strip() and "\n" not in override and not _has_date(content):

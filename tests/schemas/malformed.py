@@ -97,13 +97,16 @@ MALFORMED = (
     ),
     Malformed("no role", SEX, 'sex = { kind = "nominal" }', ("[variables] sex.role", "found nothing")),
     Malformed(
-        "no kind", SEX, 'sex = { role = "quasi_identifier" }', ("[variables] sex.kind", "nominal, numeric")
+        "no kind",
+        SEX,
+        'sex = { role = "quasi_identifier" }',
+        ("[variables] sex.kind", "nominal, ordinal, hierarchical, numeric"),
     ),
     Malformed(
         "unknown kind",
         SEX,
-        'sex = { role = "quasi_identifier", kind = "ordinal" }',
-        ("[variables] sex.kind", 'found "ordinal"', "nominal, numeric"),
+        'sex = { role = "quasi_identifier", kind = "odd" }',
+        ("[variables] sex.kind", 'found "odd"', "nominal, ordinal, hierarchical, numeric"),
     ),
     Malformed(
         "a variable as published tables call their counts",

@@ -12,10 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas import not_built
 from schemas.errors import SpecificationError
-from schemas.methods import NOMINAL_ALGORITHMS, NUMERIC_ALGORITHMS, SAFE_ALGORITHMS
-from schemas.not_built import KEYS, refuse_verb
+from schemas.specification.consistency import UNBUILT, values_at
 from schemas.specification.model import Specification
 from schemas.specification.read import build_specification, read_specification
 from tests.schemas.malformed import SOUND
@@ -143,34 +141,42 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
         read_specification(tmp_path)
 
 
-def test_what_waits_to_be_built_is_refused_by_name(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KEYS, ("publish", "format"), lambda value: value == "iceberg")
-    with pytest.raises(SpecificationError, match=r'\[publish\] format: "iceberg" is not built yet'):
-        read_specification(sound, ["publish.format=iceberg"])
-    monkeypatch.setattr(not_built, "VERBS", frozenset({"adjust"}))
-    with pytest.raises(SpecificationError, match="adjust"):
-        refuse_verb("adjust")
-    refuse_verb("protect")
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("publish.format=iceberg", '[publish] format: "iceberg" is not built yet'),
+        ("publish.path=s3://bucket/lake", "[publish] path"),
+        ("release.period=2026-11", "[release] period"),
+        ("variables.income.top_code=9", "[variables] income.top_code"),
+        ("variables.sex.kind=ordinal", "[variables] sex.kind"),
+        ("series.pool=6", "[series]"),
+        ('rules.child="age < 15 -> income = 0"', "[rules]"),
+        ('quality.accept.max_unique_jointly="a reason"', "[quality] accept"),
+    ],
+)
+def test_what_waits_to_be_built_is_refused_by_name(override: str, named: str, sound: Path) -> None:
+    with pytest.raises(SpecificationError) as caught:
+        read_specification(sound, [override])
+    assert named in str(caught.value)
+    assert "is not built yet" in str(caught.value)
 
 
-def test_every_algorithm_of_a_specification_is_known_to_its_method() -> None:
-    from sdc.microaggregation.methods import ALGORITHMS as NUMERIC
-    from sdc.nominal.anonymise import ALGORITHMS as NOMINAL
-    from sdc.safe.protection import ALGORITHMS as SAFE
-
-    assert set(NUMERIC_ALGORITHMS) <= set(NUMERIC)
-    assert set(NOMINAL_ALGORITHMS) <= set(NOMINAL)
-    assert set(SAFE_ALGORITHMS) == set(SAFE)
+def test_every_key_that_waits_to_be_built_exists_and_none_of_its_defaults_is_refused(sound: Path) -> None:
+    specification = read_specification(sound)
+    for key, waits in UNBUILT.items():
+        places = list(values_at(specification, key))
+        assert places, key
+        assert not any(waits(value) for _, value in places), key
 
 
-def test_every_key_that_waits_to_be_built_exists(sound: Path) -> None:
-    for key in KEYS:
-        value: Any = read_specification(sound)
-        for part in key:
-            value = getattr(value, str(part))
-
-
-_scalars = st.none() | st.booleans() | st.integers(-3, 9) | st.floats() | st.text(max_size=4)
+_scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 9)
+    | st.sampled_from([10**30, 10**400])
+    | st.floats()
+    | st.text(max_size=4)
+)
 _keys = st.sampled_from(
     [
         "release",
@@ -185,6 +191,10 @@ _keys = st.sampled_from(
         "path",
         "sex",
         "role",
+        "max_dimension",
+        "control_tables",
+        "max_absolute_error",
+        "",
     ]
 )
 _anything = st.recursive(
@@ -203,3 +213,45 @@ def test_nothing_but_a_specification_error_comes_of_any_content(
     for changed in (noise, content | noise, content | {section: noise}):
         with suppress(SpecificationError):
             assert isinstance(build_specification(changed, sound.parent), Specification)
+
+
+HOSTILE = {
+    "an integer of thousands of digits": ("k = 3", f"k = {'9' * 5000}"),
+    "an integer beyond every float": ("k = 3", f"k = {10**400}"),
+    "lists nested deeply": ("k = 3", f"k = {'[' * 5000}{']' * 5000}"),
+    "tables nested deeply": ("k = 3", "k" + ".a" * 1000 + " = 3"),
+    "an empty name beside another fault": ('hours = { role = "other" }', '"" = { role = "othr" }'),
+    "tables of a billion dimensions": (
+        'effort = "standard"',
+        "control_tables = { max_dimension = 1000000000, max_absolute_error = { 1 = 5 } }",
+    ),
+    "a bound of a billion dimensions": (
+        'effort = "standard"',
+        f"control_tables.max_absolute_error = {{ {'9' * 5000} = 5 }}",
+    ),
+    "control characters in a key": ("hours = { role", '"a\\u001b[31m\\u202eb" = { role = 7, x'),
+    "a key of 70,000 letters": ("k = 3", f"k = 3\n{'a' * 70_000} = 1"),
+    "a value of 70,000 letters": ('effort = "standard"', f'effort = "{"a" * 70_000}"'),
+    "a seed beyond 64 bits": ("seed = 2026", f"seed = {2**63}"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_specification_is_refused_legibly(old: str, new: str, tmp_path: Path) -> None:
+    path = tmp_path / "release.toml"
+    path.write_text(SOUND.replace(old, new, 1))
+    with pytest.raises(SpecificationError) as caught:
+        read_specification(path)
+    message = str(caught.value)
+    assert message.isprintable()
+    assert len(message) < 1000
+
+
+@pytest.mark.parametrize("area", ["path", "evidence"])
+def test_an_area_that_can_be_no_folder_is_refused(area: str, sound: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to(tmp_path / "absent")
+    for place in ("file", "file/inside", "dangling"):
+        with pytest.raises(SpecificationError, match="a folder"):
+            read_specification(sound, [f"publish.{area}={place}"])
+    assert read_specification(sound, [f"publish.{area}=new/folder"])

@@ -1,0 +1,69 @@
+"""What `[method.control_tables]`, and bounds by table dimension, must be to the quasi-identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from schemas.specification.faults import Fault, Path, by_dimension, fault
+from schemas.specification.model import DEFAULT_DIMENSION, Specification
+
+KEY: Path = ("method", "control_tables")
+
+
+def control_table_faults(spec: Specification) -> Iterator[Fault]:
+    """Faults of the section, and of the gate's bounds by dimension."""
+    chosen = spec.method.control_tables
+    if chosen.tables is not None:
+        if chosen.max_dimension is not None:
+            yield fault((*KEY, "max_dimension"), chosen.max_dimension, "not together with tables")
+        yield from _tables(spec, chosen.tables)
+    elif chosen.max_dimension is not None:
+        most = max(DEFAULT_DIMENSION, len(spec.nominal))
+        if chosen.max_dimension > most:
+            allowed = f"1 to {most} with {len(spec.nominal)} nominal quasi-identifier(s)"
+            yield fault((*KEY, "max_dimension"), chosen.max_dimension, allowed)
+    for key, bounds in (
+        ((*KEY, "max_absolute_error"), chosen.max_absolute_error),
+        (("quality", "max_absolute_error"), spec.quality.max_absolute_error),
+    ):
+        if bounds is not None:
+            yield from _bounds(spec, bounds, key)
+
+
+def _tables(spec: Specification, tables: tuple[tuple[str, ...], ...]) -> Iterator[Fault]:
+    key: Path = (*KEY, "tables")
+    if not tables:
+        yield fault(key, [], "at least one table, or no such key")
+    group_of = {name: group.name for group in spec.groups for name in group.variables}
+    for table in tables:
+        if not table:
+            yield fault(key, [], "tables with at least one variable each")
+        for name in table:
+            if name not in spec.nominal:
+                allowed = ", ".join(spec.nominal) or "none, as no quasi-identifier is nominal"
+                yield fault(key, name, f"nominal quasi-identifiers: {allowed}", choices=spec.nominal)
+        if len(set(table)) < len(table):
+            yield fault(key, list(table), "each variable once in a table")
+        if len({group_of.get(name) for name in table}) > 1:
+            yield fault(key, list(table), "variables of one group; tables never cross groups")
+    for one, other in combinations(tables, 2):
+        if one and set(one) == set(other):
+            yield fault(key, list(other), "each table once")
+
+
+def _bounds(spec: Specification, bounds: dict[int, float], key: Path) -> Iterator[Fault]:
+    """Bounds by dimension need tables of that dimension (max_dimension is taken as it is declared)."""
+    chosen = spec.method.control_tables
+    if not spec.nominal:
+        allowed = "no such key, as no quasi-identifier is nominal: no control tables"
+        yield fault(key, by_dimension(bounds), allowed)
+        return
+    if chosen.tables is not None:
+        dimensions = sorted({len(table) for table in chosen.tables})
+    else:
+        dimensions = list(range(1, (chosen.max_dimension or DEFAULT_DIMENSION) + 1))
+    wrong = [dimension for dimension in bounds if dimension not in dimensions]
+    if wrong:
+        allowed = f"dimensions of the control tables: {', '.join(map(str, dimensions))}"
+        yield fault(key, f"dimension {', '.join(map(str, wrong))}", allowed)

@@ -1,0 +1,117 @@
+"""Whether the method asked for can carry the quasi-identifiers and everything else that is asked of it.
+
+What a method would not heed is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.methods import (
+    ON_COMBINATIONS,
+    REPRESENTATIVES,
+    algorithms,
+    all_algorithms,
+    efforts,
+)
+from schemas.specification.faults import NOTHING, Fault, by_dimension, fault
+from schemas.specification.model import Specification
+from schemas.specification.sections import Group
+
+
+def algorithm_faults(spec: Specification) -> Iterator[Fault]:
+    """A name that no kind of quasi-identifiers knows; found even where their kinds are in doubt."""
+    name = spec.method.algorithm
+    names = all_algorithms(spec.method.name)
+    if name not in names:
+        yield fault(("method", "algorithm"), name, ", ".join(names), choices=names)
+
+
+def method_faults(spec: Specification) -> Iterator[Fault]:
+    """Combinations of method, algorithm, effort, representative and kinds that cannot be carried out."""
+    if not spec.quasi_identifiers:
+        if spec.table is None:
+            yield fault(("variables",), NOTHING, "at least one variable of role quasi_identifier")
+        return
+    if any(spec.variables[name].kind is None for name in spec.quasi_identifiers):
+        return
+    if spec.method.unit == "household" and spec.household is None:
+        yield fault(("method", "unit"), "household", "record, as no variable has the role household")
+    if spec.method.name == "safe":
+        yield from _safe(spec)
+        return
+    for group in spec.clusterings:
+        variables = tuple(name for name in group.variables if name in spec.quasi_identifiers)
+        if variables:
+            yield from _of_group(spec, group, variables)
+    yield from _control_table_bounds(spec)
+
+
+def _safe(spec: Specification) -> Iterator[Fault]:
+    method = spec.method
+    if spec.numeric:
+        allowed = "microaggregation, as SAFE takes nominal quasi-identifiers only"
+        yield fault(("method", "name"), "safe", allowed)
+        return
+    if method.representative != "auto":
+        yield fault(("method", "representative"), method.representative, "auto with SAFE")
+    for key, value, plain in (
+        ("min_diversity", method.min_diversity, 1),
+        ("unit", method.unit, "record"),
+    ):
+        if value != plain:
+            yield fault(("method", key), value, f"{plain} with SAFE, which has no clusters")
+    yield from _control_table_bounds(spec)
+
+
+def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> Iterator[Fault]:
+    method = spec.method
+    kinds, way = spec.kinds(variables), spec.way(group)
+    of = f" for {kinds} quasi-identifiers" + (f" (group {group.name})" if spec.groups else "")
+    representatives = REPRESENTATIVES[kinds]
+    if method.representative not in representatives:
+        yield fault(("method", "representative"), method.representative, ", ".join(representatives) + of)
+        return
+    needs = _needs_clusters(spec)
+    if needs is not None and method.representative == "control_tables":
+        allowed = f"auto, mode, medoid with {needs}, which needs clusters"
+        yield fault(("method", "representative"), method.representative, allowed)
+        return
+    if way == "clusters" and kinds == "nominal":
+        because = needs or f"representative {method.representative}"
+        of += f" with {because}, which needs clusters"
+    if list(algorithm_faults(spec)):
+        return
+    names = algorithms(way, kinds, len(variables))
+    if method.algorithm not in names:
+        yield fault(("method", "algorithm"), method.algorithm, ", ".join(names) + of)
+    elif method.effort not in efforts(way, method.algorithm):
+        allowed = ", ".join(efforts(way, method.algorithm))
+        yield fault(("method", "effort"), method.effort, f"{allowed} with algorithm {method.algorithm}{of}")
+
+
+def _needs_clusters(spec: Specification) -> str | None:
+    """What is asked for that only clusters of records can give."""
+    if spec.method.min_diversity > 1:
+        return "min_diversity above 1"
+    return "unit household" if spec.method.unit == "household" else None
+
+
+def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
+    method = spec.method
+    bounds = method.control_tables.max_absolute_error
+    searching = method.name == "microaggregation" and method.algorithm in ("auto", "local-search")
+    on_tables = method.representative in ON_COMBINATIONS and _needs_clusters(spec) is None
+    if bounds is not None and not (searching and on_tables):
+        allowed = (
+            "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
+            "representative auto or control_tables, min_diversity 1, unit record)"
+        )
+        yield fault(("method", "control_tables", "max_absolute_error"), by_dimension(bounds), allowed)
+
+
+def diversity_faults(spec: Specification) -> Iterator[Fault]:
+    """Diversity of nothing."""
+    if spec.method.min_diversity > 1 and not spec.sensitive:
+        value = spec.method.min_diversity
+        yield fault(("method", "min_diversity"), value, "1, as no variable has the role sensitive")

@@ -1,0 +1,141 @@
+"""What a specification may ask of a method is exactly what the method can carry."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from schemas.errors import SpecificationError
+from schemas.methods import (
+    CLUSTERING,
+    COMBINATIONS,
+    EFFORTS,
+    ON_COMBINATIONS,
+    SAFE,
+    Kinds,
+    Representative,
+    all_algorithms,
+)
+from schemas.specification.model import Specification
+from schemas.specification.read import build_specification
+from schemas.specification.table import TableAlgorithm
+from sdc.clusters.representatives import represent
+from sdc.cta.adjust import ALGORITHMS as ADJUSTING
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.methods import ALGORITHMS as NUMERIC
+from sdc.nominal import anonymise
+from sdc.nominal.anonymise import ALGORITHMS as NOMINAL
+from sdc.safe import safe
+from sdc.safe.protection import ALGORITHMS as OF_SAFE
+
+COLUMNS: dict[Kinds, dict[str, str]] = {
+    "numeric": {"x": "numeric", "y": "numeric"},
+    "nominal": {"a": "nominal", "b": "nominal"},
+    "mixed": {"x": "numeric", "a": "nominal"},
+}
+RECORDS = 12
+K = 3
+
+
+def build(kinds: Kinds, **method: Any) -> Specification:
+    variables = {name: {"role": "quasi_identifier", "kind": kind} for name, kind in COLUMNS[kinds].items()}
+    content = {
+        "release": {"name": "persons", "k": K},
+        "input": {"path": "records.parquet"},
+        "variables": variables,
+        "method": method,
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    return build_specification(content, Path("/nowhere"))
+
+
+def test_the_names_of_a_specification_are_those_of_the_methods() -> None:
+    assert set(CLUSTERING) == set(NUMERIC)
+    assert set(COMBINATIONS) == set(NOMINAL)
+    assert set(SAFE) == set(OF_SAFE)
+    assert set(get_args(TableAlgorithm)) == set(ADJUSTING)
+
+
+def test_efforts_and_kinds_of_a_specification_are_those_of_the_methods() -> None:
+    for name, row in NUMERIC.items():
+        assert (name, CLUSTERING[name].efforts) == (name, row.efforts)
+        assert (name, CLUSTERING[name].nominal) == (name, row.nominal)
+
+
+def run(specification: Specification, kinds: Kinds) -> None:
+    """Protect a dozen records as a block of the main job would."""
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            name: random.normal(size=RECORDS) if kind == "numeric" else random.choice(list("pq"), RECORDS)
+            for name, kind in COLUMNS[kinds].items()
+        }
+    )
+    method = specification.method
+    way = specification.way(specification.clusterings[0])
+    if way == "safe":
+        name = "safe" if method.algorithm == "auto" else method.algorithm
+        safe(frame, K, 2, algorithm=name, keep_records=True)
+    elif way == "combinations":
+        anonymise(frame, K, 2, algorithm=method.algorithm, effort=method.effort)
+    else:
+        nominal = [name for name, kind in COLUMNS[kinds].items() if kind == "nominal"]
+        numeric = [name for name in COLUMNS[kinds] if name not in nominal]
+        points = frame.assign(**{name: frame[name] == "p" for name in nominal}).astype(float).to_numpy()
+        mask = np.array([name in nominal for name in COLUMNS[kinds]])
+        clusters = microaggregate(
+            points, K, effort=method.effort, algorithm=method.algorithm, nominal=mask if nominal else None
+        )
+        represent(
+            pa.Table.from_pandas(frame),
+            clusters.labels,
+            numeric=numeric,
+            nominal=nominal,
+            representative=method.representative,
+            points=points,
+        )
+
+
+@pytest.mark.parametrize("kinds", COLUMNS)
+def test_whatever_a_specification_accepts_can_be_carried_out(kinds: Kinds) -> None:
+    accepted = refused = 0
+    for method in ("microaggregation", "safe"):
+        for algorithm, effort, representative in product(
+            all_algorithms(method), EFFORTS, get_args(Representative)
+        ):
+            options = {"algorithm": algorithm, "effort": effort, "representative": representative}
+            try:
+                specification = build(kinds, name=method, **options)
+            except SpecificationError:
+                refused += 1
+                continue
+            accepted += 1
+            way = specification.way(specification.clusterings[0])
+            whole = way == "clusters" or effort == "standard"
+            if (representative == "auto" and whole) or (algorithm == "auto" and effort == "standard"):
+                run(specification, kinds)
+    assert accepted > 0
+    assert refused > accepted
+
+
+def test_clusters_of_nominal_variables_take_what_clusters_them() -> None:
+    for representative in ("mode", "medoid"):
+        assert build("nominal", representative=representative, algorithm="mdav")
+        with pytest.raises(SpecificationError, match=r"\[method\] algorithm.*needs clusters"):
+            build("nominal", representative=representative, algorithm="own-eee")
+        with pytest.raises(SpecificationError, match=r"\[method\] effort.*local-search"):
+            build("nominal", representative=representative, algorithm="local-search", effort="fast")
+    for representative in ON_COMBINATIONS:
+        with pytest.raises(SpecificationError, match=r"\[method\] algorithm"):
+            build("nominal", representative=representative, algorithm="mdav")
+
+
+def test_an_algorithm_of_one_variable_is_refused_for_two() -> None:
+    with pytest.raises(SpecificationError, match=r"\[method\] algorithm"):
+        build("numeric", algorithm="univariate-optimal")
