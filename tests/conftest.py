@@ -1,6 +1,24 @@
-"""One Spark session for all tests, started by the first that asks for it."""
+"""One Spark session for all tests, started by the first that asks; no JVM without the marker `spark`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+#: Stands in for `java` where a test has no marker: writes down that it was called, and fails.
+_TRAP = """#!/bin/sh
+: >"$MICROGUARD_JAVA_CALLED"
+exit 1
+"""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Whatever uses the session has the marker, so that `-m "not spark"` starts no JVM."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.spark)
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +40,32 @@ def _clean_catalog(request):
     yield
     if "spark" in request.fixturenames:
         request.getfixturevalue("spark").catalog.clearCache()
+
+
+@pytest.fixture(scope="session")
+def _java_trap(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("java")
+    (home / "bin").mkdir()
+    launcher = home / "bin" / "java"
+    launcher.write_text(_TRAP)
+    launcher.chmod(0o755)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def _no_java_without_the_marker(
+    request: pytest.FixtureRequest, _java_trap: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Fail a test without the marker that looks for Java, itself or in a process that it starts."""
+    if request.node.get_closest_marker("spark") is not None:
+        yield
+        return
+    called = _java_trap / "called"
+    called.unlink(missing_ok=True)
+    with monkeypatch.context() as patch:
+        patch.setenv("MICROGUARD_JAVA_CALLED", str(called))
+        patch.setenv("JAVA_HOME", str(_java_trap))
+        patch.setenv("PATH", f"{_java_trap / 'bin'}{os.pathsep}{os.environ['PATH']}")
+        yield
+    if called.exists():
+        pytest.fail("this test starts Java and has no marker: add @pytest.mark.spark", pytrace=False)

@@ -6,12 +6,11 @@ import json
 import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from schemas.specification.json_schema import PUBLISHED, text
 from tests.schemas.malformed import SOUND
-
-jsonschema = pytest.importorskip("jsonschema")
 
 
 def test_the_published_schema_is_current() -> None:

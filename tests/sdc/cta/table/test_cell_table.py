@@ -107,4 +107,8 @@ def test_a_sensitive_zero_needs_no_levels():
 )
 def test_whatever_comes_in_builds_or_raises_a_named_error(values, levels, relations):
     with contextlib.suppress(SdcError):
-        given_table(values=values, lower_protection=levels, relations=relations)
+        table = given_table(values=values, lower_protection=levels, relations=relations)
+        assert np.isfinite(table.values).all()
+        assert np.abs(table.relations @ table.values).max(initial=0) <= 1e-6 * np.abs(table.values).max(
+            initial=1
+        )
