@@ -1,10 +1,14 @@
-"""Compile every kernel ahead: ``python -m sdc.compile_ahead``, once per machine or image.
+"""Compile kernels ahead: ``python -m sdc.compile_ahead [PART ...]``, once per machine or image.
 
-Each public function runs on instances so small that only the compiler takes time. What it compiles is
-kept where `sdc.kernels.compile` says.
+A kernel that was not compiled ahead is compiled where it is first called: by every worker of a cluster, if it
+is called there. Each public function runs on instances so small that only the compiler takes time. What it
+compiles is kept where `sdc.kernels.compile` says.
 """
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -20,35 +24,45 @@ from sdc.nominal import anonymise, partition
 from sdc.safe import safe
 
 
-def warm() -> None:
-    """Call everything that has kernels, with the types it is used with."""
+def clusters() -> None:
+    """What the main job takes by default where records are clustered."""
     random = np.random.default_rng(0)
-    points = random.normal(size=(12, 2))
+    points, keys = random.normal(size=(12, 2)), np.arange(12)
+    for effort in ("fast", "standard"):
+        microaggregate(points, 3, effort=effort)
+    nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
+    CutTree.grow(points, keys, 2).assign(points, keys)
+
+
+def combinations() -> None:
+    """What it takes by default where the counts of combinations are protected."""
+    anonymise(_frame(), 3, 2, effort="fast")
+    anonymise(_frame(), 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
+
+
+def microaggregation() -> None:
+    """Every algorithm on records."""
+    points, keys = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)
     for name, algorithm in ALGORITHMS.items():
         variables = 1 if name == "univariate-optimal" else 2
         effort = "standard" if "standard" in algorithm.efforts else algorithm.efforts[-1]
         microaggregate(points[:, :variables], 3, algorithm=name, effort=effort)
     for method in ("optimal", "fixed-size", "k-ward", "genetic-average"):
         individual_ranking(points, 3, algorithm=method)
-    nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
-    keys = np.arange(12)
-    CutTree.grow(points, keys, 2).assign(points, keys)
     diversify(points, keys // 3, keys[:, np.newaxis] % 3, 2)
     dominated(points[:, 0], keys // 3, 1, 85)
-    _nominal(random)
-    _tables()
 
 
-def _nominal(random: np.random.Generator) -> None:
-    frame = pd.DataFrame(random.integers(0, 3, (30, 3)), columns=["a", "b", "c"])
-    for name in ("local-search", "own-hhg", "own-eec", "own-hhe", "chi-exact"):
-        anonymise(frame, 3, 2, algorithm=name, effort="fast" if name == "local-search" else "standard")
-    anonymise(frame, 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
-    partition(frame, 3)
-    safe(frame, 3, 2, keep_records=True)
+def nominal() -> None:
+    """Every algorithm on combinations."""
+    for name in ("own-hhg", "own-eec", "own-hhe", "chi-exact"):
+        anonymise(_frame(), 3, 2, algorithm=name)
+    partition(_frame(), 3)
+    safe(_frame(), 3, 2, keep_records=True)
 
 
-def _tables() -> None:
+def tables() -> None:
+    """Every algorithm on tables."""
     inner = np.arange(1.0, 17.0).reshape(4, 4)
     whole = np.block([[inner, inner.sum(1, keepdims=True)], [inner.sum(0, keepdims=True), inner.sum()]])
     size = whole.shape[0]
@@ -73,5 +87,21 @@ def _tables() -> None:
         adjust(table, algorithm=name, effort="fast")
 
 
+PARTS: dict[str, Callable[[], None]] = {
+    part.__name__: part for part in (clusters, combinations, microaggregation, nominal, tables)
+}
+
+
+def compile_ahead(parts: Sequence[str] = ()) -> None:
+    """Call everything of the parts that has kernels, with the types it is used with; all parts by default."""
+    for name in parts or PARTS:
+        PARTS[name]()
+
+
+def _frame() -> pd.DataFrame:
+    codes = np.random.default_rng(0).integers(0, 3, (30, 3))
+    return pd.DataFrame(codes, columns=["a", "b", "c"])
+
+
 if __name__ == "__main__":
-    warm()
+    compile_ahead(sys.argv[1:])

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from sdc.compile_ahead import warm
+from sdc.compile_ahead import compile_ahead
 from sdc.microaggregation import Clustering, microaggregate
 from sdc.microaggregation.methods import ALGORITHMS
 from sdc.microaggregation.principal_cuts import cut_into_blocks
@@ -41,7 +41,7 @@ BLOCKS = (250, 500, 1_000, 2_000, 5_000, 20_000)
 
 def run(quick: bool = False) -> Iterator[Table]:
     """All tables; quick leaves out what takes more than a few minutes."""
-    warm()
+    compile_ahead()
     yield whole_files(quick)
     yield scale(10_000 if quick else 100_000, baseline=True)
     if not quick:

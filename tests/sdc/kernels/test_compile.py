@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import numba
 import pytest
+from numba.core.event import install_recorder
 
-from sdc.compile_ahead import warm
+from sdc.compile_ahead import PARTS, compile_ahead
 from sdc.kernels import compile as kernels
 
 
@@ -60,5 +61,9 @@ def test_a_folder_that_others_can_write_or_that_is_a_link_is_refused(tmp_path, m
     assert kernels.private_folder(tmp_path) is None
 
 
-def test_every_kernel_can_be_compiled_ahead():
-    warm()
+@pytest.mark.parametrize("part", PARTS)
+def test_what_was_compiled_ahead_is_compiled_once(part):
+    compile_ahead([part])
+    with install_recorder("numba:compile") as compilations:
+        compile_ahead([part])
+    assert compilations.buffer == []
