@@ -100,6 +100,9 @@ RELEASE = _argument(
     help="folder of the release, a public area or a specification (then the current release)",
 )
 
+BY = _argument("--by", required=True, metavar="NAME", help="who decides; kept in the ledger")
+NOTE = _argument("--note", default="", metavar="TEXT", help="why; kept in the ledger")
+
 _ROWS = (
     Verb(
         "demo",
@@ -165,6 +168,25 @@ _ROWS = (
         (RELEASE,),
     ),
     Verb(
+        "approve",
+        "publish a release that waits for approval",
+        "pipelines.approval:approve",
+        (RELEASE, BY, NOTE),
+    ),
+    Verb(
+        "reject",
+        "refuse a release that waits for approval; its evidence stays",
+        "pipelines.approval:reject",
+        (RELEASE, BY, NOTE),
+    ),
+    Verb(
+        "pending",
+        "list the releases of a specification that wait for approval",
+        "pipelines.approval:pending",
+        (SPECIFICATION, OVERRIDES),
+        shown_when_quiet=True,
+    ),
+    Verb(
         "benchmark",
         "run the benchmarks of the repository",
         "pipelines.benchmark:benchmark",
@@ -177,7 +199,7 @@ _ROWS = (
 )
 VERBS = {verb.name: verb for verb in _ROWS}
 #: Verbs of the interface that this version does not have: whoever builds one takes its name out.
-UNBUILT = ("compare", "approve", "reject", "pending", "history", "audit")
+UNBUILT = ("compare", "history", "audit")
 
 _SHARED = (
     _argument("--master", metavar="URL", help="Spark master (local[*])"),

@@ -30,7 +30,8 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.identity import identity
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.publish import finish_what_died, publish, published_already
-from pipelines.publication.stage import Staged
+from pipelines.publication.stage import Staged, StagedFiles
+from pipelines.publication.waiting import Waiting, let_wait, waits_already
 from schemas.errors import MicroguardError
 from schemas.requirements.records import MetricKey, Requirement
 from schemas.specification.model import Specification
@@ -121,7 +122,7 @@ class Product(Protocol[P, W]):
 class Verified:
     """A release that is staged, read back and accepted by the gate."""
 
-    staged: Staged
+    staged: StagedFiles
     manifest: Mapping[str, Any]
     evidence: Evidence
 
@@ -154,14 +155,27 @@ def run(product: Product[P, W], job: Job) -> Outcome:
     release_id = areas.release_id(made_from)
     if published_already(areas, release_id):
         return _answer(areas, release_id, "This job has published its release already")
+    if waits_already(areas, release_id):
+        return _answer(areas, release_id, "This release is verified and waiting for approval already")
     judged = accept_input(screened, product.reader, areas.record(release_id))
     accepted = specification.publish.successive == "accept"
     Ledger(areas).refuse_successive(specification.release.name, release_id, accepted)
-    entry = Entry("intended", release_id, specification.release.name, now(), made_from)
+    entry = Entry(
+        "intended",
+        release_id,
+        specification.release.name,
+        now(),
+        made_from,
+        accept=dict(specification.quality.accept),
+    )
 
     protected = product.protect(job, screened, release_id)
     try:
         verified = _verified(product, job, screened, protected, entry, judged.rows)
+        if specification.publish.approval == "required":
+            let_wait(Waiting(verified.staged, verified.manifest, entry, accepted), areas)
+            _write_page(product, areas, verified.evidence)
+            return _answer(areas, release_id, "Verified, and waiting for approval")
         with progress.stage("publish"):
             publish(verified.staged, verified.manifest, areas, entry, accepted=accepted)
     except MicroguardError:
@@ -220,7 +234,7 @@ def _verified(
         **product.manifest(release_id, staged, written, disclosed, successor),
         "format": specification.publish.format,
     }
-    return Verified(staged, manifest, evidence)
+    return Verified(staged.files, manifest, evidence)
 
 
 def _unaccounted(counts: Counts) -> float:

@@ -54,6 +54,8 @@ def write_page(folder: Path, evidence: Evidence, measures: Iterable[Drawn], entr
         verdicts=evidence.verdicts,
         event=None if entry is None else entry.event,
         at=None if entry is None else entry.at,
+        by="" if entry is None else entry.by,
+        note="" if entry is None else entry.note,
         parts=[Markup(part) for part in _parts(environment, evidence, measures)],
         stage_plot=Markup(plots.stage_plot(evidence.stages)) if evidence.stages else None,
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),

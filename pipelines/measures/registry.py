@@ -10,15 +10,17 @@ from pipelines.measures.control_tables import BY_DIMENSION, TABLES
 from pipelines.measures.determined import DETERMINED
 from pipelines.measures.diversity import DIVERSITY
 from pipelines.measures.dominance import DOMINANCE
-from pipelines.measures.linkage import UNIQUES_PUBLISHED
+from pipelines.measures.homogeneity import HOMOGENEITY
 from pipelines.measures.loss import LOSS
 from pipelines.measures.measure import Measure
 from pipelines.measures.moments import CORRELATIONS, MOMENTS
 from pipelines.measures.risk_before_and_after import RISK
+from pipelines.measures.uniques import UNIQUES
 
 RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     RISK,
-    UNIQUES_PUBLISHED,
+    UNIQUES,
+    HOMOGENEITY,
     DETERMINED,
     LOSS,
     MOMENTS,

@@ -5,7 +5,8 @@ refused unless a steward has decided that both may stand.
 
 What changes the public area is written down before it happens and again when it is done: ``intended``
 comes before a release appears and ``published`` once all of it is there, ``withdrawing`` comes before a
-release goes and ``withdrawn`` once it is gone. A run that finds an intention without its end finishes it.
+release goes and ``withdrawn`` once it is gone. A release that needs approval is ``waiting`` until it is
+intended or ``rejected``. A run that finds an intention without its end finishes it.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pipelines.publication.areas import Areas
 from schemas.errors import GateRefused, MicroguardError
 
-Event = Literal["intended", "published", "abandoned", "withdrawing", "withdrawn"]
+Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "withdrawing", "withdrawn"]
+NEVER_PUBLIC: frozenset[Event] = frozenset({"waiting", "rejected"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class Entry:
         What the release is made from.
     public : str
         The public area; "" in lines of the first version, which had one area for each ledger.
+    accept : dict
+        Limits on disclosure that a steward accepted to be exceeded: name -> reason, and by whom.
+    by, note : str
+        Who approved or rejected, and why; "" where nobody was asked.
     """
 
     event: Event
@@ -44,6 +50,9 @@ class Entry:
     at: str
     identity: dict[str, Any]
     public: str = ""
+    accept: dict[str, str] = field(default_factory=dict)
+    by: str = ""
+    note: str = ""
 
 
 class LedgerDamaged(MicroguardError):
@@ -105,7 +114,7 @@ class Ledger:
         for entry in self.entries():
             if entry.event == "published":
                 alive.setdefault(entry.release_id, entry)
-            elif entry.event != "intended":
+            elif entry.event in ("abandoned", "withdrawing", "withdrawn"):
                 alive.pop(entry.release_id, None)
         return [entry for entry in alive.values() if name is None or entry.name == name]
 
@@ -115,7 +124,17 @@ class Ledger:
 
     def ever(self, name: str) -> list[str]:
         """Ids of all releases that readers may have seen under a name, withdrawn ones too."""
-        return list(dict.fromkeys(entry.release_id for entry in self.entries() if entry.name == name))
+        seen = [
+            entry.release_id
+            for entry in self.entries()
+            if entry.name == name and entry.event not in NEVER_PUBLIC
+        ]
+        return list(dict.fromkeys(seen))
+
+    def waiting(self, name: str | None = None) -> list[Entry]:
+        """Releases that are staged and wait for approval (of one name, or of all), oldest first."""
+        latest = self.latest().values()
+        return [each for each in latest if each.event == "waiting" and name in (None, each.name)]
 
     def refuse_successive(self, name: str, release_id: str, accepted: bool) -> None:
         """Refuse a second, different release of a name: two releases can be differenced.

@@ -20,13 +20,13 @@ from pipelines.engine.outcome import now
 from pipelines.publication.areas import MANIFEST, Areas
 from pipelines.publication.formats.table_format import TableFormat, table_format
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
-from pipelines.publication.stage import Staged
+from pipelines.publication.stage import StagedFiles
 from pipelines.publication.withdrawal import remove_release, take_out
 from schemas.errors import ProtectionFailed
 
 
 def publish(
-    staged: Staged, manifest: Mapping[str, Any], areas: Areas, entry: Entry, *, accepted: bool = False
+    staged: StagedFiles, manifest: Mapping[str, Any], areas: Areas, entry: Entry, *, accepted: bool = False
 ) -> Path:
     """Move a verified release to the public area and make it current.
 
@@ -35,7 +35,7 @@ def publish(
 
     Parameters
     ----------
-    staged : Staged
+    staged : StagedFiles
         Verified and accepted by the gate.
     manifest : mapping
         Written as ``manifest.json``, with the checksums of all files. Its ``format`` names the table format.
@@ -117,7 +117,7 @@ def make_current(areas: Areas, release_id: str) -> None:
     write_atomically(areas.current, json.dumps({"release_id": release_id}))
 
 
-def _appear(staged: Staged, manifest: Mapping[str, Any], areas: Areas) -> Path:
+def _appear(staged: StagedFiles, manifest: Mapping[str, Any], areas: Areas) -> Path:
     """The release folder under its own name, whole and durable."""
     folder = areas.release(staged.release_id)
     incoming = areas.public / f".{staged.release_id}.incoming"
@@ -136,13 +136,13 @@ def _appear(staged: Staged, manifest: Mapping[str, Any], areas: Areas) -> Path:
     return folder
 
 
-def _holds(folder: Path, staged: Staged) -> bool:
+def _holds(folder: Path, staged: StagedFiles) -> bool:
     """Whether a whole release folder is made of the staged files."""
     files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
     return {name: each["sha256"] for name, each in files.items()} == dict(staged.checksums)
 
 
-def _copy(staged: Staged, incoming: Path, manifest: Mapping[str, Any]) -> None:
+def _copy(staged: StagedFiles, incoming: Path, manifest: Mapping[str, Any]) -> None:
     """Copy what was staged, every file compared with its checksum, and add the manifest."""
     files = {}
     for name, expected in staged.checksums.items():

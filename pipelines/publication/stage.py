@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,36 +24,53 @@ from schemas.errors import ProtectionFailed
 from schemas.specification.consistency import FREQUENCY
 
 RECORDS_PER_FILE = 500_000
-
-
 ROW_GROUP = 131_072
-
-
 _ORDER = "__order"
 
 
 @dataclass(frozen=True)
-class Staged:
-    """A release that nobody has verified yet, in a private folder.
+class StagedFiles:
+    """The files of a release in a private folder, and what they were when they were written.
 
     Attributes
     ----------
-    content : (int, int)
-        Records and sum of row hashes, before they were written.
     checksums : mapping of file name to checksum
         Of every file, before anybody verified it: what is released must be these.
     """
 
     release_id: str
     folder: Path
+    checksums: Mapping[str, str]
+
+    @classmethod
+    def of(cls, release_id: str, folder: Path) -> StagedFiles:
+        """Everything that lies in the folder now."""
+        files = sorted(folder.rglob("*.parquet"))
+        return cls(
+            release_id, folder, {path.relative_to(folder).as_posix(): checksum(path) for path in files}
+        )
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A release that nobody has verified yet.
+
+    Attributes
+    ----------
+    files : StagedFiles
+    contract : Contract
+    content : (int, int)
+        Records and sum of row hashes, before they were written.
+    """
+
+    files: StagedFiles
     contract: Contract
     content: tuple[int, int]
-    checksums: Mapping[str, str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        files = sorted(self.folder.rglob("*.parquet"))
-        named = {path.relative_to(self.folder).as_posix(): checksum(path) for path in files}
-        object.__setattr__(self, "checksums", named)
+    @property
+    def folder(self) -> Path:
+        """The private folder."""
+        return self.files.folder
 
     @property
     def microdata(self) -> list[Path]:
@@ -106,7 +123,7 @@ def stage(
     _encode_all(frame.sparkSession, jobs, contract)
     shutil.rmtree(raw)
     _write_tables(tables, contract, folder / "tables")
-    return Staged(release_id, folder, contract, (records, total))
+    return Staged(StagedFiles.of(release_id, folder), contract, (records, total))
 
 
 def _encode_all(spark: SparkSession, jobs: list[tuple[str, str]], contract: Contract) -> None:

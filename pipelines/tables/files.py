@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
-from pipelines.publication.stage import ROW_GROUP, Staged, table_files
+from pipelines.publication.stage import ROW_GROUP, Staged, StagedFiles, table_files
 from schemas.specification.table import Table
 
 FOLDER = "table"
@@ -68,7 +68,8 @@ def stage_tables(contents: Mapping[str, pa.Table], areas: Areas, release_id: str
     for name, content in contents.items():
         pq.write_table(content, folder / FOLDER / name, row_group_size=ROW_GROUP)
     first = next(iter(contents.values()))
-    return Staged(release_id, folder, Contract(first.schema), (sum(map(len, contents.values())), 0))
+    files, rows = StagedFiles.of(release_id, folder), sum(map(len, contents.values()))
+    return Staged(files, Contract(first.schema), (rows, 0))
 
 
 def decimals(units: np.ndarray, digits: int) -> list[Decimal]:

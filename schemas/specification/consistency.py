@@ -48,17 +48,11 @@ UNBUILT: dict[Path, Callable[[Any], bool]] = {
     ("variables", EACH, "variable_weight"): _other_than(1.0),
     ("method", "unit"): _one_of("unit"),
     ("method", "control_tables", "region_dimension"): _other_than(0),
-    ("quality", "max_unique_jointly"): _other_than(None),
-    ("quality", "max_homogeneous"): _other_than(None),
-    ("quality", "min_entropy_diversity"): _other_than(None),
-    ("quality", "max_t"): _other_than(None),
-    ("quality", "accept"): _other_than({}),
     ("publish", "format"): _one_of("iceberg"),
     ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,
     ("publish", "series"): _other_than("single"),
     ("publish", "changes"): _other_than("keep"),
-    ("publish", "approval"): _other_than("none"),
     ("publish", "keep"): _other_than(None),
     ("series",): _other_than({}),
     ("rules",): _other_than({}),
@@ -89,6 +83,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             control_table_faults,
             _counted,
             _gate,
+            _acceptances,
             diversity_faults,
             _dependencies,
             table_faults,
@@ -212,6 +207,20 @@ def _gate(spec: Specification) -> Iterator[Fault]:
         if value is not None and not needed:
             shown = value.model_dump() if name == "dominance" else value
             yield fault(("quality", name), shown, f"no such key, as no quasi-identifier is {kind}")
+
+
+HELD_BY_DEFAULT = ("max_unique_published", "max_unique_jointly", "max_homogeneous")
+"""Limits of `[quality]` that a steward can accept by name in `quality.accept`."""
+
+
+def _acceptances(spec: Specification) -> Iterator[Fault]:
+    for name in ("min_entropy_diversity", "max_t"):
+        if getattr(spec.quality, name) is not None and not spec.sensitive:
+            value = getattr(spec.quality, name)
+            yield fault(("quality", name), value, "no such key, as no variable is sensitive")
+    for name in spec.quality.accept:
+        if name not in HELD_BY_DEFAULT:
+            yield fault(("quality", "accept", name), name, ", ".join(HELD_BY_DEFAULT))
 
 
 def _dependencies(spec: Specification) -> Iterator[Fault]:

@@ -185,7 +185,7 @@ class Dominance(Section):
 
 
 class Quality(Section):
-    """`[quality]`: the gate; each key optional, none means no limit."""
+    """`[quality]`: the gate. The three limits on disclosure hold by default; the others where given."""
 
     max_information_loss: Share | None = None
     """SSE/SST over the numeric quasi-identifiers."""
@@ -193,20 +193,27 @@ class Quality(Section):
     """Chi-square over the cells of the control tables, divided by their number."""
     max_absolute_error: ByDimension | None = None
     """Largest change of a cell, by dimension of the table, that the gate lets pass."""
-    max_unique_published: Share | None = None
-    """Share of records unique on the protected variables joined with any one column published as it is."""
-    max_unique_jointly: Share | None = None
+    max_unique_published: Share = 0.01
+    """Share of records unique on the protected variables joined with any one column published as it is.
+
+    Sensitive variables are not joined: who knows them has nothing left to learn.
+    """
+    max_unique_jointly: Share = 0.05
     """The same, joined with all columns published as they are."""
-    max_homogeneous: Share | None = None
+    max_homogeneous: Share = 0.05
     """Share of records in classes with one value of a sensitive variable."""
     min_entropy_diversity: Annotated[Number, Field(ge=1)] | None = None
     """Least exp(entropy) of a sensitive variable in a class."""
     max_t: Share | None = None
     """Largest distance of a sensitive variable's distribution in a class from that of the whole file."""
     accept: dict[Text, Text] = Field(default={})
-    """A steward's exemption from a default limit: its name = the reason, and by whom."""
+    """A steward's exemption from a limit that holds by default: its name = the reason, and by whom."""
     dominance: Dominance | None = None
     """Clusters whose largest contributors dominate a numeric total."""
+
+    def default_limit(self, name: str) -> float | None:
+        """A limit that holds by default; None where a steward accepted what is beyond it."""
+        return None if name in self.accept else float(getattr(self, name))
 
 
 class Publish(Section):

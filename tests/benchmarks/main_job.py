@@ -19,7 +19,7 @@ import pandas as pd
 
 from tests.benchmarks.table import Table
 from tests.reference import REFERENCE_FOLDER
-from tests.system.command import COMMAND
+from tests.system.command import ACCEPTED, COMMAND
 
 NOMINAL = (
     "sex", "race", "relationship", "marital_status", "workclass", "occupation", "education_num",
@@ -75,6 +75,7 @@ class Case:
                 "[variables]",
                 *lines,
                 f"[method]\n{self.method}",
+                ACCEPTED,
                 '[publish]\npath = "lake"\nevidence = "evidence"',
             ]
         )

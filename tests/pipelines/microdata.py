@@ -12,6 +12,7 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.publish import current, finish_what_died
 from pipelines.records.product import Records
 from pipelines.run import run as run_product
+from schemas.specification.consistency import HELD_BY_DEFAULT
 from schemas.specification.read import build_specification
 
 ROLES = {
@@ -58,6 +59,7 @@ def content(roles=None, **sections):
         "release": {"name": "persons", "k": 3, "seed": 1},
         "input": {"path": "data"},
         "variables": dict(roles or ROLES),
+        "quality": {"accept": dict.fromkeys(HELD_BY_DEFAULT, "a test of something else")},
         "publish": {"path": "lake", "evidence": "evidence"},
     }
     for name, section in sections.items():

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from schemas.specification.consistency import HELD_BY_DEFAULT
+
 COMMAND = str(Path(sys.executable).with_name("microguard"))
 TIMEOUT = 600
+#: What is tested here is not what limits disclosure by default.
+ACCEPTED = "[quality.accept]\n" + "\n".join(f'{name} = "a test"' for name in HELD_BY_DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ def specification(folder: Path, frame: pd.DataFrame, variables: str, more: str =
     path = folder / "release.toml"
     path.write_text(
         f'[release]\nname = "persons"\nk = {k}\nseed = 7\n[input]\npath = "records.parquet"\n'
-        f'[variables]\n{variables}\n{more}\n[publish]\npath = "lake"\nevidence = "evidence"\n'
+        f"[variables]\n{variables}\n{more}\n{ACCEPTED}\n"
+        '[publish]\npath = "lake"\nevidence = "evidence"\n'
     )
     return path

@@ -11,13 +11,12 @@ import pytest
 
 from pipelines.audit.release import audit
 from pipelines.engine import files
-from pipelines.intake.contract import Contract
 from pipelines.publication import publish, withdrawal
 from pipelines.publication.areas import Areas
 from pipelines.publication.find_release import find_release
 from pipelines.publication.formats import delta
 from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.stage import Staged
+from pipelines.publication.stage import StagedFiles
 from pipelines.verify import verify
 from pipelines.withdraw import withdraw
 from schemas.errors import GateRefused, ProtectionFailed, SpecificationError
@@ -51,7 +50,7 @@ def staged(areas, release_id=ID, records=RECORDS):
     (folder / "tables").mkdir(exist_ok=True)
     pq.write_table(records, folder / "microdata" / "part-00000.parquet")
     pq.write_table(CELLS, folder / "tables" / "001_sex.parquet")
-    return Staged(release_id, folder, Contract(records.schema), (len(records), 0))
+    return StagedFiles.of(release_id, folder)
 
 
 def entry(release_id=ID):

@@ -1,0 +1,8 @@
+"""`spark-submit jobs/approve.py`: the same as `microguard approve`."""
+
+import sys
+
+from microguard import main
+
+if __name__ == "__main__":
+    sys.exit(main(["approve", *sys.argv[1:]]))

@@ -1,0 +1,80 @@
+"""The verbs ``approve``, ``reject`` and ``pending``: a person decides about a release that is verified."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pipelines.engine.outcome import Outcome, now
+from pipelines.publication.areas import Areas
+from pipelines.publication.find_release import find_release
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.publish import finish_what_died, publish
+from pipelines.publication.waiting import waiting_release
+from pipelines.report import write_page_of
+from schemas.errors import ProtectionFailed
+from schemas.specification.model import Specification
+
+
+def approve(named: str, *, by: str, note: str = "") -> Outcome:
+    """Publish a release that waits; the ledger keeps who said so, when, and why.
+
+    Its files are compared with the checksums of when they were verified, as in every publication.
+
+    Parameters
+    ----------
+    named : str
+        Its folder in the evidence area.
+
+    Raises
+    ------
+    SpecificationError
+        Where it does not wait.
+    ProtectionFailed
+        Where its staged files are not what was verified.
+    """
+    release = find_release(named)
+    areas = release.areas()
+    with areas.lock():
+        finish_what_died(areas)
+        waiting = waiting_release(areas, release.release_id)
+        entry = replace(waiting.entry, by=by, note=note)
+        try:
+            publish(waiting.staged, waiting.manifest, areas, entry, accepted=waiting.accepted)
+        except ProtectionFailed as error:
+            raise ProtectionFailed(
+                f"{error} What was staged has changed since it was verified: run the job anew."
+            ) from error
+        areas.forget_work(release.release_id)
+        page = write_page_of(areas, release.release_id)
+    text = f"Release {release.release_id} is approved by {by} and published.\nRelease: {release.folder}"
+    content = {"release_id": release.release_id, "release": str(release.folder), "report": str(page)}
+    return Outcome(text, content)
+
+
+def reject(named: str, *, by: str, note: str = "") -> Outcome:
+    """Refuse a release that waits: its staged files go, its evidence stays, the ledger keeps who and why."""
+    release = find_release(named)
+    areas = release.areas()
+    with areas.lock():
+        waiting = waiting_release(areas, release.release_id)
+        public = str(areas.public.resolve())
+        entry = replace(waiting.entry, event="rejected", at=now(), by=by, note=note, public=public)
+        Ledger(areas).append(entry)
+        areas.forget_work(release.release_id)
+        write_page_of(areas, release.release_id)
+    text = f"Release {release.release_id} is rejected by {by}: nothing was published, its evidence stays."
+    return Outcome(text, {"release_id": release.release_id})
+
+
+def pending(specification: Specification) -> Outcome:
+    """List the releases of a specification that wait for approval."""
+    areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
+    waiting = Ledger(areas).waiting(specification.release.name)
+    lines = [f"{entry.release_id} since {entry.at}: {areas.record(entry.release_id)}" for entry in waiting]
+    text = "\n".join(lines) if lines else "No release of this specification waits for approval."
+    rows = [
+        {"release_id": each.release_id, "since": each.at, "evidence": str(areas.record(each.release_id))}
+        for each in waiting
+    ]
+    return Outcome(text, {"pending": rows})

@@ -1,0 +1,70 @@
+"""Records that are unique once columns published as they are join the protected variables.
+
+Sensitive variables are not joined: the attacker of this measure looks for them. The region is among the
+protected ones already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.linkage import uniques
+from pipelines.measures.measure import Measure
+from schemas.requirements.records import MetricKey, Requirement
+from schemas.specification.model import Specification
+
+REMEDY = (
+    "protect the column, leave it out, raise the limit, or have a steward accept it by name in quality.accept"
+)
+
+
+@dataclass(frozen=True)
+class Uniques:
+    """Records unique on the protected variables and one column, by column, and all columns together."""
+
+    records: int
+    by_column: dict[str, int]
+    jointly: int
+
+
+def _joined(specification: Specification) -> tuple[str, ...]:
+    return tuple(
+        name
+        for name in specification.published_as_it_is
+        if name != specification.region and name not in specification.sensitive
+    )
+
+
+def _take(comparison: Comparison) -> Uniques | None:
+    columns = _joined(comparison.specification)
+    if not columns:
+        return None
+    joined = [[name] for name in columns] + [list(columns)]
+    counts = uniques(comparison.protected, comparison.joint_keys, joined, comparison.screened.kept)
+    by_column = dict(zip(columns, counts, strict=False))
+    return Uniques(comparison.screened.kept, by_column, counts[-1])
+
+
+def _metrics(section: Uniques, comparison: Comparison) -> Mapping[MetricKey, float]:
+    records = max(section.records, 1)
+    by_column = {MetricKey("unique_published", name): n / records for name, n in section.by_column.items()}
+    return by_column | {MetricKey("unique_jointly"): section.jointly / records}
+
+
+def _limits(specification: Specification) -> Iterator[Requirement]:
+    columns, quality = _joined(specification), specification.quality
+    one, all_of_them = (
+        quality.default_limit(name) for name in ("max_unique_published", "max_unique_jointly")
+    )
+    if one is not None:
+        for name in columns:
+            yield Requirement(MetricKey("unique_published", name), REMEDY, at_most=one)
+    if all_of_them is not None and columns:
+        yield Requirement(MetricKey("unique_jointly"), REMEDY, at_most=all_of_them)
+
+
+UNIQUES: Measure[Comparison, Uniques] = Measure(
+    name="uniques_published", section=Uniques, take=_take, metrics=_metrics, limits=_limits
+)

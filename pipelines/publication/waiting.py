@@ -1,0 +1,83 @@
+"""Releases that wait for a person: staged and verified in the evidence area, published once approved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pipelines.engine.files import write_atomically
+from pipelines.engine.outcome import now
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.stage import StagedFiles
+from schemas.errors import SpecificationError
+
+FILE = "waiting.json"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """All that publishing a verified release takes.
+
+    Attributes
+    ----------
+    staged : StagedFiles
+        With the checksums of when it was verified.
+    manifest : mapping
+    entry : Entry
+    accepted : bool
+        Whether another release of its name may stand.
+    """
+
+    staged: StagedFiles
+    manifest: Mapping[str, Any]
+    entry: Entry
+    accepted: bool
+
+
+def let_wait(waiting: Waiting, areas: Areas) -> None:
+    """Keep a verified release in its evidence folder, and say in the ledger that it waits."""
+    content = {
+        "checksums": dict(waiting.staged.checksums),
+        "manifest": waiting.manifest,
+        "entry": asdict(waiting.entry),
+        "accepted": waiting.accepted,
+    }
+    write_atomically(areas.record(waiting.entry.release_id) / FILE, json.dumps(content, indent=2))
+    public = str(areas.public.resolve())
+    Ledger(areas).append(replace(waiting.entry, event="waiting", at=now(), public=public))
+
+
+def waiting_release(areas: Areas, release_id: str) -> Waiting:
+    """A release that waits.
+
+    Raises
+    ------
+    SpecificationError
+        Where it does not.
+    """
+    status = Ledger(areas).status(release_id)
+    if status is None or status.event != "waiting":
+        event = "is not known" if status is None else f"is {status.event}"
+        raise SpecificationError(
+            f"Release {release_id} does not wait for approval: to the ledger it {event}."
+        )
+    content = json.loads((areas.record(release_id) / FILE).read_text(encoding="utf-8"))
+    staged = StagedFiles(release_id, _staging(areas, release_id), content["checksums"])
+    return Waiting(staged, content["manifest"], Entry(**content["entry"]), content["accepted"])
+
+
+def waits_already(areas: Areas, release_id: str) -> bool:
+    """Whether a release waits and its staged files are still what they were."""
+    status = Ledger(areas).status(release_id)
+    if status is None or status.event != "waiting":
+        return False
+    staged = waiting_release(areas, release_id).staged
+    return StagedFiles.of(release_id, staged.folder).checksums == staged.checksums
+
+
+def _staging(areas: Areas, release_id: str) -> Path:
+    return areas.work(release_id, "staging")

@@ -1,0 +1,60 @@
+"""Sign-off: a verified release waits, and a person's word publishes or rejects it."""
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.approval import approve, pending, reject
+from pipelines.audit.release import audit
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.publish import current
+from schemas.errors import ProtectionFailed, SpecificationError
+from tests.pipelines.microdata import persons, run, specification
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def waiting(spark, tmp_path):
+    """A specification whose release waits, its areas and its evidence folder."""
+    persons().to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, publish={"approval": "required"}, method={"effort": "fast"})
+    outcome, areas = run(spark, spec)
+    assert "waiting for approval" in outcome.text
+    assert not areas.public.exists()
+    return spec, areas, areas.record(outcome.content["release_id"])
+
+
+def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark, waiting):
+    spec, areas, record = waiting
+    assert [row["release_id"] for row in pending(spec).content["pending"]] == [record.name]
+    assert "<strong>Waiting for approval</strong>" in (record / "report.html").read_text()
+    assert "already" in run(spark, spec)[0].text
+    approve(str(record), by="A. Steward", note="as last year")
+    assert current(areas) == record.name
+    assert audit(areas.release(record.name)).passed
+    entry = Ledger(areas).status(record.name)
+    assert (entry.event, entry.by, entry.note) == ("published", "A. Steward", "as last year")
+    assert "approved by A. Steward" in (record / "report.html").read_text()
+    assert pending(spec).content["pending"] == []
+    assert areas.unfinished() == []
+
+
+def test_a_rejected_release_leaves_its_evidence_and_nothing_else(waiting):
+    spec, areas, record = waiting
+    reject(str(record), by="A. Steward", note="too much loss")
+    assert not areas.public.exists()
+    assert areas.unfinished() == []
+    assert "<strong>Rejected</strong>" in (record / "report.html").read_text()
+    assert Ledger(areas).ever(spec.release.name) == []
+    with pytest.raises(SpecificationError, match="does not wait"):
+        approve(str(record), by="A. Steward")
+
+
+def test_a_release_that_changed_while_it_waited_is_not_published(waiting):
+    _, areas, record = waiting
+    (file,) = (areas.work(record.name, "staging") / "microdata").glob("*.parquet")
+    pq.write_table(pq.read_table(file).slice(1), file)
+    with pytest.raises(ProtectionFailed, match="run the job anew"):
+        approve(str(record), by="A. Steward")
+    assert current(areas) is None
+    assert not areas.release(record.name).exists()
