@@ -69,7 +69,7 @@ def least_distinct(values: np.ndarray, labels: np.ndarray) -> int:
 
 
 @kernel
-def _merge(points, labels, codes, wanted):
+def _merge(points, labels, codes, required):
     n, p = points.shape
     clusters = labels.max() + 1
     first = np.full(clusters, -1, dtype=np.int64)  # members as linked lists, which merge in one step
@@ -89,7 +89,7 @@ def _merge(points, labels, codes, wanted):
         means[a] /= sizes[a]
     for a in range(clusters):
         while first[a] >= 0:
-            variable = _lacking(first[a], following, codes, wanted)
+            variable = _lacking(first[a], following, codes, required)
             if variable < 0:
                 break
             b = _cheapest(a, variable, first, following, sizes, means, codes)
@@ -109,13 +109,13 @@ def _merge(points, labels, codes, wanted):
 
 
 @kernel
-def _lacking(start, following, codes, wanted):
+def _lacking(start, following, codes, required):
     """First sensitive variable with too few distinct values in the cluster that begins at `start`, or -1."""
-    seen = np.empty(wanted, dtype=np.int64)
+    seen = np.empty(required, dtype=np.int64)
     for variable in range(codes.shape[1]):
         distinct = 0
         i = start
-        while i >= 0 and distinct < wanted:
+        while i >= 0 and distinct < required:
             fresh = True
             for t in range(distinct):
                 fresh = fresh and seen[t] != codes[i, variable]
@@ -123,7 +123,7 @@ def _lacking(start, following, codes, wanted):
                 seen[distinct] = codes[i, variable]
                 distinct += 1
             i = following[i]
-        if distinct < wanted:
+        if distinct < required:
             return variable
     return -1
 

@@ -26,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.microaggregation.certified import certify as certified
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.column_generation import heuristic as column_generation
 from sdc.microaggregation.heuristics import (
@@ -36,11 +37,13 @@ from sdc.microaggregation.heuristics import (
     projections,
     vmdav,
 )
-from sdc.microaggregation.local_search import by_effort as tiers
+from sdc.microaggregation.local_search import by_effort as local_search
 from sdc.microaggregation.records import Records
 
 #: Efforts in growing order.
 EFFORTS = ("fast", "standard", "thorough", "exact")
+#: Column generation holds the squared distances of all pairs: 8 n^2 bytes, 200 MB here.
+MOST_PAIRED_RECORDS = 5_000
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Algorithm:
     ----------
     solve : callable
         See the module's text.
+    prove : callable, optional
+        What solves effort exact, where that is another program; it takes no further keywords.
     parameters : frozenset of str
         Further keywords it takes: of ``ranking``, ``rounding``, ``effort``.
     efforts : tuple of str
@@ -58,13 +63,21 @@ class Algorithm:
         ask for more than it can do.
     record_weights, nominal : bool
         Whether it can carry record weights, and coordinates of nominal variables.
+    most_records : int, optional
+        Largest file it takes; larger ones are cut into blocks by the caller.
     """
 
     solve: Callable[..., Clustering]
+    prove: Callable[..., Clustering] | None = None
     parameters: frozenset[str] = frozenset()
     efforts: tuple[str, ...] = ("fast", "standard")
     record_weights: bool = True
     nominal: bool = True
+    most_records: int | None = None
+
+    def solver(self, effort: str) -> Callable[..., Clustering]:
+        """What solves this effort."""
+        return self.prove if effort == "exact" and self.prove is not None else self.solve
 
     def check(self, name: str, records: Records, effort: str, given: dict[str, object]) -> None:
         """Raise `UnsupportedCombination` for anything asked for that it cannot carry."""
@@ -75,29 +88,40 @@ class Algorithm:
         for keyword in given:
             if keyword not in self.parameters:
                 raise UnsupportedCombination(f"algorithm {name} has no parameter {keyword}")
+            if self.solver(effort) is self.prove:
+                raise UnsupportedCombination(f"effort exact of algorithm {name} takes no {keyword}")
         if records.weighted and not self.record_weights:
             raise UnsupportedCombination(f"algorithm {name} cannot carry record weights")
         if records.nominal and not self.nominal:
             raise UnsupportedCombination(f"algorithm {name} cannot carry nominal variables")
+        if self.most_records is not None and len(records) > self.most_records:
+            raise UnsupportedCombination(
+                f"algorithm {name} takes up to {self.most_records} records, found {len(records)}: "
+                "cluster them in blocks"
+            )
 
 
 ALGORITHMS: dict[str, Algorithm] = {
     "mdav": Algorithm(mdav.solve),
     "vmdav": Algorithm(vmdav.solve),
     "univariate-optimal": Algorithm(optimal_univariate.solve, efforts=EFFORTS, nominal=False),
-    "mdav-in-blocks": Algorithm(tiers.blocks_of_mdav),
-    "local-search": Algorithm(tiers.search, frozenset({"effort"}), ("standard", "thorough")),
+    "mdav-in-blocks": Algorithm(local_search.blocks_of_mdav),
+    "local-search": Algorithm(
+        local_search.search, parameters=frozenset({"effort"}), efforts=("standard", "thorough")
+    ),
     "maximum-distance": Algorithm(maximum_distance.solve),
     "projection-pv": Algorithm(projections.solve_variable, nominal=False),
     "projection-sz": Algorithm(projections.solve_z_scores, nominal=False),
     "projection-fpc": Algorithm(projections.solve_first_component),
-    "k-ward": Algorithm(k_ward.solve, frozenset({"ranking"})),
-    "k-ward-projected": Algorithm(k_ward.solve_projected, frozenset({"ranking"})),
+    "k-ward": Algorithm(k_ward.solve, parameters=frozenset({"ranking"})),
+    "k-ward-projected": Algorithm(k_ward.solve_projected, parameters=frozenset({"ranking"})),
     "column-generation": Algorithm(
         column_generation.solve,
-        frozenset({"effort", "rounding"}),
-        ("standard", "thorough", "exact"),
+        certified.solve,
+        parameters=frozenset({"rounding"}),
+        efforts=("standard", "thorough", "exact"),
         record_weights=False,
+        most_records=MOST_PAIRED_RECORDS,
     ),
 }
 
@@ -106,8 +130,8 @@ def automatic(records: Records, effort: str) -> str:
     """Name of the algorithm that "auto" stands for."""
     if optimal_univariate.carries(records):
         return "univariate-optimal"
-    tiers = {"fast": "mdav-in-blocks", "standard": "local-search", "thorough": "local-search"}
-    return tiers.get(effort, "column-generation")
+    by_effort = {"fast": "mdav-in-blocks", "standard": "local-search", "thorough": "local-search"}
+    return by_effort.get(effort, "column-generation")
 
 
 def algorithm_named(name: str) -> Algorithm:

@@ -84,20 +84,21 @@ def microaggregate(
         name: value for name, value in (("ranking", ranking), ("rounding", rounding)) if value is not None
     }
     name = automatic(encoded, effort) if algorithm == "auto" else algorithm
-    chosen = algorithm_named(name)
-    chosen.check(name, encoded, effort, given)
-    if "effort" in chosen.parameters:
+    row = algorithm_named(name)
+    row.check(name, encoded, effort, given)
+    if "effort" in row.parameters:
         given["effort"] = effort
-    found = chosen.solve(encoded, k, deadline=deadline, seed=int(seed), **given)
-    _check_sizes(found, len(encoded), k)
+    clustering = row.solver(effort)(encoded, k, deadline=deadline, seed=int(seed), **given)
+    _check_sizes(clustering, len(encoded), k)
     labels = np.empty(len(order), dtype=np.int64)
-    labels[order] = found.labels
-    return found.relabelled(labels)
+    labels[order] = clustering.labels
+    return clustering.relabelled(labels)
 
 
-def _check_sizes(found: Clustering, n: int, k: int) -> None:
+def _check_sizes(clustering: Clustering, n: int, k: int) -> None:
     """A method that breaks its promise must never be believed."""
-    if len(found.labels) != n:
-        raise SolverFailed(f"algorithm {found.algorithm} labelled {len(found.labels)} of {n} records")
-    if int(found.sizes.min()) < k:
-        raise SolverFailed(f"algorithm {found.algorithm} made a cluster of fewer than {k} records")
+    name, labelled = clustering.algorithm, len(clustering.labels)
+    if labelled != n:
+        raise SolverFailed(f"algorithm {name} labelled {labelled} of {n} records")
+    if int(clustering.sizes.min()) < k:
+        raise SolverFailed(f"algorithm {name} made a cluster of fewer than {k} records")

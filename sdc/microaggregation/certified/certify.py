@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.errors import UnsupportedCombination
 from sdc.microaggregation.bounds import nearest_neighbour_bound
 from sdc.microaggregation.certified.relaxation import Allowance, Relaxation
-from sdc.microaggregation.certified.set_partitioning import partition
+from sdc.microaggregation.certified.repartition import repartition
 from sdc.microaggregation.certified.subset_row_cuts import separate
 from sdc.microaggregation.certified.windows import improve
 from sdc.microaggregation.clustering import Clustering
@@ -31,13 +30,11 @@ from sdc.microaggregation.column_generation.columns import (
     labels_of,
     squared_distances,
 )
-from sdc.microaggregation.local_search import by_effort as tiers
+from sdc.microaggregation.local_search import by_effort as local_search
 from sdc.microaggregation.records import Records
 from sdc.stop import Deadline
 
 NAME = "column-generation"
-#: Squared distances of all pairs are kept (8 n^2 bytes, 200 MB here); larger files are cut into blocks.
-MOST_RECORDS = 5_000
 #: From this many records on, the incumbent is sought by the thorough local search.
 THOROUGH_FROM = 400
 #: Up to this many records the integer programs may be large enough to prove most optima.
@@ -98,28 +95,15 @@ class Work:
 
 
 def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work | None = None) -> Clustering:
-    """Near-optimal clustering with a proved bound; `work` defaults to `Work.of`.
-
-    Raises
-    ------
-    UnsupportedCombination
-        With record weights, or with more than `MOST_RECORDS` records.
-    """
+    """Near-optimal clustering of records without weights, and a bound; `work` defaults to `Work.of`."""
     n = len(records)
-    if records.weighted:
-        raise UnsupportedCombination("column generation cannot carry record weights")
-    if n > MOST_RECORDS:
-        raise UnsupportedCombination(
-            f"column generation keeps the distances of all pairs: {n} records exceed {MOST_RECORDS}; "
-            "cluster them in blocks"
-        )
     work = work or Work.of(n)
     effort = "thorough" if n >= THOROUGH_FROM else "standard"
-    found = [
-        tiers.search(records, k, deadline=deadline, seed=seed + shift, effort=effort)
+    searched = [
+        local_search.search(records, k, deadline=deadline, seed=seed + shift, effort=effort)
         for shift in range(work.starts)
     ]
-    start = min(found, key=lambda clustering: clustering.sse)
+    start = min(searched, key=lambda clustering: clustering.sse)
     if start.optimal or start.sse <= 0.0:
         return Clustering.of(
             records,
@@ -132,7 +116,7 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
         )
     scale = n / start.sse  # the solver's tolerances are absolute: let the mean loss per record be 1
     distances = scale * squared_distances(records.values)
-    others = [clustering.labels for clustering in found]
+    others = [clustering.labels for clustering in searched]
     certifier = _Certifier(distances, k, start.labels, others, work, deadline)
     certifier.run()
     labels = labels_of(certifier.columns.members[certifier.incumbent], n)
@@ -199,8 +183,8 @@ class _Certifier:
         """Bound, then close the gap by integer programs over the clusters that can matter."""
         bounded = self._cut()
         self.lower_bound = self.relaxation.lower_bound
-        found = improve(self.columns, self._promising(), self.incumbent, self._deadline)
-        self.incumbent, self.nodes = found.chosen, found.nodes
+        improved = improve(self.columns, self._promising(), self.incumbent, self._deadline)
+        self.incumbent, self.nodes = improved.chosen, improved.nodes
         if not bounded:
             self._combine(self._promising())
             return
@@ -249,7 +233,7 @@ class _Certifier:
 
     def _combine(self, pool: np.ndarray) -> bool:
         """Improve the incumbent by the program over a pool; whether that was solved to the end."""
-        found = partition(
+        solved = repartition(
             self.columns,
             pool,
             self.incumbent,
@@ -257,9 +241,9 @@ class _Certifier:
             nodes=self._work.nodes,
             deadline=self._deadline,
         )
-        self.nodes += found.nodes
-        self.incumbent = found.chosen
-        return found.optimal
+        self.nodes += solved.nodes
+        self.incumbent = solved.chosen
+        return solved.optimal
 
     def _promising(self) -> np.ndarray:
         """Columns at hand with a reduced cost below the gap, the least first."""

@@ -36,7 +36,7 @@ def separate(
     n : int
         Number of records.
     known : (cuts, 3) int array
-        Cuts there are already; they are not found again.
+        Cuts there are already; they are not given again.
     violation : float
         Least amount by which the left side exceeds one.
     per_record, most : int
@@ -85,7 +85,7 @@ def _violated(members, x, start, of_record, least):
     kept where met from the smallest such record.
     """
     n = len(start) - 1
-    found = []
+    rows = []
     values = []
     shared = np.zeros(n)  # z_ij for the record i at hand
     other = np.zeros(n)
@@ -126,15 +126,15 @@ def _violated(members, x, start, of_record, least):
                     smallest = i < j or not _share(members, start, of_record, j, m)
                     if smallest:
                         triple = np.sort(np.array([i, j, m]))
-                        found.append((triple[0], triple[1], triple[2]))
+                        rows.append((triple[0], triple[1], triple[2]))
                         values.append(left)
         for b in range(count):
             shared[neighbours[b]] = 0.0
-    triples = np.empty((len(found), 3), dtype=np.int64)
-    for row in range(len(found)):
-        triples[row, 0] = found[row][0]
-        triples[row, 1] = found[row][1]
-        triples[row, 2] = found[row][2]
+    triples = np.empty((len(rows), 3), dtype=np.int64)
+    for row in range(len(rows)):
+        triples[row, 0] = rows[row][0]
+        triples[row, 1] = rows[row][1]
+        triples[row, 2] = rows[row][2]
     return triples, np.array(values)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.microaggregation.certified.set_partitioning import Partitioned, partition
+from sdc.microaggregation.certified.repartition import Repartition, repartition
 from sdc.microaggregation.column_generation.columns import Columns, labels_of
 from sdc.stop import Deadline
 
@@ -23,7 +23,7 @@ NODES = 200
 _NO_CUTS = np.empty((0, 3), dtype=np.int64)
 
 
-def improve(columns: Columns, pool: np.ndarray, incumbent: np.ndarray, deadline: Deadline) -> Partitioned:
+def improve(columns: Columns, pool: np.ndarray, incumbent: np.ndarray, deadline: Deadline) -> Repartition:
     """Improve a partition window by window until no window of any size can be improved.
 
     Parameters
@@ -42,15 +42,15 @@ def improve(columns: Columns, pool: np.ndarray, incumbent: np.ndarray, deadline:
             break
         improving = True
         while improving and not deadline.passed:
-            found = _sweep(columns, pool, incumbent, size, deadline)
-            improving = columns.costs[found.chosen].sum() < columns.costs[incumbent].sum()
-            incumbent, nodes = found.chosen, nodes + found.nodes
-    return Partitioned(incumbent, False, nodes)
+            swept = _sweep(columns, pool, incumbent, size, deadline)
+            improving = columns.costs[swept.chosen].sum() < columns.costs[incumbent].sum()
+            incumbent, nodes = swept.chosen, nodes + swept.nodes
+    return Repartition(incumbent, False, nodes)
 
 
 def _sweep(
     columns: Columns, pool: np.ndarray, incumbent: np.ndarray, size: int, deadline: Deadline
-) -> Partitioned:
+) -> Repartition:
     """Every window of a size once."""
     n, nodes = len(columns.distances), 0
     for centre in _centres(columns.distances, round(COVER * n / size)):
@@ -59,10 +59,10 @@ def _sweep(
         within = np.unique(clusters[near])
         inside = np.append(np.isin(clusters, within), True)  # the filler -1 is the last
         choice = pool[inside[columns.members[pool]].all(axis=1)]
-        found = partition(columns, choice, incumbent[within], _NO_CUTS, nodes=NODES, deadline=deadline)
-        incumbent = np.concatenate([np.delete(incumbent, within), found.chosen])
-        nodes += found.nodes
-    return Partitioned(incumbent, False, nodes)
+        solved = repartition(columns, choice, incumbent[within], _NO_CUTS, nodes=NODES, deadline=deadline)
+        incumbent = np.concatenate([np.delete(incumbent, within), solved.chosen])
+        nodes += solved.nodes
+    return Repartition(incumbent, False, nodes)
 
 
 def _centres(distances: np.ndarray, count: int) -> list[int]:

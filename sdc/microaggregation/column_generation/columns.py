@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from sdc.kernels.compile import kernel
+from sdc.microaggregation.column_generation.set_partitioning import incidence_of
 
 
 class Columns:
@@ -62,12 +63,7 @@ class Columns:
 
     def incidence(self, chosen: np.ndarray) -> sparse.csc_matrix:
         """(n, chosen) matrix: 1 where a record belongs to a column."""
-        rows = self._members[chosen]
-        present = rows >= 0
-        pointers = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-        return sparse.csc_matrix(
-            (np.ones(pointers[-1]), rows[present], pointers), shape=(len(self.distances), len(rows))
-        )
+        return incidence_of(self._members[chosen], len(self.distances))
 
 
 def as_members(clusters: Iterable[Sequence[int] | np.ndarray], k: int) -> np.ndarray:

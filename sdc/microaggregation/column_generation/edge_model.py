@@ -56,8 +56,8 @@ def edge_program(distances: np.ndarray, duals: np.ndarray, size: int, *, triangl
         shape=(n, edges),
     )
     # (12): the other edges at i, minus eta - 2 times the edge; once for each end of every edge
-    own = sparse.identity(edges, format="csr")
-    node_to_node = sparse.vstack([incident[end] - (size - 1) * own for end in (first, second)])
+    identity = sparse.identity(edges, format="csr")
+    node_to_node = sparse.vstack([incident[end] - (size - 1) * identity for end in (first, second)])
     blocks = [sparse.csr_matrix(np.ones((1, edges))), node_to_node]
     lower = [np.array([size * (size - 1) / 2]), np.zeros(2 * edges)]
     upper = [lower[0], np.full(2 * edges, INFINITY)]

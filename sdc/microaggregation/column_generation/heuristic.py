@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.microaggregation.certified import certify as certified
+from sdc.errors import InvalidParameter
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.column_generation.columns import (
     Columns,
@@ -46,14 +45,14 @@ ExactPricing = Callable[[np.ndarray, np.ndarray, int, float], np.ndarray]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the heuristic found.
+    """Clustering, bound and work of the heuristic.
 
     Attributes
     ----------
     labels : (n,) int64 array
         The cheapest clustering.
     sse : dict of str to float
-        SSE of each heuristic: mdav, vmdav, simple, spanning-tree (infinite where it found none), in the
+        SSE of each heuristic: mdav, vmdav, simple, spanning-tree (infinite where it made none), in the
         units of the records; simple and spanning-tree are the cheapest over all rounds.
     lower_bound : float or None
         Value of the master problem, if no column of negative reduced cost was left.
@@ -84,42 +83,26 @@ def solve(
     *,
     deadline: Deadline,
     seed: int,
-    effort: str = "standard",
     rounding: str = "both",
 ) -> Clustering:
-    """The algorithm "column-generation": the paper's heuristic, or certified solving at effort exact.
+    """The algorithm "column-generation" below effort exact: the paper's heuristic.
 
     Raises
     ------
     InvalidParameter
         An unknown rounding.
-    UnsupportedCombination
-        A rounding at effort exact, which needs none; more than `certified.MOST_RECORDS` records.
     """
     if rounding not in ROUNDINGS:
         raise InvalidParameter(f"unknown rounding {rounding!r}; there are {', '.join(ROUNDINGS)}")
-    if effort == "exact":
-        if rounding != "both":
-            raise UnsupportedCombination(
-                f"effort exact solves integer programs and cannot carry rounding {rounding!r}"
-            )
-        return certified.solve(records, k, deadline=deadline, seed=seed)
-    if records.weighted:
-        raise UnsupportedCombination("column generation cannot carry record weights")
-    if len(records) > certified.MOST_RECORDS:
-        raise UnsupportedCombination(
-            f"column generation keeps the distances of all pairs: {len(records)} records exceed "
-            f"{certified.MOST_RECORDS}; cluster them in blocks"
-        )
     outcome = microaggregation_heuristic_mp(records, k, deadline=deadline, rounding=rounding)
-    found = Clustering.of(records, outcome.labels, NAME)
+    sse = Clustering.of(records, outcome.labels, NAME).sse
     bound = outcome.lower_bound
-    proved = bound is not None and found.sse - bound <= TOLERANCE * found.sse and outcome.integer
+    proved = bound is not None and sse - bound <= TOLERANCE * sse and outcome.integer
     return Clustering.of(
         records,
         outcome.labels,
         NAME,
-        lower_bound=None if bound is None else min(bound, found.sse),
+        lower_bound=None if bound is None else min(bound, sse),
         bound_kind=None if bound is None else "column generation",
         stopped_by="proof" if proved else ("work" if bound is not None else "time"),
         work={"rounds": outcome.rounds, "columns": outcome.columns},
@@ -190,8 +173,8 @@ def microaggregation_heuristic_mp(
             if rounding in ("both", "spanning-tree"):
                 for labels in spanning_tree_roundings(columns.members, solution.x, n, k):
                     offer("spanning-tree", _compact(labels))
-        found = pricing_problem(columns.distances, solution.duals, k, choose)
-        if len(found) == 0 or master.add_columns(found) == 0:
+        priced = pricing_problem(columns.distances, solution.duals, k, choose)
+        if len(priced) == 0 or master.add_columns(priced) == 0:
             return Outcome(best, sse, solution.objective / scale, integer, rounds, len(columns))
     return Outcome(best, sse, None, False, rounds, len(columns))
 
@@ -202,11 +185,11 @@ def pricing_problem(
     """`PricingProblem`: clusters of negative reduced cost, of the first size that has any."""
     n = len(duals)
     for size in range(k, min(2 * k - 1, n) + 1):
-        found = price_heuristically(distances, duals, size, -TOLERANCE)
-        if len(found) == 0:
-            found = choose(n, size)(distances, duals, size, -TOLERANCE)
-        if len(found):
-            return as_members(list(found), k)
+        clusters = price_heuristically(distances, duals, size, -TOLERANCE)
+        if len(clusters) == 0:
+            clusters = choose(n, size)(distances, duals, size, -TOLERANCE)
+        if len(clusters):
+            return as_members(list(clusters), k)
     return np.empty((0, 2 * k - 1), dtype=np.int32)
 
 

@@ -33,7 +33,7 @@ def price_heuristically(distances: np.ndarray, duals: np.ndarray, size: int, thr
 def _grow(distances, duals, order, size, threshold):
     n = len(duals)
     free = np.ones(n, dtype=np.bool_)
-    found = np.empty((n // size, size), dtype=np.int32)
+    clusters = np.empty((n // size, size), dtype=np.int32)
     stored = 0
     unassigned = n
     to_cluster = np.empty(n)
@@ -66,9 +66,9 @@ def _grow(distances, duals, order, size, threshold):
             free[added] = False
             reduced += to_cluster[added] - duals[added]
         if reduced < threshold:
-            found[stored] = cluster
+            clusters[stored] = cluster
             stored += 1
             unassigned -= size - 1
         else:
             free[cluster[1:]] = True
-    return found[:stored]
+    return clusters[:stored]

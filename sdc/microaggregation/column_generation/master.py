@@ -12,7 +12,8 @@ from scipy import sparse
 
 from sdc.errors import SolverFailed
 from sdc.microaggregation.column_generation.columns import Columns
-from sdc.solver import INFINITY, Master, Program, Status
+from sdc.microaggregation.column_generation.set_partitioning import set_partitioning
+from sdc.solver import INFINITY, Master, Status
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,7 @@ class MasterProblem:
         self.triples = np.empty((0, 3), dtype=np.int64)
         count = len(columns)
         self._master = Master(
-            Program(
-                costs=columns.costs,
-                matrix=columns.incidence(np.arange(count)),
-                row_lower=np.ones(self.n),
-                row_upper=np.ones(self.n),
-                lower=np.zeros(count),
-                upper=np.full(count, INFINITY),
-            )
+            set_partitioning(columns.costs, columns.incidence(np.arange(count)), upper=INFINITY)
         )
 
     def add_columns(self, members: np.ndarray) -> int:

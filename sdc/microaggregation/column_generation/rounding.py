@@ -61,12 +61,12 @@ def spanning_tree_roundings(members: np.ndarray, x: np.ndarray, n: int, k: int) 
     paper's order; they are left out, as gluing along them joins what no column joins.
     """
     first, second = _edges(members, x, n)
-    found = []
+    roundings = []
     for cap in range(k + 1, 2 * k):
         labels = _glue(first, second, n, cap)
         if np.all(np.bincount(labels)[labels] >= k):
-            found.append(labels)
-    return found
+            roundings.append(labels)
+    return roundings
 
 
 def _edges(members: np.ndarray, x: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -84,14 +84,14 @@ def drop_hopeless(
         others += least[b]
     if cost + others + least[m - 1] >= limit:
         return 0
-    kept = 0
+    remaining = 0
     for b in range(count):
         if values[b] <= least[m - 1] or cost + others + values[b] < limit:
-            records[kept] = records[b]
-            gains[kept] = gains[b]
-            values[kept] = values[b]
-            kept += 1
-    return kept
+            records[remaining] = records[b]
+            gains[remaining] = gains[b]
+            values[remaining] = values[b]
+            remaining += 1
+    return remaining
 
 
 @kernel

@@ -39,7 +39,7 @@ class Task(NamedTuple):
     near_sums : (n, largest) array, column m the sum of the m least distances from a record to others
     k, largest : sizes of a cluster
     threshold : only clusters of smaller reduced cost are looked for
-    width : candidates kept per root
+    width : candidates taken per root
     """
 
     order: np.ndarray
@@ -52,7 +52,7 @@ class Task(NamedTuple):
     width: int
 
 
-class Kept(NamedTuple):
+class RootColumns(NamedTuple):
     """The best columns of each root, in no order.
 
     Attributes
@@ -86,7 +86,9 @@ class Path(NamedTuple):
 
 
 @kernel
-def search_roots(task: Task, cuts: CutState, kept: Kept, first: int, last: int, root_work: int) -> int:
+def search_roots(
+    task: Task, cuts: CutState, columns: RootColumns, first: int, last: int, root_work: int
+) -> int:
     """Search the roots at these places of the order; the candidates evaluated.
 
     `root_work` limits the candidates evaluated per root and size, once the root's own list stands.
@@ -103,10 +105,10 @@ def search_roots(task: Task, cuts: CutState, kept: Kept, first: int, last: int, 
     total = 0
     for place in range(first, last):
         root = task.order[place]
-        kept.finished[root] = True
+        columns.finished[root] = True
         enter(cuts, root)
         for size in range(task.k, min(task.largest, n - place) + 1):
-            total += _search(task, cuts, kept, lists, path, place, size, root_work)
+            total += _search(task, cuts, columns, lists, path, place, size, root_work)
         leave(cuts, root)
     return total
 
@@ -115,7 +117,7 @@ def search_roots(task: Task, cuts: CutState, kept: Kept, first: int, last: int, 
 def _search(
     task: Task,
     cuts: CutState,
-    kept: Kept,
+    columns: RootColumns,
     lists: CandidateLists,
     path: Path,
     place: int,
@@ -124,7 +126,7 @@ def _search(
 ) -> int:
     """Depth first over the clusters of one root and one size; the candidates evaluated."""
     root = task.order[place]
-    limit = _limit(kept, root, task.threshold)
+    limit = _limit(columns, root, task.threshold)
     count, work, whole = _list_of_root(task, cuts, lists, place, size, limit)
     most = work + root_work
     # fields are read once: each read inside the loop would count a reference
@@ -154,8 +156,8 @@ def _search(
         reached = cost[depth] + gains[depth, at]
         cluster[depth + 1] = member
         if m == 1:
-            _keep(kept, root, cluster[:size], reached)
-            limit = _limit(kept, root, limit)
+            _take_in(columns, root, cluster[:size], reached)
+            limit = _limit(columns, root, limit)
             continue
         child, rest = depth + 1, m - 1
         if has_cuts:
@@ -199,7 +201,7 @@ def _search(
         depth = child
         cost[depth], length[depth], position[depth] = reached, count, 0
     if not whole:
-        kept.finished[root] = False
+        columns.finished[root] = False
     return work
 
 
@@ -253,28 +255,28 @@ def _list_of_root(
 
 
 @kernel
-def _limit(kept: Kept, root: int, limit: float) -> float:
+def _limit(columns: RootColumns, root: int, limit: float) -> float:
     """Reduced cost to stay below: that of the worst column of a root whose list is full."""
-    if kept.counts[root] < kept.costs.shape[1]:
+    if columns.counts[root] < columns.costs.shape[1]:
         return limit
     worst = -np.inf
-    for b in range(kept.costs.shape[1]):
-        worst = max(worst, kept.costs[root, b])
+    for b in range(columns.costs.shape[1]):
+        worst = max(worst, columns.costs[root, b])
     return min(limit, worst)
 
 
 @kernel
-def _keep(kept: Kept, root: int, cluster: np.ndarray, cost: float) -> None:
-    """Keep a column; where the root's list is full it replaces the worst."""
-    costs = kept.costs
-    slot = kept.counts[root]
+def _take_in(columns: RootColumns, root: int, cluster: np.ndarray, cost: float) -> None:
+    """Take a column in; where the root's list is full it replaces the worst."""
+    costs = columns.costs
+    slot = columns.counts[root]
     if slot == costs.shape[1]:
         slot = 0
         for b in range(1, costs.shape[1]):
             if costs[root, b] > costs[root, slot]:
                 slot = b
     else:
-        kept.counts[root] += 1
+        columns.counts[root] += 1
     costs[root, slot] = cost
-    kept.members[root, slot, :] = -1
-    kept.members[root, slot, : len(cluster)] = np.sort(cluster).astype(np.int32)
+    columns.members[root, slot, :] = -1
+    columns.members[root, slot, : len(cluster)] = np.sort(cluster).astype(np.int32)

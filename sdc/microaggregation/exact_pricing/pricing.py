@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.microaggregation.exact_pricing.cut_penalties import Cuts, new_state
-from sdc.microaggregation.exact_pricing.member_search import Kept, Task, search_roots
+from sdc.microaggregation.exact_pricing.member_search import RootColumns, Task, search_roots
 from sdc.stop import Deadline
 
 __all__ = ["Cuts", "Priced", "price"]
@@ -50,7 +50,7 @@ class Priced:
     complete : bool
         Whether every root was searched to the end; otherwise `least` bounds nothing.
     full : bool
-        Whether some root kept as many columns as were asked for, so that there may be more.
+        Whether some root holds as many columns as were asked for, so that there may be more.
     work : int
         Candidates evaluated.
     """
@@ -93,10 +93,10 @@ def price(
     largest : int, optional
         Largest cluster size, by default 2k - 1 (n where there are fewer records).
     keep : int
-        Columns kept per root. A complete search in which no root kept that many has listed every
+        Columns per root at most. A complete search in which no root holds that many has listed every
         cluster below the threshold.
     width : int, optional
-        Candidates kept per root (a heuristic search); None for all.
+        Candidates per root (a heuristic search); None for all.
     root_work, most_work : int, optional
         Candidates evaluated at most, per root and size, and in all.
     deadline : Deadline, optional
@@ -115,13 +115,13 @@ def price(
         threshold=float(threshold),
         width=n if width is None else width,
     )
-    kept = Kept(
+    columns = RootColumns(
         members=np.full((n, keep, 2 * k - 1), -1, dtype=np.int32),
         costs=np.full((n, keep), np.inf),
         counts=np.zeros(n, dtype=np.int64),
         finished=np.zeros(n, dtype=np.bool_),
     )
-    kept.finished[order[n - k + 1 :]] = True  # fewer than k records from here on: no cluster
+    columns.finished[order[n - k + 1 :]] = True  # fewer than k records from here on: no cluster
     state = new_state(cuts, n)
     most = _UNLIMITED if most_work is None else most_work
     per_root = most if root_work is None else root_work
@@ -130,21 +130,21 @@ def price(
         if work >= most or (deadline is not None and deadline.passed):
             break
         last = min(first + _ROOTS_BETWEEN_LOOKS, n - k + 1)
-        work += search_roots(task, state, kept, first, last, min(per_root, most - work))
-    return _priced(kept, threshold, work)
+        work += search_roots(task, state, columns, first, last, min(per_root, most - work))
+    return _priced(columns, threshold, work)
 
 
-def _priced(kept: Kept, threshold: float, work: int) -> Priced:
-    keep = kept.costs.shape[1]
-    found = np.arange(keep)[None, :] < kept.counts[:, None]
-    members, reduced_costs = kept.members[found], kept.costs[found]
+def _priced(columns: RootColumns, threshold: float, work: int) -> Priced:
+    keep = columns.costs.shape[1]
+    present = np.arange(keep)[None, :] < columns.counts[:, None]
+    members, reduced_costs = columns.members[present], columns.costs[present]
     ranking = np.lexsort((*members.T[::-1], reduced_costs))
     return Priced(
         members=members[ranking],
         reduced_costs=reduced_costs[ranking],
-        least=np.minimum(kept.costs.min(axis=1), threshold),
-        complete=bool(kept.finished.all()),
-        full=bool(np.any(kept.counts == keep)),
+        least=np.minimum(columns.costs.min(axis=1), threshold),
+        complete=bool(columns.finished.all()),
+        full=bool(np.any(columns.counts == keep)),
         work=int(work),
     )
 

@@ -58,8 +58,8 @@ def solve(
     if ranking == "pv":
         _refuse_nominal(records, ranking)
         numeric = records.values[:, : records.variables].T
-        found = [cluster(records, k, score_ends(scores, k), deadline) for scores in numeric]
-        return min(found, key=lambda clustering: clustering.sse)
+        clusterings = [cluster(records, k, score_ends(scores, k), deadline) for scores in numeric]
+        return min(clusterings, key=lambda clustering: clustering.sse)
     return cluster(records, k, score_ends(_scores(records, ranking), k), deadline)
 
 

@@ -28,12 +28,13 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Cluster
             "univariate-optimal clusters one numeric variable without record weights, "
             f"found {records.values.shape[1]} coordinates"
         )
-    found = Clustering.of(records, labels_along(records.values[:, 0], k, optimal), "univariate-optimal")
+    labels = labels_along(records.values[:, 0], k, optimal)
+    sse = Clustering.of(records, labels, "univariate-optimal").sse
     return Clustering.of(
         records,
-        found.labels,
+        labels,
         "univariate-optimal",
-        lower_bound=found.sse,
+        lower_bound=sse,
         bound_kind="shortest path",
         stopped_by="proof",
     )

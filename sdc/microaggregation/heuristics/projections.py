@@ -42,13 +42,13 @@ def solve_first_component(records: Records, k: int, *, deadline: Deadline, seed:
 
 def along_least_lossy_variable(records: Records, k: int, partition: Partition, algorithm: str) -> Clustering:
     """The least lossy of the clusterings by `partition` along each numeric variable, ties to the first."""
-    found = [
+    clusterings = [
         Clustering.of(
             records, labels_along(scores, k, partition), algorithm, work={"axes": records.variables}
         )
         for scores in records.values[:, : records.variables].T
     ]
-    return min(found, key=lambda clustering: clustering.sse)
+    return min(clusterings, key=lambda clustering: clustering.sse)
 
 
 def labels_along(scores: np.ndarray, k: int, partition: Partition = fixed_size) -> np.ndarray:

@@ -16,16 +16,9 @@ import numpy as np
 from sdc.kernels.compile import kernel
 from sdc.kernels.prefetch import CACHED, prefetch, prefetch_row
 from sdc.kernels.random import uniform
-from sdc.microaggregation.local_search.moves import best_move, join_gain
-from sdc.microaggregation.local_search.search_state import (
-    Partition,
-    join,
-    leave,
-    move,
-    refresh,
-    refresh_cluster,
-    set_energy,
-)
+from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
+from sdc.microaggregation.local_search.moves import best_move
+from sdc.microaggregation.local_search.search_state import SearchState, move, refresh
 from sdc.stop import Deadline
 
 #: One visit in so many tries to create a cluster, or (times k, as its cost grows so) to dissolve one.
@@ -50,15 +43,15 @@ class Schedule:
 
 
 def anneal(
-    partition: Partition,
+    state: SearchState,
     near: np.ndarray,
     k: int,
     schedule: Schedule,
     scale: float,
-    state: np.ndarray,
+    stream: np.ndarray,
     deadline: Deadline,
 ) -> int:
-    """Change `partition` in place by a cooling schedule; return the moves tried.
+    """Change `state` in place by a cooling schedule; return the moves tried.
 
     Parameters
     ----------
@@ -66,173 +59,58 @@ def anneal(
         Near records of each record, nearest first.
     scale : float
         Unit of temperature: the typical SSE per record.
-    state : (1,) uint64 array
+    stream : (1,) uint64 array
         Random sequence.
     """
     moves = 0
     for sweep in range(schedule.sweeps):
         if deadline.passed:
             break
-        moves += sweep_once(partition, near, k, schedule.temperature(sweep) * scale, state)
+        moves += sweep_once(state, near, k, schedule.temperature(sweep) * scale, stream)
         if sweep % REFRESH_EVERY == REFRESH_EVERY - 1:
-            refresh(partition)
-    refresh(partition)
+            refresh(state)
+    refresh(state)
     return moves
 
 
 @kernel
-def sweep_once(partition, near, k, temperature, state):
+def sweep_once(state, near, k, temperature, stream):
     """Visit every record once; return the moves tried."""
     tried = 0
-    waits = partition.points.size > CACHED
+    waits = state.points.size > CACHED
     for i in range(len(near)):
         if waits:
-            _prefetch_visits(partition, near, i)
-        a = partition.labels[i]
-        if uniform(state) * DISSOLVE_EVERY * k < 1.0:
+            _prefetch_visits(state, near, i)
+        a = state.labels[i]
+        if uniform(stream) * DISSOLVE_EVERY * k < 1.0:
             tried += 1
-            if dissolve(partition, near, a, k, temperature, state):
+            if dissolve(state, near, a, k, temperature, stream):
                 continue
-        if partition.sizes[a] > k and uniform(state) * CREATE_EVERY < 1.0:
+        if state.sizes[a] > k and uniform(stream) * CREATE_EVERY < 1.0:
             tried += 1
-            if create(partition, near, i, k, temperature, state):
+            if create(state, near, i, k, temperature, stream):
                 continue
-        gain, target, partner, moves = best_move(partition, near[i], i, k)
+        gain, target, partner, moves = best_move(state, near[i], i, k)
         tried += moves
-        if accepts(gain, temperature, state):
-            move(partition, i, target, partner)
+        if accepts(gain, temperature, stream):
+            move(state, i, target, partner)
     return tried
 
 
 @kernel
-def _prefetch_visits(partition, near, i):
+def _prefetch_visits(state, near, i):
     """Ask for what the visits after record i read: each visit asks for what the visit before it found."""
-    labels, last = partition.labels, len(near) - 1
+    labels, last = state.labels, len(near) - 1
     for j in near[min(i + 3, last)]:
         prefetch(labels, j)
     for j in near[min(i + 2, last)]:
         b = labels[j]
-        prefetch(partition.sizes, b)
-        prefetch_row(partition.members, b)
-        prefetch_row(partition.sums, b)
-        prefetch(partition.masses, b)
-        prefetch(partition.energies, b)
+        prefetch(state.sizes, b)
+        prefetch_row(state.members, b)
+        prefetch_row(state.sums, b)
+        prefetch(state.masses, b)
+        prefetch(state.energies, b)
     for j in near[min(i + 1, last)]:
         b = labels[j]
-        for t in range(partition.sizes[b]):
-            prefetch_row(partition.points, partition.members[b, t])
-
-
-@kernel
-def accepts(gain, temperature, state):
-    """Metropolis: every gain, and a loss with probability exp(gain / temperature)."""
-    if gain > 0.0:
-        return True
-    if gain <= -20.0 * temperature:
-        return False
-    return uniform(state) < np.exp(gain / temperature)
-
-
-@kernel
-def dissolve(partition, near, a, k, temperature, state):
-    """Try to send each member of cluster a to the best cluster around it."""
-    size = partition.sizes[a]
-    largest = 2 * k - 1
-    total = -partition.energies[a]
-    movers = partition.members[a, :size].copy()
-    targets = np.empty(size, dtype=np.int64)
-    for t in range(size):
-        i = movers[t]
-        found, target = -np.inf, -1
-        for j in near[i]:
-            b = partition.labels[j]
-            if b == a or partition.sizes[b] >= largest:
-                continue
-            gain = join_gain(partition, i, b)
-            if gain > found:
-                found, target = gain, b
-        targets[t] = target
-        if target < 0:
-            return _undo_dissolve(partition, movers, targets, t, a)
-        total += found
-        leave(partition, i)
-        join(partition, i, target)
-        set_energy(partition, target)
-    if not accepts(total, temperature, state):
-        return _undo_dissolve(partition, movers, targets, size, a)
-    release(partition, a)
-    return True
-
-
-@kernel
-def _undo_dissolve(partition, movers, targets, moved, a):
-    for t in range(moved - 1, -1, -1):
-        leave(partition, movers[t])
-        refresh_cluster(partition, targets[t])
-        join(partition, movers[t], a)
-    refresh_cluster(partition, a)
-    return False
-
-
-@kernel
-def create(partition, near, i, k, temperature, state):
-    """Try to make a cluster of record i and the k - 1 nearest that their clusters can spare."""
-    capacity = len(partition.sizes)
-    if partition.free[capacity] == 0 or partition.sizes[partition.labels[i]] <= k:
-        return False
-    chosen = np.empty(k, dtype=np.int64)
-    origins = np.empty(k, dtype=np.int64)
-    fresh = partition.free[partition.free[capacity] - 1]
-    chosen[0], origins[0] = i, partition.labels[i]
-    before = partition.energies[origins[0]]
-    leave(partition, i)
-    join(partition, i, fresh)
-    count = 1
-    for j in near[i]:
-        if count == k:
-            break
-        b = partition.labels[j]
-        if b == fresh or partition.sizes[b] <= k:
-            continue
-        if not _seen(origins, count, b):
-            before += partition.energies[b]
-        chosen[count], origins[count] = j, b
-        leave(partition, j)
-        join(partition, j, fresh)
-        count += 1
-    after = 0.0
-    for t in range(count):
-        if not _seen(origins, t, origins[t]):
-            set_energy(partition, origins[t])
-            after += partition.energies[origins[t]]
-    set_energy(partition, fresh)
-    after += partition.energies[fresh]
-    if count == k and accepts(after - before, temperature, state):
-        partition.free[capacity] -= 1
-        return True
-    for t in range(count - 1, -1, -1):
-        leave(partition, chosen[t])
-        join(partition, chosen[t], origins[t])
-    for t in range(count):
-        if not _seen(origins, t, origins[t]):
-            refresh_cluster(partition, origins[t])
-    return False
-
-
-@kernel
-def _seen(origins, count, cluster):
-    seen = False
-    for t in range(count):
-        seen = seen or origins[t] == cluster
-    return seen
-
-
-@kernel
-def release(partition, cluster):
-    """Give back the number of an empty cluster."""
-    capacity = len(partition.sizes)
-    partition.free[partition.free[capacity]] = cluster
-    partition.free[capacity] += 1
-    partition.sums[cluster, :] = 0.0
-    partition.masses[cluster] = 0.0
-    partition.energies[cluster] = 0.0
+        for t in range(state.sizes[b]):
+            prefetch_row(state.points, state.members[b, t])

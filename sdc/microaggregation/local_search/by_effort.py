@@ -1,4 +1,4 @@
-"""The tiers of effort below exact: MDAV in blocks, local search over the whole file, several starts.
+"""Local search by effort, below exact: MDAV in blocks, local search over the whole file, several starts.
 
 fast: records are cut into blocks of about 250 and clustered by MDAV inside. standard: from there,
 annealing over approximate neighbours across the blocks' borders, which erases the penalty of the
@@ -17,8 +17,8 @@ from sdc.microaggregation.heuristics.mdav import cluster_by_mdav
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
 from sdc.microaggregation.local_search.descent import descend
 from sdc.microaggregation.local_search.neighbours import nearest_neighbours
-from sdc.microaggregation.local_search.recombination import Pool
-from sdc.microaggregation.local_search.search_state import partition_of
+from sdc.microaggregation.local_search.recombination import Recombination
+from sdc.microaggregation.local_search.search_state import search_state_of
 from sdc.microaggregation.principal_cuts import cut_into_blocks
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import squares_by_cluster, sum_of_squares
@@ -36,7 +36,7 @@ THOROUGH_VISITS, THOROUGH_K = 32_000_000, 5
 FEWEST_THOROUGH_SWEEPS, MOST_THOROUGH_SWEEPS = 200, 6_000
 THOROUGH_STARTS = 8
 #: Above this many records the set-partitioning program is too large to help; one long start is better.
-POOL_RECORDS = 6_000
+RECOMBINED_RECORDS = 6_000
 #: Temperatures in units of the typical SSE per record.
 HOTTEST, COLDEST = 3.0, 0.01
 #: Share of the clusters it is typical of: a few giants must not heat the whole file.
@@ -71,11 +71,11 @@ def search(
             stopped_by="proof",
         )
     if effort == "thorough":
-        found, work = _thorough(arranged, labels, k, seed, deadline)
+        searched, work = _thorough(arranged, labels, k, seed, deadline)
     else:
-        found, work = _standard(arranged, labels, k, seed, deadline)
+        searched, work = _standard(arranged, labels, k, seed, deadline)
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
-    return Clustering.of(records, _restore(found, order), "local-search", stopped_by=stopped_by, work=work)
+    return Clustering.of(records, _restore(searched, order), "local-search", stopped_by=stopped_by, work=work)
 
 
 def _standard(
@@ -84,46 +84,46 @@ def _standard(
     n = len(records)
     count = min(MOST_NEIGHBOURS, max(NEIGHBOURS, NEIGHBOURS_PER_K * k))
     near = nearest_neighbours(records.values, count, trees=TREES, seed=seed)
-    partition = partition_of(records.values, records.weights, labels, k)
+    state = search_state_of(records.values, records.weights, labels, k)
     scale = _typical_cost(records, labels)
     sweeps = min(MOST_SWEEPS, max(FEWEST_SWEEPS, STANDARD_VISITS // n - VISITS_BEFORE))
     # Few sweeps cannot repair what a hot start destroys.
     hot = min(HOTTEST, 0.5 * (sweeps / FEWEST_SWEEPS) ** 0.5)
-    moves = anneal(partition, near, k, Schedule(hot, COLDEST, sweeps), scale, new_stream(seed), deadline)
-    return _cheaper(records, labels, partition.labels.astype(np.int64)), {"moves": moves}
+    moves = anneal(state, near, k, Schedule(hot, COLDEST, sweeps), scale, new_stream(seed), deadline)
+    return _cheaper(records, labels, state.labels.astype(np.int64)), {"moves": moves}
 
 
 def _thorough(
     records: Records, labels: np.ndarray, k: int, seed: int, deadline: Deadline
 ) -> tuple[np.ndarray, dict[str, int]]:
     n = len(records)
-    starts = THOROUGH_STARTS if n <= POOL_RECORDS else 1
+    starts = THOROUGH_STARTS if n <= RECOMBINED_RECORDS else 1
     sweeps = THOROUGH_VISITS * THOROUGH_K // max(THOROUGH_K, k) // n // starts
     sweeps = min(MOST_THOROUGH_SWEEPS, max(FEWEST_THOROUGH_SWEEPS, sweeps))
     count = min(MOST_NEIGHBOURS, max(THOROUGH_NEIGHBOURS, NEIGHBOURS_PER_K * k))
     near = nearest_neighbours(records.values, count, trees=THOROUGH_TREES, seed=seed)
     scale = _typical_cost(records, labels)
-    pool = Pool(records, k)
-    pool.add(labels)
+    recombination = Recombination(records, k)
+    recombination.add(labels)
     moves = changes = 0
     for start in range(starts):
-        partition = partition_of(records.values, records.weights, labels, k)
+        state = search_state_of(records.values, records.weights, labels, k)
         schedule = Schedule(HOTTEST, COLDEST, sweeps)
-        moves += anneal(partition, near, k, schedule, scale, new_stream(seed, start), deadline)
-        changes += descend(partition, near, k, PASSES, deadline)
-        pool.add(partition.labels)
+        moves += anneal(state, near, k, schedule, scale, new_stream(seed, start), deadline)
+        changes += descend(state, near, k, PASSES, deadline)
+        recombination.add(state.labels)
         if deadline.passed:
             break
     if starts == 1 or deadline.passed:
-        return pool.incumbent, {"moves": moves, "changes": changes}
-    combined, nodes = pool.combine(deadline)
-    partition = partition_of(records.values, records.weights, combined, k)
-    changes += descend(partition, near, k, PASSES, deadline)
-    return partition.labels, {
+        return recombination.incumbent, {"moves": moves, "changes": changes}
+    combined, nodes = recombination.combine(deadline)
+    state = search_state_of(records.values, records.weights, combined, k)
+    changes += descend(state, near, k, PASSES, deadline)
+    return state.labels, {
         "moves": moves,
         "changes": changes,
         "starts": starts,
-        "columns": pool.columns,
+        "columns": recombination.columns,
         "nodes": nodes,
     }
 
@@ -135,10 +135,10 @@ def _typical_cost(records: Records, labels: np.ndarray) -> float:
     return typical if typical > 0.0 else float(costs.mean())
 
 
-def _cheaper(records: Records, start: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """The start where the search, ended early or heated by giants, found nothing better."""
-    costs = [sum_of_squares(records.values, records.weights, labels) for labels in (start, found)]
-    return start if costs[0] <= costs[1] else found
+def _cheaper(records: Records, start: np.ndarray, searched: np.ndarray) -> np.ndarray:
+    """The start where the search, ended early or heated by giants, met nothing better."""
+    costs = [sum_of_squares(records.values, records.weights, labels) for labels in (start, searched)]
+    return start if costs[0] <= costs[1] else searched
 
 
 def _arrange(records: Records, k: int) -> tuple[Records, np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What a change of a partition gains: the energy |S|^2 / W it adds over the clusters it touches."""
+"""What a change of a state gains: the energy |S|^2 / W it adds over the clusters it touches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sdc.kernels.compile import inlined, kernel
 
 
 @kernel
-def best_move(partition, near, i, k):
+def best_move(state, near, i, k):
     """The move of record i that gains most: a shift to the cluster of a near record, or a swap with one of
     its members.
 
@@ -26,19 +26,19 @@ def best_move(partition, near, i, k):
     tried : int
         Moves that were compared.
     """
-    labels, sizes = partition.labels, partition.sizes
+    labels, sizes = state.labels, state.sizes
     a = labels[i]
     best, target, partner, tried = -np.inf, -1, -1, 0
     for t in range(len(near)):
         b = labels[near[t]]
         if b == a or _met(labels, near, t, b):
             continue
-        gain, j = best_swap(partition, i, b)
+        gain, j = best_swap(state, i, b)
         tried += sizes[b]
         if gain > best:
             best, target, partner = gain, b, j
         if sizes[a] > k and sizes[b] < 2 * k - 1:
-            gain = shift_gain(partition, i, b)
+            gain = shift_gain(state, i, b)
             tried += 1
             if gain > best:
                 best, target, partner = gain, b, -1
@@ -55,25 +55,25 @@ def _met(labels, near, stop, cluster):
 
 
 @inlined
-def best_swap(partition, i, b):
+def best_swap(state, i, b):
     """Largest gain of record i changing places with a member of cluster b, and that member.
 
     The four sums of the inner product fill a vector; their order is fixed, and so are the bits.
     """
-    a = partition.labels[i]
-    x, weight = partition.points[i], partition.weights[i]
-    sums_a, sums_b = partition.sums[a], partition.sums[b]
+    a = state.labels[i]
+    x, weight = state.points[i], state.weights[i]
+    sums_a, sums_b = state.sums[a], state.sums[b]
     p = len(x)
     whole = p - p % 4
     largest, partner = -np.inf, -1
-    for t in range(partition.sizes[b]):
-        j = partition.members[b, t]
-        y, other = partition.points[j], partition.weights[j]
+    for t in range(state.sizes[b]):
+        j = state.members[b, t]
+        y, other = state.points[j], state.weights[j]
         heavier = other - weight
-        u, v = 1.0 / (partition.masses[a] + heavier), 1.0 / (partition.masses[b] - heavier)
+        u, v = 1.0 / (state.masses[a] + heavier), 1.0 / (state.masses[b] - heavier)
         # |S_a + m|^2 / (W_a + w) - |S_a|^2 / W_a, m and w what the swap adds to sum and mass of a, and
         # the same of b: written so that large energies do not cancel where the weights are equal.
-        gain = -heavier * (u * partition.energies[a] - v * partition.energies[b])
+        gain = -heavier * (u * state.energies[a] - v * state.energies[b])
         q, r, s, z = 0.0, 0.0, 0.0, 0.0
         for d in range(0, whole, 4):
             q += _along_axis(other * y[d] - weight * x[d], u, sums_a[d], v, sums_b[d])
@@ -95,31 +95,31 @@ def _along_axis(moved, u, sum_a, v, sum_b):
 
 
 @kernel
-def shift_gain(partition, i, b):
+def shift_gain(state, i, b):
     """Gain of record i moving to cluster b (sizes are not looked at)."""
-    a = partition.labels[i]
-    weight = partition.weights[i]
+    a = state.labels[i]
+    weight = state.weights[i]
     energy_a, energy_b = 0.0, 0.0
-    for d in range(partition.points.shape[1]):
-        moved = weight * partition.points[i, d]
-        sum_a = partition.sums[a, d] - moved
-        sum_b = partition.sums[b, d] + moved
+    for d in range(state.points.shape[1]):
+        moved = weight * state.points[i, d]
+        sum_a = state.sums[a, d] - moved
+        sum_b = state.sums[b, d] + moved
         energy_a += sum_a * sum_a
         energy_b += sum_b * sum_b
     return (
-        energy_a / (partition.masses[a] - weight)
-        + energy_b / (partition.masses[b] + weight)
-        - partition.energies[a]
-        - partition.energies[b]
+        energy_a / (state.masses[a] - weight)
+        + energy_b / (state.masses[b] + weight)
+        - state.energies[a]
+        - state.energies[b]
     )
 
 
 @kernel
-def join_gain(partition, i, b):
+def join_gain(state, i, b):
     """Energy that cluster b gains by record i (what i's own cluster loses is not counted)."""
-    weight = partition.weights[i]
+    weight = state.weights[i]
     energy = 0.0
-    for d in range(partition.points.shape[1]):
-        coordinate = partition.sums[b, d] + weight * partition.points[i, d]
+    for d in range(state.points.shape[1]):
+        coordinate = state.sums[b, d] + weight * state.points[i, d]
         energy += coordinate * coordinate
-    return energy / (partition.masses[b] + weight) - partition.energies[b]
+    return energy / (state.masses[b] + weight) - state.energies[b]

@@ -8,11 +8,11 @@ whose reduced cost exceeds the gap to the incumbent: none of those is in a bette
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
+from sdc.microaggregation.column_generation.set_partitioning import incidence_of, set_partitioning
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import squares_by_cluster
-from sdc.solver import Limits, Program, Status, solve
+from sdc.solver import Limits, Status, solve
 from sdc.stop import Deadline
 
 #: Branch-and-bound nodes of the program: it is nearly always done at the root.
@@ -21,7 +21,7 @@ NODES = 2_000
 LARGEST_PROGRAM = 20_000
 
 
-class Pool:
+class Recombination:
     """Distinct clusters met, with their costs, and the partition of least SSE.
 
     Parameters
@@ -57,38 +57,24 @@ class Pool:
         self._costs = costs[first]
 
     def combine(self, deadline: Deadline) -> tuple[np.ndarray, int]:
-        """Labels of the best partition found from the pool's clusters, and the nodes it took."""
-        program = self._program(np.arange(self.columns), integer=False)
-        relaxed = solve(program, Limits(seconds=deadline.remaining))
+        """Labels of the best partition that the clusters met allow, and the nodes it took."""
+        incidence = incidence_of(self._members, len(self._records))
+        relaxed = solve(set_partitioning(self._costs, incidence), Limits(seconds=deadline.remaining))
         if relaxed.status is not Status.OPTIMAL or relaxed.reduced_costs is None:
             return self.incumbent, 0
         room = self._sse - relaxed.bound
         order = np.argsort(relaxed.reduced_costs, kind="stable")
-        kept = order[relaxed.reduced_costs[order] <= room * (1 + 1e-9) + 1e-9 * self._sse]
-        kept = np.sort(kept[:LARGEST_PROGRAM])
-        solution = solve(self._program(kept, integer=True), Limits(nodes=NODES, seconds=deadline.remaining))
+        promising = order[relaxed.reduced_costs[order] <= room * (1 + 1e-9) + 1e-9 * self._sse]
+        promising = np.sort(promising[:LARGEST_PROGRAM])
+        program = set_partitioning(self._costs[promising], incidence[:, promising], integer=True)
+        solution = solve(program, Limits(nodes=NODES, seconds=deadline.remaining))
         if solution.values is None or solution.objective is None or solution.objective >= self._sse:
             return self.incumbent, solution.nodes
         labels = np.full(len(self._records), -1, dtype=np.int64)
-        for label, column in enumerate(kept[solution.values > 0.5]):
+        for label, column in enumerate(promising[solution.values > 0.5]):
             members = self._members[column]
             labels[members[members >= 0]] = label
         return labels, solution.nodes
-
-    def _program(self, chosen: np.ndarray, integer: bool) -> Program:
-        members = self._members[chosen]
-        place, _ = np.nonzero(members >= 0)
-        n, columns = len(self._records), len(chosen)
-        matrix = sparse.csc_matrix((np.ones(len(place)), (members[members >= 0], place)), shape=(n, columns))
-        return Program(
-            costs=self._costs[chosen],
-            matrix=matrix,
-            row_lower=np.ones(n),
-            row_upper=np.ones(n),
-            lower=np.zeros(columns),
-            upper=np.ones(columns),
-            integer=np.ones(columns, dtype=bool) if integer else None,
-        )
 
 
 def _member_rows(labels: np.ndarray, width: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from sdc.errors import SolverFailed
 from sdc.kernels.compile import kernel
 
 
-class Partition(NamedTuple):
+class SearchState(NamedTuple):
     """Arrays that change in place.
 
     Attributes
@@ -43,8 +43,8 @@ class Partition(NamedTuple):
     free: np.ndarray
 
 
-def partition_of(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, k: int) -> Partition:
-    """Partition of `points` by `labels` (0 to m - 1, every cluster of k to 2k - 1 records).
+def search_state_of(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, k: int) -> SearchState:
+    """SearchState of `points` by `labels` (0 to m - 1, every cluster of k to 2k - 1 records).
 
     Raises
     ------
@@ -59,7 +59,7 @@ def partition_of(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, k:
             f"found {sizes.min()} to {sizes.max()}"
         )
     capacity = max(n // k, 1)
-    partition = Partition(
+    state = SearchState(
         points,
         weights,
         labels.astype(np.int32),
@@ -70,108 +70,108 @@ def partition_of(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, k:
         np.zeros(capacity),
         np.zeros(capacity + 1, dtype=np.int32),
     )
-    _fill(partition)
-    return partition
+    _fill(state)
+    return state
 
 
 @kernel
-def _fill(partition):
-    capacity = len(partition.sizes)
-    for i in range(len(partition.labels)):
-        cluster = partition.labels[i]
-        partition.members[cluster, partition.sizes[cluster]] = i
-        partition.sizes[cluster] += 1
+def _fill(state):
+    capacity = len(state.sizes)
+    for i in range(len(state.labels)):
+        cluster = state.labels[i]
+        state.members[cluster, state.sizes[cluster]] = i
+        state.sizes[cluster] += 1
     for cluster in range(capacity - 1, -1, -1):
-        if partition.sizes[cluster] == 0:
-            partition.free[partition.free[capacity]] = cluster
-            partition.free[capacity] += 1
-    refresh(partition)
+        if state.sizes[cluster] == 0:
+            state.free[state.free[capacity]] = cluster
+            state.free[capacity] += 1
+    refresh(state)
 
 
 @kernel
-def refresh(partition):
+def refresh(state):
     """Recompute sums, masses and energies from the members, which ends the drift of updates."""
-    for cluster in range(len(partition.sizes)):
-        refresh_cluster(partition, cluster)
+    for cluster in range(len(state.sizes)):
+        refresh_cluster(state, cluster)
 
 
 @kernel
-def refresh_cluster(partition, cluster):
+def refresh_cluster(state, cluster):
     """Recompute sum, mass and energy of one cluster from its members."""
-    sums = partition.sums[cluster]
+    sums = state.sums[cluster]
     sums[:] = 0.0
     mass = 0.0
-    for t in range(partition.sizes[cluster]):
-        i = partition.members[cluster, t]
-        weight = partition.weights[i]
+    for t in range(state.sizes[cluster]):
+        i = state.members[cluster, t]
+        weight = state.weights[i]
         mass += weight
         for d in range(len(sums)):
-            sums[d] += weight * partition.points[i, d]
+            sums[d] += weight * state.points[i, d]
     energy = 0.0
     for d in range(len(sums)):
         energy += sums[d] * sums[d]
-    partition.masses[cluster] = mass
-    partition.energies[cluster] = energy / mass if mass > 0.0 else 0.0
+    state.masses[cluster] = mass
+    state.energies[cluster] = energy / mass if mass > 0.0 else 0.0
 
 
 @kernel
-def swap(partition, i, j):
+def swap(state, i, j):
     """Let records i and j, of different clusters, change places."""
-    a, b = partition.labels[i], partition.labels[j]
-    partition.members[a, place_of(partition, i)] = j
-    partition.members[b, place_of(partition, j)] = i
-    partition.labels[i] = b
-    partition.labels[j] = a
-    add(partition, a, j, 1.0)
-    add(partition, a, i, -1.0)
-    add(partition, b, i, 1.0)
-    add(partition, b, j, -1.0)
-    set_energy(partition, a)
-    set_energy(partition, b)
+    a, b = state.labels[i], state.labels[j]
+    state.members[a, place_of(state, i)] = j
+    state.members[b, place_of(state, j)] = i
+    state.labels[i] = b
+    state.labels[j] = a
+    add(state, a, j, 1.0)
+    add(state, a, i, -1.0)
+    add(state, b, i, 1.0)
+    add(state, b, j, -1.0)
+    set_energy(state, a)
+    set_energy(state, b)
 
 
 @kernel
-def shift(partition, i, b):
+def shift(state, i, b):
     """Move record i to cluster b."""
-    a = partition.labels[i]
-    leave(partition, i)
-    join(partition, i, b)
-    set_energy(partition, a)
-    set_energy(partition, b)
+    a = state.labels[i]
+    leave(state, i)
+    join(state, i, b)
+    set_energy(state, a)
+    set_energy(state, b)
 
 
 @kernel
-def move(partition, i, target, partner):
+def move(state, i, target, partner):
     """Let record i change places with `partner` in cluster `target`, or shift there where that is -1."""
     if partner < 0:
-        shift(partition, i, target)
+        shift(state, i, target)
     else:
-        swap(partition, i, partner)
+        swap(state, i, partner)
 
 
 @kernel
-def leave(partition, i):
+def leave(state, i):
     """Take record i out of its cluster, whose energy is left to the caller."""
-    a = partition.labels[i]
-    last = partition.sizes[a] - 1
-    partition.members[a, place_of(partition, i)] = partition.members[a, last]
-    partition.sizes[a] = last
-    add(partition, a, i, -1.0)
+    a = state.labels[i]
+    last = state.sizes[a] - 1
+    state.members[a, place_of(state, i)] = state.members[a, last]
+    state.sizes[a] = last
+    add(state, a, i, -1.0)
 
 
 @kernel
-def join(partition, i, b):
+def join(state, i, b):
     """Put record i, which is in no cluster, into cluster b, whose energy is left to the caller."""
-    partition.members[b, partition.sizes[b]] = i
-    partition.sizes[b] += 1
-    partition.labels[i] = b
-    add(partition, b, i, 1.0)
+    state.members[b, state.sizes[b]] = i
+    state.sizes[b] += 1
+    state.labels[i] = b
+    add(state, b, i, 1.0)
 
 
 @kernel
-def place_of(partition, i):
+def place_of(state, i):
     """Place of record i among the members of its cluster."""
-    row = partition.members[partition.labels[i]]
+    row = state.members[state.labels[i]]
     place = 0
     while row[place] != i:
         place += 1
@@ -179,19 +179,19 @@ def place_of(partition, i):
 
 
 @kernel
-def add(partition, cluster, i, sign):
+def add(state, cluster, i, sign):
     """Add (sign 1) or take away (-1) record i in the sum and mass of a cluster."""
-    weight = sign * partition.weights[i]
-    partition.masses[cluster] += weight
-    for d in range(partition.points.shape[1]):
-        partition.sums[cluster, d] += weight * partition.points[i, d]
+    weight = sign * state.weights[i]
+    state.masses[cluster] += weight
+    for d in range(state.points.shape[1]):
+        state.sums[cluster, d] += weight * state.points[i, d]
 
 
 @kernel
-def set_energy(partition, cluster):
+def set_energy(state, cluster):
     """Set the energy of a cluster from its sum and mass."""
     energy = 0.0
-    for d in range(partition.points.shape[1]):
-        energy += partition.sums[cluster, d] * partition.sums[cluster, d]
-    mass = partition.masses[cluster]
-    partition.energies[cluster] = energy / mass if partition.sizes[cluster] > 0 else 0.0
+    for d in range(state.points.shape[1]):
+        energy += state.sums[cluster, d] * state.sums[cluster, d]
+    mass = state.masses[cluster]
+    state.energies[cluster] = energy / mass if state.sizes[cluster] > 0 else 0.0

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdc.errors import UnsupportedCombination
+from sdc.microaggregation import microaggregate
 from sdc.microaggregation.certified import certify as certified
 from sdc.microaggregation.certified.relaxation import Allowance
 from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.methods import MOST_PAIRED_RECORDS
 from sdc.microaggregation.records import Records
 from sdc.stop import Deadline
 from tests.reference import reference_file
@@ -88,13 +90,11 @@ def test_the_same_input_gives_the_same_labels_and_bound() -> None:
 
 
 def test_record_weights_and_files_too_large_are_refused() -> None:
-    values = np.random.default_rng(0).normal(size=(20, 2))
-    weighted = Records.of(values, 3, record_weights=np.arange(1.0, 21.0))[0]
+    values = np.random.default_rng(0).normal(size=(MOST_PAIRED_RECORDS + 1, 2))
     with pytest.raises(UnsupportedCombination, match="weights"):
-        certified.solve(weighted, 3, deadline=NEVER, seed=0)
-    large = Records.of(np.random.default_rng(0).normal(size=(certified.MOST_RECORDS + 1, 1)), 3)[0]
+        microaggregate(values[:9], 3, effort="exact", record_weights=np.arange(1.0, 10.0))
     with pytest.raises(UnsupportedCombination, match="blocks"):
-        certified.solve(large, 3, deadline=NEVER, seed=0)
+        microaggregate(values, 3, effort="exact")
 
 
 @settings(max_examples=15, deadline=None)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.microaggregation import microaggregate
 from sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
 from sdc.microaggregation.column_generation.edge_model import solve_edge_model
 from sdc.microaggregation.column_generation.heuristic import (
@@ -78,11 +79,11 @@ def test_what_it_cannot_carry_is_refused_by_name() -> None:
     records = records_of(0, 20, 3)
     with pytest.raises(InvalidParameter, match="rounding"):
         solve(records, 3, deadline=NEVER, seed=0, rounding="up")
+    method = {"algorithm": "column-generation"}
     with pytest.raises(UnsupportedCombination, match="rounding"):
-        solve(records, 3, deadline=NEVER, seed=0, rounding="simple", effort="exact")
-    weighted = Records.of(records.values, 3, record_weights=np.arange(1.0, 21.0))[0]
+        microaggregate(records.values, 3, effort="exact", rounding="simple", **method)
     with pytest.raises(UnsupportedCombination, match="weights"):
-        solve(weighted, 3, deadline=NEVER, seed=0)
+        microaggregate(records.values, 3, record_weights=np.arange(1.0, 21.0), **method)
 
 
 @pytest.mark.reference

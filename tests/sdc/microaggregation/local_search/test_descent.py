@@ -7,12 +7,13 @@ from sdc.errors import SolverFailed
 from sdc.kernels.prefetch import CACHED
 from sdc.kernels.random import new_stream
 from sdc.microaggregation import microaggregate
-from sdc.microaggregation.local_search.annealing import Schedule, accepts, anneal, create, dissolve
+from sdc.microaggregation.local_search.annealing import Schedule, anneal
+from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
 from sdc.microaggregation.local_search.descent import descend
 from sdc.microaggregation.local_search.moves import best_move
 from sdc.microaggregation.local_search.neighbours import nearest_neighbours
-from sdc.microaggregation.local_search.recombination import Pool
-from sdc.microaggregation.local_search.search_state import Partition, move, partition_of
+from sdc.microaggregation.local_search.recombination import Recombination
+from sdc.microaggregation.local_search.search_state import SearchState, move, search_state_of
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import squares_by_cluster, sum_of_squares
 from sdc.stop import Deadline
@@ -24,7 +25,7 @@ def _start(n=60, k=3, seed=0, heaviest=2.0):
     random = np.random.default_rng(seed)
     points, weights = random.normal(size=(n, 3)), random.uniform(0.5, heaviest, n)
     labels = np.arange(n) % (n // (k + 1) + 1)
-    return partition_of(points, weights, labels, k), nearest_neighbours(points, 8, trees=1, seed=0)
+    return search_state_of(points, weights, labels, k), nearest_neighbours(points, 8, trees=1, seed=0)
 
 
 def _sse(partition):
@@ -51,7 +52,7 @@ def _consistent(partition, k):
 def test_a_search_refuses_to_start_from_clusters_outside_k_to_2k_minus_1(sizes):
     labels = np.repeat([0, 1], sizes)
     with pytest.raises(SolverFailed):
-        partition_of(np.zeros((len(labels), 1)), np.ones(len(labels)), labels, 3)
+        search_state_of(np.zeros((len(labels), 1)), np.ones(len(labels)), labels, 3)
 
 
 def _moves(partition, near, i, k):
@@ -64,7 +65,7 @@ def _moves(partition, near, i, k):
 
 
 def _after(partition, i, target, partner):
-    changed = Partition(*(array.copy() for array in partition))
+    changed = SearchState(*(array.copy() for array in partition))
     move(changed, i, target, partner)
     _consistent(changed, 3)
     return _sse(changed)
@@ -85,9 +86,9 @@ def test_the_best_move_gains_what_it_says_and_no_move_gains_more(heaviest):
 def test_a_record_shifts_where_it_lies_in_the_heap_of_another_cluster_and_swaps_where_sizes_forbid_that():
     points = np.array([[0.0], [1], [2], [51], [50], [52], [53]])
     near = nearest_neighbours(points, 3, trees=1, seed=0)
-    spare = partition_of(points[:7], np.ones(7), np.array([0, 0, 0, 0, 1, 1, 1]), 3)
+    spare = search_state_of(points[:7], np.ones(7), np.array([0, 0, 0, 0, 1, 1, 1]), 3)
     assert best_move(spare, near[3], 3, 3)[1:3] == (1, -1)
-    exact = partition_of(points[[0, 1, 3, 2, 4, 5]], np.ones(6), np.array([0, 0, 0, 1, 1, 1]), 3)
+    exact = search_state_of(points[[0, 1, 3, 2, 4, 5]], np.ones(6), np.array([0, 0, 0, 1, 1, 1]), 3)
     assert best_move(exact, np.array([4, 5], dtype=np.int32), 2, 3)[1:3] == (1, 3)
 
 
@@ -197,15 +198,15 @@ def test_records_without_a_typical_spread_find_near_records_too(kind):
         assert np.mean(distances[0] <= distances[1]) > 0.9
 
 
-def test_a_pool_puts_together_the_best_of_two_partitions():
+def test_recombination_puts_together_the_best_of_two_partitions():
     points = np.array([[0.0], [1], [2], [10], [11], [12]])
     far = np.vstack([points, points + 100])
-    pool = Pool(Records(far, np.ones(12), 1), 3)
+    recombination = Recombination(Records(far, np.ones(12), 1), 3)
     good, bad = [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1]
-    pool.add(np.array([*good, *(label + 2 for label in bad)]))
-    pool.add(np.array([*bad, *(label + 2 for label in good)]))
-    labels, _ = pool.combine(NEVER)
-    assert pool.columns == 8
+    recombination.add(np.array([*good, *(label + 2 for label in bad)]))
+    recombination.add(np.array([*bad, *(label + 2 for label in good)]))
+    labels, _ = recombination.combine(NEVER)
+    assert recombination.columns == 8
     assert len(set(labels.tolist())) == 4
     assert squares_by_cluster(far, np.ones(12), labels) == pytest.approx([2.0] * 4)
 

@@ -1,7 +1,7 @@
-"""The set-partitioning program over a pool of clusters, solved as an integer program.
+"""The records of some clusters partitioned anew: the cheapest partition that a pool of columns allows.
 
-Equation (9) of Gentile et al. (2020) over a part of the clusters, with the subset-row cuts of the
-relaxation as further rows (valid for every clustering, they only help to prove).
+The subset-row cuts of the relaxation are further rows of the program (valid for every clustering, they
+only help to prove).
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from sdc.microaggregation.column_generation.columns import Columns
 from sdc.microaggregation.column_generation.master import cut_entries
-from sdc.solver import INFINITY, Limits, Program, Status, solve
+from sdc.microaggregation.column_generation.set_partitioning import set_partitioning
+from sdc.solver import Limits, Status, solve
 from sdc.stop import Deadline
 
 
 @dataclass(frozen=True)
-class Partitioned:
-    """What the program over a pool found and proved.
+class Repartition:
+    """The partition that the program over a pool gave, and what was proved.
 
     Attributes
     ----------
     chosen : (clusters,) int array
-        Columns of the cheapest clustering found.
+        Columns of the cheapest clustering met.
     optimal : bool
         Whether no clustering from the pool is cheaper.
     nodes : int
@@ -36,7 +36,7 @@ class Partitioned:
     nodes: int
 
 
-def partition(
+def repartition(
     columns: Columns,
     pool: np.ndarray,
     incumbent: np.ndarray,
@@ -44,7 +44,7 @@ def partition(
     *,
     nodes: int,
     deadline: Deadline,
-) -> Partitioned:
+) -> Repartition:
     """Cheapest clustering, of the records that `incumbent` holds, made of columns from `pool` and from it.
 
     Parameters
@@ -64,23 +64,14 @@ def partition(
     chosen = np.union1d(pool, incumbent)
     incidence = columns.incidence(chosen)
     held = np.flatnonzero(columns.incidence(incumbent).sum(axis=1))
-    n, m = len(held), len(chosen)
-    solution = solve(
-        Program(
-            costs=columns.costs[chosen],
-            matrix=sparse.vstack([incidence[held], cut_entries(triples, incidence)]).tocsc(),
-            row_lower=np.concatenate([np.ones(n), np.full(len(triples), -INFINITY)]),
-            row_upper=np.ones(n + len(triples)),
-            lower=np.zeros(m),
-            upper=np.ones(m),
-            integer=np.ones(m, dtype=bool),
-        ),
-        Limits(nodes=nodes, seconds=deadline.remaining),
-        start=np.isin(chosen, incumbent).astype(float),
+    program = set_partitioning(
+        columns.costs[chosen], incidence[held], cut_entries(triples, incidence), integer=True
     )
+    start = np.isin(chosen, incumbent).astype(float)
+    solution = solve(program, Limits(nodes=nodes, seconds=deadline.remaining), start=start)
     if solution.values is None:
-        return Partitioned(incumbent, False, solution.nodes)
-    found = chosen[solution.values > 0.5]
-    if columns.costs[found].sum() >= columns.costs[incumbent].sum():
-        found = incumbent
-    return Partitioned(found, solution.status is Status.OPTIMAL, solution.nodes)
+        return Repartition(incumbent, False, solution.nodes)
+    cheapest = chosen[solution.values > 0.5]
+    if columns.costs[cheapest].sum() >= columns.costs[incumbent].sum():
+        cheapest = incumbent
+    return Repartition(cheapest, solution.status is Status.OPTIMAL, solution.nodes)

@@ -1,0 +1,129 @@
+"""Moves of whole clusters: one is dissolved into those around it, or created from what they can spare.
+
+Both change the state at once and undo the change where it is not accepted: by the rule of Metropolis at a
+temperature above zero, only if it gains at zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+from sdc.kernels.random import uniform
+from sdc.microaggregation.local_search.moves import join_gain
+from sdc.microaggregation.local_search.search_state import join, leave, refresh_cluster, set_energy
+
+
+@kernel
+def accepts(gain, temperature, stream):
+    """Metropolis: every gain, and a loss with probability exp(gain / temperature)."""
+    if gain > 0.0:
+        return True
+    if gain <= -20.0 * temperature:
+        return False
+    return uniform(stream) < np.exp(gain / temperature)
+
+
+@kernel
+def dissolve(state, near, a, k, temperature, stream):
+    """Try to send each member of cluster a to the best cluster around it."""
+    size = state.sizes[a]
+    largest = 2 * k - 1
+    total = -state.energies[a]
+    movers = state.members[a, :size].copy()
+    targets = np.empty(size, dtype=np.int64)
+    for t in range(size):
+        i = movers[t]
+        largest_gain, target = -np.inf, -1
+        for j in near[i]:
+            b = state.labels[j]
+            if b == a or state.sizes[b] >= largest:
+                continue
+            gain = join_gain(state, i, b)
+            if gain > largest_gain:
+                largest_gain, target = gain, b
+        targets[t] = target
+        if target < 0:
+            return _undo_dissolve(state, movers, targets, t, a)
+        total += largest_gain
+        leave(state, i)
+        join(state, i, target)
+        set_energy(state, target)
+    if not accepts(total, temperature, stream):
+        return _undo_dissolve(state, movers, targets, size, a)
+    release(state, a)
+    return True
+
+
+@kernel
+def _undo_dissolve(state, movers, targets, moved, a):
+    for t in range(moved - 1, -1, -1):
+        leave(state, movers[t])
+        refresh_cluster(state, targets[t])
+        join(state, movers[t], a)
+    refresh_cluster(state, a)
+    return False
+
+
+@kernel
+def create(state, near, i, k, temperature, stream):
+    """Try to make a cluster of record i and the k - 1 nearest that their clusters can spare."""
+    capacity = len(state.sizes)
+    if state.free[capacity] == 0 or state.sizes[state.labels[i]] <= k:
+        return False
+    chosen = np.empty(k, dtype=np.int64)
+    origins = np.empty(k, dtype=np.int64)
+    fresh = state.free[state.free[capacity] - 1]
+    chosen[0], origins[0] = i, state.labels[i]
+    before = state.energies[origins[0]]
+    leave(state, i)
+    join(state, i, fresh)
+    count = 1
+    for j in near[i]:
+        if count == k:
+            break
+        b = state.labels[j]
+        if b == fresh or state.sizes[b] <= k:
+            continue
+        if not _seen(origins, count, b):
+            before += state.energies[b]
+        chosen[count], origins[count] = j, b
+        leave(state, j)
+        join(state, j, fresh)
+        count += 1
+    after = 0.0
+    for t in range(count):
+        if not _seen(origins, t, origins[t]):
+            set_energy(state, origins[t])
+            after += state.energies[origins[t]]
+    set_energy(state, fresh)
+    after += state.energies[fresh]
+    if count == k and accepts(after - before, temperature, stream):
+        state.free[capacity] -= 1
+        return True
+    for t in range(count - 1, -1, -1):
+        leave(state, chosen[t])
+        join(state, chosen[t], origins[t])
+    for t in range(count):
+        if not _seen(origins, t, origins[t]):
+            refresh_cluster(state, origins[t])
+    return False
+
+
+@kernel
+def _seen(origins, count, cluster):
+    seen = False
+    for t in range(count):
+        seen = seen or origins[t] == cluster
+    return seen
+
+
+@kernel
+def release(state, cluster):
+    """Give back the number of an empty cluster."""
+    capacity = len(state.sizes)
+    state.free[state.free[capacity]] = cluster
+    state.free[capacity] += 1
+    state.sums[cluster, :] = 0.0
+    state.masses[cluster] = 0.0
+    state.energies[cluster] = 0.0
