@@ -211,32 +211,12 @@ class Master:
             )
         )
 
-    def delete_columns(self, columns: np.ndarray) -> None:
-        """Delete columns by position; later ones move up."""
-        chosen = np.asarray(columns, dtype=np.int32)
-        if len(chosen):
-            self._check(self._highs.deleteCols(len(chosen), chosen))
-
     def change_costs(self, costs: np.ndarray) -> None:
         """Replace the costs of all columns."""
         count = self.columns
         self._check(
             self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), np.asarray(costs, float))
         )
-
-    def change_bounds(self, columns: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        """Replace the bounds of some columns."""
-        chosen = np.asarray(columns, dtype=np.int32)
-        if len(chosen):
-            self._check(
-                self._highs.changeColsBounds(
-                    len(chosen), chosen, np.asarray(lower, float), np.asarray(upper, float)
-                )
-            )
-
-    def change_row_bounds(self, row: int, lower: float, upper: float) -> None:
-        """Replace the bounds of one row."""
-        self._check(self._highs.changeRowBounds(int(row), float(lower), float(upper)))
 
     def solve(self, seconds: float = float("inf")) -> Solution:
         """Solve the program as it stands, from the last basis; once more from none where that failed."""

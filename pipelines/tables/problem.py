@@ -13,7 +13,7 @@ from pipelines.tables.cells import Cells
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from sdc.cta import CellTable
-from sdc.cta.rules.identical_cells import merged, same_cells
+from sdc.cta.rules.identical_cells import identical_cells, merged
 from sdc.cta.rules.non_negative import kept_non_negative
 from sdc.cta.rules.secret_factor import LARGEST_FACTOR, with_secret_levels
 from sdc.cta.rules.sensitivity import (
@@ -63,7 +63,7 @@ def table_problem(cells: Cells, specification: Specification, key: bytes) -> Tab
     rules = list(_rules(cells, table, least))
     found = reduce(or_, rules) if rules else _none(len(cells))
     whole = _cell_table(cells, table, found)
-    variables = same_cells(whole)
+    variables = identical_cells(whole)
     known = merged(_cell_table(cells, table, _as_known(found, cells, table, least)), variables)
     by_rule = kept_non_negative(whole)
     secret = merged(by_rule, variables)

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 
-from sdc.cta.annealing.local_search import local_search
 from sdc.cta.annealing.resummed_margins import Resummed, anneal_and_resum
-from sdc.cta.cox2005.alternate import alternate
-from sdc.cta.cox2005.groups import groups_by_size, swapped
-from sdc.cta.cox2005.hybrid import HybridParams, hybrid
-from sdc.cta.cox2005.learning import LearningParams, learn
-from sdc.cta.cox2005.random_directions import best_of_random
-from sdc.cta.cox2005.scatter_search import ScatterParams, scatter_search
 from sdc.cta.effort import LARGE_CELLS, Budget, budget
+from sdc.cta.methods import ALGORITHMS, DEFAULT, METHODS, Task
 from sdc.cta.program.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
 from sdc.cta.program.exact import branch_and_bound
 from sdc.cta.program.infeasible import NoSolutionFound, check_lines, prove_or_give_up
@@ -33,68 +24,6 @@ from sdc.stop import Deadline, StoppedBy
 _FEASIBILITY_NODES = 5000
 #: Share of a time limit for the search where branch and bound follows.
 _SEARCH_SHARE = 0.4
-_RANDOM_REPETITIONS = {"fast": 100, "standard": 1000, "thorough": 1000, "exact": 1000}
-_HYBRID_GROUPS = {"fast": (8,), "standard": (12, 11, 10, 9), "thorough": tuple(range(16, 8, -1))}
-_SCATTER_GROUPS = range(16, 8, -1)
-
-
-@dataclass(frozen=True)
-class _Method:
-    """One run of a named method."""
-
-    search: Search
-    effort: str
-    budget: Budget
-    seed: int
-
-    @property
-    def rng(self) -> np.random.Generator:
-        return np.random.default_rng(self.seed)
-
-    def alternate(self) -> int:
-        self.search.ask(alternate(self.search.problem))
-        return 0
-
-    def random(self) -> int:
-        best_of_random(self.search, _RANDOM_REPETITIONS[self.effort], self.rng)
-        return 0
-
-    def hybrid(self, swaps: bool = False) -> int:
-        counts = _HYBRID_GROUPS.get(self.effort, _HYBRID_GROUPS["thorough"])
-        return hybrid(self.search, HybridParams(group_counts=counts, swaps=swaps))
-
-    def hybrid_swaps(self) -> int:
-        return self.hybrid(swaps=True)
-
-    def scatter_search(self) -> int:
-        problem, rng = self.search.problem, self.rng
-        programs = _RANDOM_REPETITIONS[self.effort] // 2
-        for count in _SCATTER_GROUPS:
-            groups = swapped(problem, groups_by_size(problem, min(count, max(1, problem.size))))
-            scatter_search(self.search, ScatterParams(programs // (2 * len(_SCATTER_GROUPS))), rng, groups)
-        scatter_search(self.search, ScatterParams(programs // 2), rng)
-        return 0
-
-    def learning(self) -> int:
-        passes = {"fast": 2, "standard": 6}.get(self.effort, 12)
-        return learn(self.search, LearningParams(passes=passes), self.rng)
-
-    def local_search(self) -> int:
-        local_search(self.search, self.budget.search, self.seed)
-        return 0
-
-
-_METHODS: dict[str, Callable[[_Method], int]] = {
-    "alternate": _Method.alternate,
-    "random": _Method.random,
-    "hybrid": _Method.hybrid,
-    "hybrid-swaps": _Method.hybrid_swaps,
-    "scatter-search": _Method.scatter_search,
-    "learning": _Method.learning,
-    "local-search": _Method.local_search,
-    "exact": _Method.local_search,
-}
-ALGORITHMS = ("auto", *_METHODS)
 
 
 def adjust(
@@ -187,10 +116,10 @@ def _searched_result(
     if prove and np.isfinite(deadline.remaining):
         share = Deadline.after(max(_SEARCH_SHARE * deadline.remaining, 1e-3))
     search = Search(problem, share)
-    run = _METHODS["local-search" if algorithm == "auto" else algorithm]
+    method = METHODS.get(algorithm, DEFAULT)
     timed_out, nodes = False, 0
     try:
-        nodes = run(_Method(search, effort, allowed, seed))
+        nodes = method.call(Task(search, method.efforts[effort], allowed, seed))
     except TimeUp:
         timed_out = not prove
     search.deadline = deadline

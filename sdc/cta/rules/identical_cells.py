@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from sdc.cta.table.cell_table import CellTable
 
 
-def same_cells(table: CellTable) -> np.ndarray:
+def identical_cells(table: CellTable) -> np.ndarray:
     """(cells,) number of the variable that each cell is, in the order of their first cells."""
     fixed = (table.values == 0) & (table.lower_capacity == 0) & (table.upper_capacity == 0)
     moving = np.flatnonzero(~fixed)

@@ -1,14 +1,17 @@
 """Adjusted tables are additive, protected, within capacities, and as cheap as brute force where tiny."""
 
 import importlib
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.specification.table import TableAlgorithm
 from sdc.cta import CellTable, adjust
-from sdc.cta.adjust import ALGORITHMS
+from sdc.cta.effort import EFFORTS
+from sdc.cta.methods import ALGORITHMS, METHODS
 from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
 from sdc.cta.table.check import check
 from sdc.errors import ImpossibleProtection, InvalidParameter
@@ -222,3 +225,8 @@ def test_tight_or_wide_capacities_end_in_a_sound_table_a_proof_or_an_honest_no(s
         assert expected is not None
         assert d.objective >= expected * (1 - 1e-6)
         assert d.lower_bound <= expected * (1 + 1e-6)
+
+
+def test_the_specification_names_exactly_the_methods_there_are():
+    assert get_args(TableAlgorithm) == ALGORITHMS
+    assert all(set(row.efforts) == set(EFFORTS) for row in METHODS.values())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdc.cta import CellTable, adjust
-from sdc.cta.rules.identical_cells import merged, same_cells
+from sdc.cta.rules.identical_cells import identical_cells, merged
 from sdc.cta.table.check import check
 
 
@@ -21,24 +21,24 @@ def table(values, relations, sensitive=(), level=2.0, capacity=None) -> CellTabl
 
 def test_a_total_of_one_part_is_that_part_and_so_on_upwards():
     #  cells: whole, left, its only part, right
-    found = same_cells(table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]]))
+    found = identical_cells(table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]]))
     assert found.tolist() == [0, 1, 1, 2]
 
 
 def test_a_part_that_is_zero_and_cannot_move_does_not_count():
-    assert same_cells(table([4, 4, 0], [[-1, 1, 1]])).tolist() == [0, 0, 1]
-    assert same_cells(table([4, 4, 0], [[-1, 1, 1]], capacity=[4, 4, 1])).tolist() == [0, 1, 2]
+    assert identical_cells(table([4, 4, 0], [[-1, 1, 1]])).tolist() == [0, 0, 1]
+    assert identical_cells(table([4, 4, 0], [[-1, 1, 1]], capacity=[4, 4, 1])).tolist() == [0, 1, 2]
 
 
 def test_two_parts_that_cancel_are_not_the_same():
-    assert same_cells(table([0, 4, -4], [[-1, 1, 1]])).tolist() == [0, 1, 2]
+    assert identical_cells(table([0, 4, -4], [[-1, 1, 1]])).tolist() == [0, 1, 2]
 
 
 def test_a_merged_table_costs_what_the_whole_one_costs():
     whole = table(
         [20, 4, 4, 16, 9, 7], [[-1, 1, 0, 1, 0, 0], [0, -1, 1, 0, 0, 0], [0, 0, 0, -1, 1, 1]], [1, 2]
     )
-    variables = same_cells(whole)
+    variables = identical_cells(whole)
     small = merged(whole, variables)
     assert (small.cells, small.lines) == (5, 2)
     found = adjust(small)
@@ -62,7 +62,7 @@ def test_a_solution_of_the_merged_table_is_one_of_the_whole_table(seed):
         lines[k, number[k, :3]], lines[k, number[k, 3]] = 1, -1
         lines[4 + k, number[:3, k]], lines[4 + k, number[3, k]] = 1, -1
     whole = table(grid.ravel(), lines, capacity=3 * grid.ravel())
-    variables = same_cells(whole)
+    variables = identical_cells(whole)
     assert (whole.values == whole.values[np.unique(variables, return_index=True)[1]][variables]).all()
     small = merged(whole, variables)
     change = rng.normal(size=small.cells)

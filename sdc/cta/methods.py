@@ -1,0 +1,123 @@
+"""The methods of controlled tabular adjustment: one row each, with what it needs, its efforts and its call.
+
+To add one: a file that searches directions through a `Search`, and a row here; the name goes into
+`schemas.specification.table` too, which a test holds equal to this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sdc.cta.annealing.local_search import local_search
+from sdc.cta.cox2005.alternate import alternate
+from sdc.cta.cox2005.groups import groups_by_size, swapped
+from sdc.cta.cox2005.hybrid import HybridParams, hybrid
+from sdc.cta.cox2005.learning import LearningParams, learn
+from sdc.cta.cox2005.random_directions import best_of_random
+from sdc.cta.cox2005.scatter_search import ScatterParams, scatter_search
+from sdc.cta.effort import EFFORTS, Budget
+from sdc.cta.program.search import Search
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method is called with: the search to ask through, its parameter by effort, work and seed."""
+
+    search: Search
+    parameter: Any
+    budget: Budget
+    seed: int
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A generator of its own, from the seed."""
+        return np.random.default_rng(self.seed)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table.
+
+    Attributes
+    ----------
+    name : str
+    needs : str
+        What beyond the linear program for given directions: "" nothing, "nodes" an integer program.
+    efforts : mapping of effort to its parameter
+    call : function of a `Task`
+        Asks for directions; returns the branch-and-bound nodes it used.
+    """
+
+    name: str
+    needs: str
+    efforts: Mapping[str, Any]
+    call: Callable[[Task], int]
+
+
+def _by_effort(fast: Any, standard: Any, thorough: Any) -> dict[str, Any]:
+    return dict(zip(EFFORTS, (fast, standard, thorough, thorough), strict=True))
+
+
+def _alternate(task: Task) -> int:
+    task.search.ask(alternate(task.search.problem))
+    return 0
+
+
+def _random(task: Task) -> int:
+    best_of_random(task.search, task.parameter, task.rng)
+    return 0
+
+
+def _hybrid(task: Task) -> int:
+    return hybrid(task.search, task.parameter)
+
+
+def _scatter_search(task: Task) -> int:
+    """Half of the programs over groups of falling number, half over cells (Cox 2005, section 4)."""
+    problem, rng, programs = task.search.problem, task.rng, task.parameter
+    for count in _SCATTER_GROUPS:
+        groups = swapped(problem, groups_by_size(problem, min(count, max(1, problem.size))))
+        scatter_search(task.search, ScatterParams(programs // (2 * len(_SCATTER_GROUPS))), rng, groups)
+    scatter_search(task.search, ScatterParams(programs // 2), rng)
+    return 0
+
+
+def _learning(task: Task) -> int:
+    return learn(task.search, task.parameter, task.rng)
+
+
+def _local_search(task: Task) -> int:
+    local_search(task.search, task.budget.search, task.seed)
+    return 0
+
+
+_SCATTER_GROUPS = range(16, 8, -1)
+#: Groups of the paper's hybrid at full effort: M = 16, the best of 9 to 16 (Cox 2005, section 3).
+PAPER_GROUPS = tuple(range(16, 8, -1))
+_FEW_GROUPS = ((8,), (12, 11, 10, 9))
+
+
+def _hybrid_params(swaps: bool) -> dict[str, Any]:
+    return _by_effort(
+        *(HybridParams(group_counts=counts, swaps=swaps) for counts in (*_FEW_GROUPS, PAPER_GROUPS))
+    )
+
+
+_ROWS = (
+    Method("exact", "nodes", _by_effort(None, None, None), _local_search),
+    Method("alternate", "", _by_effort(None, None, None), _alternate),
+    Method("random", "", _by_effort(100, 1000, 1000), _random),
+    Method("hybrid", "nodes", _hybrid_params(swaps=False), _hybrid),
+    Method("hybrid-swaps", "nodes", _hybrid_params(swaps=True), _hybrid),
+    Method("scatter-search", "", _by_effort(50, 500, 500), _scatter_search),
+    Method("learning", "nodes", _by_effort(*map(LearningParams, (2, 6, 12))), _learning),
+    Method("local-search", "", _by_effort(None, None, None), _local_search),
+)
+METHODS: dict[str, Method] = {row.name: row for row in _ROWS}
+#: What "auto" searches with.
+DEFAULT = METHODS["local-search"]
+ALGORITHMS = ("auto", *METHODS)
