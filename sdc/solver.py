@@ -2,12 +2,13 @@
 
 One thread and one random seed for the whole process, so that answers do not depend on the machine
 (HiGHS returns *Not Set* when ``threads`` changes between solves). Every status has a row in `_STATUS`;
-one that has none is `Status.FAILED`, never an answer.
+one that has none is `Status.FAILED`, never an answer. A solve that ends so is tried again by another
+algorithm, at last without presolve: a program that can be solved never fails because one of them gave up.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import highspy
@@ -47,6 +48,23 @@ _STATUS: dict[object, Status | str] = {
     _MODEL.kObjectiveTarget: _LIMIT,
     _MODEL.kInterrupt: _LIMIT,
 }
+
+_Options = dict[str, bool | int | float | str]
+#: Tried in turn, over the options asked for, where a linear program ends in nothing: the simplex method
+#: after an interior point, then the other way round, then without presolve, dual and primal.
+_LINEAR_ATTEMPTS: tuple[_Options, ...] = (
+    {},
+    {"solver": "simplex"},
+    {"solver": "ipm", "run_crossover": "on"},
+    {"solver": "simplex", "presolve": "off"},
+    {"solver": "simplex", "presolve": "off", "simplex_strategy": 4},
+)
+#: The same for an integer program, whose relaxations choose their algorithm themselves.
+_INTEGER_ATTEMPTS: tuple[_Options, ...] = (
+    {},
+    {"presolve": "off"},
+    {"presolve": "off", "mip_lp_solver": "ipm"},
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +112,7 @@ class Limits:
     seconds: float = float("inf")
     relative_gap: float = 0.0
     absolute_gap: float = 1e-9
-    options: dict[str, bool | int | float | str] = field(default_factory=dict)
+    options: _Options = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,6 +130,7 @@ class Solution:
     iterations : simplex iterations
     timed_out : whether the wall clock ended it
     ray : (rows,) dual ray proving infeasibility of a linear program, where the solver gave one
+    attempts : algorithms tried until one of them ended in an answer
     """
 
     status: Status
@@ -124,6 +143,7 @@ class Solution:
     iterations: int
     timed_out: bool
     ray: np.ndarray | None = None
+    attempts: int = 1
 
 
 def solve(program: Program, limits: Limits | None = None, start: np.ndarray | None = None) -> Solution:
@@ -143,15 +163,23 @@ def solve(program: Program, limits: Limits | None = None, start: np.ndarray | No
         Where the solver could not even take the problem in.
     """
     limits = limits or Limits()
-    highs = _highs(limits)
-    _take_in(highs, program)
     integer = program.integer is not None and bool(np.any(program.integer))
-    if start is not None and integer:
-        point = highspy.HighsSolution()
-        point.col_value = list(np.asarray(start, dtype=float))
-        highs.setSolution(point)
-    highs.run()
-    return _read_out(highs, integer)
+    spent, number = 0.0, 0
+    while True:
+        attempts = _INTEGER_ATTEMPTS if integer else _LINEAR_ATTEMPTS
+        left = replace(limits, seconds=limits.seconds - spent, options=limits.options | attempts[number])
+        highs = _highs(left)
+        _take_in(highs, program)
+        if start is not None and integer:
+            point = highspy.HighsSolution()
+            point.col_value = list(np.asarray(start, dtype=float))
+            highs.setSolution(point)
+        highs.run()
+        spent += highs.getRunTime()
+        number += 1
+        solution = replace(_read_out(highs, integer), attempts=number)
+        if solution.status is not Status.FAILED or number == len(attempts) or spent >= limits.seconds:
+            return solution
 
 
 class Master:
@@ -160,6 +188,7 @@ class Master:
     def __init__(self, program: Program, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._highs = _highs(self._limits)
+        self._usual = _highs(self._limits)  # never given a program: the options to go back to
         _take_in(self._highs, program)
 
     @property
@@ -219,17 +248,24 @@ class Master:
         )
 
     def solve(self, seconds: float = float("inf")) -> Solution:
-        """Solve the program as it stands, from the last basis; once more from none where that failed."""
+        """Solve the program as it stands, from the last basis; from none, another way, where that failed."""
         limit = min(seconds, self._limits.seconds)
-        self._highs.setOptionValue("time_limit", limit + self._highs.getRunTime())
-        self._highs.run()
-        solution = _read_out(self._highs, integer=False)
-        if solution.status is Status.FAILED:
+        solution = self._run(limit)
+        for number, options in enumerate(_LINEAR_ATTEMPTS[1:], start=2):
+            if solution.status is not Status.FAILED:
+                break
             self._highs.clearSolver()
-            self._highs.setOptionValue("time_limit", limit + self._highs.getRunTime())
-            self._highs.run()
-            solution = _read_out(self._highs, integer=False)
+            _set_options(self._highs, options)
+            solution = replace(self._run(limit), attempts=number)
+            for name in options:
+                _, standard = self._usual.getOptionValue(name)
+                _set_options(self._highs, {name: standard})
         return solution
+
+    def _run(self, seconds: float) -> Solution:
+        self._highs.setOptionValue("time_limit", seconds + self._highs.getRunTime())
+        self._highs.run()
+        return _read_out(self._highs, integer=False)
 
     @staticmethod
     def _check(answer: highspy.HighsStatus) -> None:
@@ -239,7 +275,7 @@ class Master:
 
 def _highs(limits: Limits) -> highspy.Highs:
     highs = highspy.Highs()
-    options: dict[str, bool | int | float | str] = {
+    options: _Options = {
         "output_flag": False,
         "threads": 1,
         "random_seed": 0,
@@ -251,10 +287,14 @@ def _highs(limits: Limits) -> highspy.Highs:
         options["mip_max_nodes"] = int(limits.nodes)
     if np.isfinite(limits.seconds):
         options["time_limit"] = max(float(limits.seconds), 1e-3)
-    for name, value in (options | limits.options).items():
+    _set_options(highs, options | limits.options)
+    return highs
+
+
+def _set_options(highs: highspy.Highs, options: _Options) -> None:
+    for name, value in options.items():
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
             raise SolverFailed(f"the solver does not know the option {name}")
-    return highs
 
 
 def _take_in(highs: highspy.Highs, program: Program) -> None:

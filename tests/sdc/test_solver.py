@@ -100,3 +100,36 @@ def test_a_master_that_cannot_go_on_from_its_basis_starts_once_more(monkeypatch)
     found = master.solve()
     assert [answer.status for answer in answers] == [Status.FAILED, Status.OPTIMAL]
     assert found.bound == pytest.approx(10)
+
+
+@pytest.mark.parametrize("integer", [None, [True, True]], ids=["linear", "integer"])
+def test_a_program_that_can_be_solved_is_tried_until_an_algorithm_solves_it(monkeypatch, integer):
+    read, answers = solver._read_out, []
+
+    def failing_twice(highs, whole):
+        found = read(highs, whole)
+        answers.append(found if len(answers) == 2 else replace(found, status=Status.FAILED))
+        return answers[-1]
+
+    monkeypatch.setattr(solver, "_read_out", failing_twice)
+    found = solve(
+        program([1, 2], [[1, 1]], [3], [INFINITY], upper=5, integer=integer),
+        Limits(options={} if integer else {"solver": "ipm", "run_crossover": "off"}),
+    )
+    assert found.attempts == 3
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(3)
+
+
+def test_what_every_algorithm_gives_up_is_a_failure_and_no_answer(monkeypatch):
+    read = solver._read_out
+    monkeypatch.setattr(solver, "_read_out", lambda h, i: replace(read(h, i), status=Status.FAILED))
+    assert solve(program([1], [[1]], [1], [2])).status is Status.FAILED
+
+
+def test_unbounded_and_infeasible_are_told_apart_with_presolve_on_too():
+    free = Program(
+        np.array([-1.0, 0.0]), sparse.csc_matrix([[1.0, -1.0]]), np.array([-INFINITY]), np.zeros(1),
+        np.zeros(2), np.full(2, INFINITY),
+    )  # fmt: skip
+    assert solve(free).status is Status.UNBOUNDED
