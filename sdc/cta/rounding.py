@@ -3,8 +3,9 @@
 Float margins are summed again from the internal cells where these determine the table. Whole numbers:
 the constraint matrix of a two-way table is totally unimodular, so vertex solutions are whole up to the
 solver's tolerance and rounding them is exact; otherwise internal cells are rounded and margins summed
-again; where neither stays within the capacities, a small integer program finds whole deviations next to
-the fractional ones. Decimals: give the table in units of its last digit (`in_last_digits`).
+again; where neither keeps every promise to the last unit, a small integer program finds whole deviations
+next to the fractional ones, and at last what is open is solved for again (`refinement`). Decimals: give the
+table in units of its last digit (`in_last_digits`).
 """
 
 from __future__ import annotations
@@ -12,14 +13,13 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from sdc.cta.refinement import admissible, refined
 from sdc.cta.table.cell_table import CellTable
 from sdc.cta.table.check import check
 from sdc.cta.table.summation import Summation
 from sdc.errors import InvalidParameter
 from sdc.solver import Limits, Program, solve
 
-#: Scaled deviations below this are the solver's dust.
-DUST = 1e-7
 #: Branch-and-bound nodes of the rounding program; tables that need more keep their fractions.
 ROUNDING_NODES = 500
 #: Cells up to which the rounding program is tried.
@@ -65,22 +65,23 @@ def settled(
     table: CellTable, summation: Summation | None, deviations: np.ndarray, mode: str
 ) -> tuple[np.ndarray, bool]:
     """Deviations in original units made additive, and whether they are whole numbers."""
-    largest = float(np.max(np.abs(deviations), initial=0.0))
-    clean = np.where(np.abs(deviations) <= DUST * max(largest, 1e-300), 0.0, deviations)
+    low, high = admissible(table, deviations, mode)
+    placed = np.clip(deviations, np.minimum(low, high), high)
     if table.whole:
-        for candidate in _whole_candidates(summation, clean):
-            if not np.any(table.relations @ candidate) and check(table, table.values + candidate, mode).sound:
+        for candidate in _whole_candidates(summation, placed):
+            if check(table, table.values + candidate, mode).sound:
                 return candidate, True
-        whole = _nearby_whole(table, clean, mode)
-        if whole is not None:
+        whole = _nearby_whole(table, placed, low, high)
+        if whole is None or not check(table, table.values + whole, mode).sound:
+            whole = refined(table, deviations, mode)
+        if whole is not None and check(table, table.values + whole, mode).sound:
             return whole, True
-    if summation is not None:
-        summed = summation.resum(clean)
-        margins = np.abs(summed) <= DUST * max(largest, 1e-300)
-        summed[margins & (deviations == 0)] = 0.0
+    elif summation is not None:
+        summed = summation.resum(placed)
         if check(table, table.values + summed, mode).sound:
             return summed, False
-    return clean, False
+    closed = None if table.whole else refined(table, deviations, mode)
+    return (placed if closed is None else closed), False
 
 
 def _whole_candidates(summation: Summation | None, deviations: np.ndarray) -> list[np.ndarray]:
@@ -88,17 +89,14 @@ def _whole_candidates(summation: Summation | None, deviations: np.ndarray) -> li
     return [nearest] if summation is None else [nearest, summation.resum(nearest)]
 
 
-def _nearby_whole(table: CellTable, deviations: np.ndarray, mode: str) -> np.ndarray | None:
-    """Cheapest whole deviations between floor and ceiling of the given ones that keep every promise."""
+def _nearby_whole(
+    table: CellTable, deviations: np.ndarray, lowest: np.ndarray, highest: np.ndarray
+) -> np.ndarray | None:
+    """Cheapest whole deviations between floor and ceiling of the given ones, within their bounds."""
     if table.cells > MAX_ROUNDED_CELLS:
         return None
-    low, high = np.floor(deviations + 1e-6), np.ceil(deviations - 1e-6)
-    low = np.maximum(low, -table.lower_capacity)
-    high = np.minimum(high, table.upper_capacity)
-    rising = table.sensitive & (deviations > 0)
-    falling = table.sensitive & (deviations < 0)
-    low[rising] = np.maximum(low[rising], table.upper_protection[rising])
-    high[falling] = np.minimum(high[falling], -table.lower_protection[falling])
+    low = np.maximum(np.floor(deviations + 1e-6), lowest)
+    high = np.minimum(np.ceil(deviations - 1e-6), highest)
     if np.any(low > high):
         return None
     zeros = np.zeros(table.lines)
@@ -112,8 +110,4 @@ def _nearby_whole(table: CellTable, deviations: np.ndarray, mode: str) -> np.nda
         integer=np.ones(table.cells, dtype=bool),
     )
     solution = solve(program, Limits(nodes=ROUNDING_NODES, relative_gap=0.01))
-    if solution.values is None:
-        return None
-    whole = np.rint(solution.values)
-    sound = not np.any(table.relations @ whole) and check(table, table.values + whole, mode).sound
-    return whole if sound else None
+    return None if solution.values is None else np.rint(solution.values)

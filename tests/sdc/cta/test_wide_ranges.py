@@ -1,0 +1,77 @@
+"""Tables whose cells differ by many orders of magnitude keep every promise to the last unit."""
+
+import numpy as np
+import pytest
+
+from sdc.cta import CellTable, adjust
+from sdc.cta.refinement import refined
+from sdc.cta.table.check import check
+from tests.sdc.cta.tables import grid_relations, with_margins
+
+
+def wide_table(orders, seed, shape=(6, 6), whole=True):
+    """Cells from 80 upwards over so many orders, 20 % up or down, room of 40 %."""
+    rng = np.random.default_rng(seed)
+    internal = 80 * 10.0 ** (orders * rng.random(shape))
+    values = with_margins(np.rint(internal) if whole else internal)
+    flags = np.zeros(tuple(n + 1 for n in shape), dtype=bool)
+    flags[tuple(slice(0, n) for n in shape)] = rng.random(shape) < 0.3
+    flags.flat[0] = True
+    level = np.ceil(0.2 * values) if whole else 0.2 * values
+    room = np.floor(0.4 * values) if whole else 0.4 * values
+    return CellTable(values, grid_relations(shape), flags.ravel(), level, level, room, room)
+
+
+@pytest.mark.parametrize("orders", [1, 6, 9, 12])
+@pytest.mark.parametrize("mode", ["exact", "at-least"])
+def test_every_cell_is_protected_and_every_line_closed_to_the_unit(orders, mode):
+    for seed in range(3):
+        table = wide_table(orders, seed)
+        d = adjust(table, mode=mode, effort="fast", seed=seed)
+        assert d.whole
+        assert not np.any(table.relations @ d.values)
+        change = (d.values - table.values)[table.sensitive]
+        level = table.upper_protection[table.sensitive]
+        assert np.all(np.abs(change) >= level)
+        assert np.all(np.abs(d.values - table.values) <= table.upper_capacity)
+
+
+def test_a_small_cell_left_unchanged_beside_a_large_one_is_found_by_the_check():
+    table = wide_table(9, 1)
+    moved = table.values.copy()
+    assert len(check(table, moved).unprotected) == table.sensitive.sum()
+    values = adjust(table, effort="fast").values
+    values[np.flatnonzero(table.sensitive)[np.argmin(table.values[table.sensitive])]] += 1
+    assert len(check(table, values).broken_lines) == 2, "a unit beside cells of 1e11 is seen"
+
+
+def test_what_is_left_open_is_closed_next_to_where_it_was():
+    table = wide_table(6, 2)
+    exact = adjust(table, effort="fast").deviations
+    rng = np.random.default_rng(0)
+    blurred = exact + rng.normal(0, 1e-6 * np.abs(exact).max(), table.cells)
+    blurred[table.sensitive] = exact[table.sensitive]
+    closed = refined(table, blurred, "at-least")
+    assert closed is not None
+    assert check(table, table.values + closed).sound
+    assert np.abs(closed - exact).max() <= 1e-3 * np.abs(exact).max()
+
+
+def test_directions_that_leave_no_room_are_not_closed_by_force():
+    table = CellTable(
+        values=[10.0, 20, 30],
+        relations=[[1, 1, -1]],
+        sensitive=np.array([True, False, False]),
+        lower_protection=[3, 0, 0],
+        upper_protection=[3, 0, 0],
+        lower_capacity=[5, 1, 1],
+        upper_capacity=[5, 1, 1],
+    )
+    assert refined(table, np.array([3.0, 0, 0]), "at-least") is None
+
+
+def test_fractions_over_six_orders_add_up_to_what_floating_point_allows():
+    table = wide_table(6, 3, whole=False)
+    d = adjust(table, effort="fast")
+    assert check(table, d.values).sound
+    assert np.all(np.abs(table.relations @ d.values) <= 1e-9 * (abs(table.relations) @ d.values))
