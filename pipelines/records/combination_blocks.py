@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,18 @@ from pyspark.sql import SparkSession
 
 from pipelines.records.cluster_blocks import block_seed
 from sdc.errors import InvalidParameter
-from sdc.nominal.chi_exact import chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.frequency_search.search import protect_block
-from sdc.nominal.two_step import own
-from sdc.safe.protection import safe_frequencies
+from sdc.nominal.methods import METHODS as NOMINAL
+from sdc.nominal.methods import Method, ProtectionTask, protect_counts
+from sdc.nominal.protected_counts import ProtectedCounts
+from sdc.safe.methods import METHODS as SAFE
 
 #: What a block is protected by when the algorithm asked for fails on it.
 FALLBACK = "local-search"
-CHI_EXACT = "chi-exact"
-#: Branch-and-bound nodes of Chi-ex on a block: seconds, where a whole file is given minutes.
-BLOCK_NODES = 20
+#: Every nominal algorithm that a specification may name.
+METHODS: dict[str, Method] = {**NOMINAL, **SAFE}
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def solved_by_block(
     ]
     answers = spark.sparkContext.parallelize(tasks, len(tasks)).map(solve_task).collect()
     counts = np.zeros(len(frequencies), np.int64)
-    for members, (found, _) in zip(blocks, answers, strict=True):
-        counts[members] = found
+    for members, (protected, _) in zip(blocks, answers, strict=True):
+        counts[members] = protected
     return counts, [report for _, report in answers]
 
 
@@ -84,18 +84,18 @@ def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
     order = np.lexsort([*(frequencies.codes[:, j] for j in reversed(by_domain)), regions])
     blocks = []
     for region in np.unique(regions):
-        own_order = order[regions[order] == region]
-        ends = np.cumsum(frequencies.counts[own_order])
+        inside = order[regions[order] == region]
+        ends = np.cumsum(frequencies.counts[inside])
         pieces = max(1, -(-int(ends[-1]) // most))
-        wanted = ends[-1] * np.arange(1, pieces) / pieces
-        cuts = np.unique(np.searchsorted(ends, wanted) + 1)
+        targets = ends[-1] * np.arange(1, pieces) / pieces
+        cuts = np.unique(np.searchsorted(ends, targets) + 1)
         start = 0
-        for stop in [*cuts[cuts < len(own_order)], len(own_order)]:
+        for stop in [*cuts[cuts < len(inside)], len(inside)]:
             before = ends[start - 1] if start else 0
-            last = stop == len(own_order)
+            last = stop == len(inside)
             if not last and (ends[stop - 1] - before < k or ends[-1] - ends[stop - 1] < k):
                 continue
-            blocks.append(np.sort(own_order[start:stop]))
+            blocks.append(np.sort(inside[start:stop]))
             start = stop
     return blocks
 
@@ -111,32 +111,42 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
     }
     tables = ControlTables.of(task.frequencies, task.tables)
     try:
-        counts, told = _solve(task, tables)
+        solution = protect_counts(
+            ProtectionTask(
+                task.frequencies,
+                task.k,
+                tables,
+                seed=task.seed,
+                parameters=METHODS[task.algorithm].block_parameters,
+            ),
+            task.algorithm,
+            METHODS,
+        )
+        counts = solution.counts
         _check(task, counts)
+        report |= proved(solution)
     except InvalidParameter:
         raise  # what was asked for is impossible for every block; such a message holds no value
     except Exception as error:
         counts = protect_block(task.frequencies, task.k, tables, seed=task.seed).counts
-        told = {"algorithm": FALLBACK, "fallback": FALLBACK, "why": type(error).__name__}
-    report |= told | {"clusters": int(np.count_nonzero(counts)), "seconds": time.monotonic() - start}
+        report |= {"algorithm": FALLBACK, "fallback": FALLBACK, "why": type(error).__name__}
+    report |= {"clusters": int(np.count_nonzero(counts)), "seconds": time.monotonic() - start}
     return counts, report | {"objective": tables.chi2(counts)}
 
 
-def _solve(task: Task, tables: ControlTables) -> tuple[np.ndarray, dict[str, Any]]:
-    if task.algorithm == CHI_EXACT:
-        proved = chi_exact(task.frequencies, task.k, tables, nodes=BLOCK_NODES, seed=task.seed)
-        return proved.counts, {
-            "lower_bound": proved.lower_bound,
-            "gap": proved.gap,
-            "optimal": proved.optimal,
-            "stopped_by": proved.stopped_by,
-            "work": {"nodes": proved.nodes},
-        }
-    if task.algorithm.endswith("safe-exact"):
-        safe = safe_frequencies(task.frequencies, task.k, tables, algorithm=task.algorithm, keep_records=True)
-        return safe.counts, {"optimal": safe.optimal, "stopped_by": safe.stopped_by}
-    steps = own(task.frequencies, task.k, tables, name=task.algorithm, seed=task.seed)
-    return steps.counts, {"stopped_by": steps.stopped_by, "work": {"partition_weight": steps.weight}}
+def proved(solution: ProtectedCounts) -> dict[str, Any]:
+    """What a block report says was proved: of the block, where one program is all of it; and step by step."""
+    steps = solution.certificates
+    whole = steps[0] if len(steps) == 1 else None
+    bounded = whole is not None and whole.objective == "chi-square"
+    return {
+        "lower_bound": whole.lower_bound if whole is not None and bounded else None,
+        "gap": whole.gap if whole is not None and bounded else None,
+        "optimal": whole is not None and whole.optimal,
+        "stopped_by": solution.stopped_by,
+        "work": dict(solution.work),
+        "certificates": [asdict(step) | {"gap": step.gap} for step in steps],
+    }
 
 
 def _check(task: Task, counts: np.ndarray) -> None:

@@ -23,18 +23,16 @@ from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column, map_in_arrow
 from pipelines.engine.row_hash import HASH, content_order, digest, with_hash
-from pipelines.records.combination_blocks import solved_by_block
+from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
 from sdc.errors import SdcError
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse
-from sdc.nominal.frequency_search.search import protect_frequencies
+from sdc.nominal.methods import ProtectionTask, chosen, protect_counts
 from sdc.nominal.transport import transport
-from sdc.safe.protection import safe_frequencies
 
-LOCAL_SEARCH = "local-search"
 _COUNT = "__count"
 _DIGESTS = ["__digest0", "__digest1"]
 
@@ -100,7 +98,7 @@ def combinations(frame: DataFrame, group: Group, specification: Specification) -
 
 
 def protected_counts(
-    spark: SparkSession, found: Combinations, group: Group, specification: Specification
+    spark: SparkSession, collapsed: Combinations, group: Group, specification: Specification
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
     """Protect the counts of all combinations, and report on it as on blocks.
 
@@ -111,50 +109,50 @@ def protected_counts(
     ------
     ProtectionFailed
     """
-    own = [table for table in specification.control_tables if set(table) <= set(group.variables)]
+    tables = [table for table in specification.control_tables if set(table) <= set(group.variables)]
     method, release = specification.method, specification.release
-    name = method.algorithm
-    if name == "auto":
-        name = "safe" if method.name == "safe" else LOCAL_SEARCH
     try:
-        if name not in (LOCAL_SEARCH, "safe"):
-            most = specification.max_block_records
-            return solved_by_block(spark, found.frequencies, own, release.k, name, most, release.seed)
-        return _of_whole_file(
-            found.frequencies, ControlTables.of(found.frequencies, own), name, specification
+        task = ProtectionTask(
+            collapsed.frequencies,
+            release.k,
+            ControlTables.of(collapsed.frequencies, tables),
+            effort=method.effort,
+            seed=release.seed,
+            max_absolute_error=method.control_tables.max_absolute_error,
         )
+        name = chosen(method.algorithm if method.name != "safe" else _safe(method.algorithm), task)
+        whole = METHODS[name].whole_file or method.algorithm == "auto"  # "auto" takes what fits the file
+        if not whole:
+            most = specification.max_block_records
+            return solved_by_block(spark, task.frequencies, tables, release.k, name, most, release.seed)
+        return _of_whole_file(task, name)
     except SdcError as error:
         raise ProtectionFailed(f"The combinations could not be protected: {error}") from error
 
 
-def _of_whole_file(
-    frequencies: FrequencyVector, tables: ControlTables, name: str, specification: Specification
-) -> tuple[np.ndarray, list[dict[str, Any]]]:
+def _safe(algorithm: str) -> str:
+    return "safe" if algorithm == "auto" else algorithm
+
+
+def _of_whole_file(task: ProtectionTask, name: str) -> tuple[np.ndarray, list[dict[str, Any]]]:
     start = time.monotonic()
-    k = specification.release.k
-    report: dict[str, Any] = {"block": 0, "records": frequencies.records, "status": "done", "algorithm": name}
-    if name == "safe":
-        counts = safe_frequencies(frequencies, k, tables, keep_records=True).counts
-        report |= {"stopped_by": "work"}
-    else:
-        found = protect_frequencies(
-            frequencies,
-            k,
-            tables,
-            effort=specification.method.effort,
-            seed=specification.release.seed,
-            max_absolute_error=specification.method.control_tables.max_absolute_error,
-        )
-        counts = found.counts
-        report |= {"stopped_by": found.stopped_by, "work": {"moves": found.work}}
-    occupied = int(np.count_nonzero(counts))
-    report |= {"clusters": occupied, "objective": tables.chi2(counts), "seconds": time.monotonic() - start}
-    return counts, [report]
+    solution = protect_counts(task, name, METHODS)
+    report = {
+        "block": 0,
+        "records": task.frequencies.records,
+        "status": "done",
+        "algorithm": name,
+        **proved(solution),
+        "clusters": int(np.count_nonzero(solution.counts)),
+        "objective": task.tables.chi2(solution.counts),
+        "seconds": time.monotonic() - start,
+    }
+    return solution.counts, [report]
 
 
 def carried_back(
     frame: DataFrame,
-    found: Combinations,
+    collapsed: Combinations,
     counts: np.ndarray,
     group: Group,
     specification: Specification,
@@ -162,7 +160,7 @@ def carried_back(
     """Give every record the values of the combination its count flows to."""
     names = list(group.variables)
     keys = names if specification.region is None else [specification.region, *names]
-    carrier = _Carrier.of(found, counts)
+    carrier = _Carrier.of(collapsed, counts)
     # As bytes: the stream that encrypts a broadcast does not take the buffers of arrays.
     broadcast = frame.sparkSession.sparkContext.broadcast(pickle.dumps(carrier))
     published = [name for name in frame.columns if name in specification.published]
@@ -215,17 +213,17 @@ class _Carrier:
     values: bytes
 
     @classmethod
-    def of(cls, found: Combinations, counts: np.ndarray) -> _Carrier:
-        source, target, records = _flows(found.frequencies, counts)
+    def of(cls, collapsed: Combinations, counts: np.ndarray) -> _Carrier:
+        source, target, records = _flows(collapsed.frequencies, counts)
         order = np.lexsort((target, target != source, source))
-        sorted_digests = np.lexsort((found.digests[:, 1], found.digests[:, 0]))
+        sorted_digests = np.lexsort((collapsed.digests[:, 1], collapsed.digests[:, 0]))
         return cls(
-            digests=found.digests[sorted_digests],
+            digests=collapsed.digests[sorted_digests],
             place=sorted_digests,
-            first=np.concatenate([[0], np.cumsum(found.frequencies.counts)]),
+            first=np.concatenate([[0], np.cumsum(collapsed.frequencies.counts)]),
             ends=np.cumsum(records[order]),
             target=target[order],
-            values=_stream(found.values),
+            values=_stream(collapsed.values),
         )
 
     def find(self, digests: np.ndarray) -> np.ndarray:

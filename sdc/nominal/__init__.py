@@ -2,12 +2,16 @@
 
 from sdc.nominal.aggregation.aggregate import Aggregation, aggregate
 from sdc.nominal.anonymise import Anonymised, anonymise
+from sdc.nominal.chi_exact import ChiExactParameters
 from sdc.nominal.frequency_search.objective import SearchParameters
+from sdc.nominal.partitioning.construction import Guidance
 from sdc.nominal.partitioning.partition import Partition, partition
 
 __all__ = [
     "Aggregation",
     "Anonymised",
+    "ChiExactParameters",
+    "Guidance",
     "Partition",
     "SearchParameters",
     "aggregate",

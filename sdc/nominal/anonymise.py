@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.nominal.chi_exact import chi_exact
+from sdc.nominal.chi_exact import ChiExactParameters
 from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, check_k, from_frame
+from sdc.nominal.frequency import check_k, from_frame
 from sdc.nominal.frequency_search.objective import ByDimension, SearchParameters
-from sdc.nominal.frequency_search.search import Effort, protect_frequencies
+from sdc.nominal.methods import Effort, ProtectionTask, chosen, protect_counts
+from sdc.nominal.partitioning.construction import Guidance
+from sdc.nominal.protected_counts import Certificate
 from sdc.nominal.structural_zeros import Declared, allowed_combinations
 from sdc.nominal.transport import carry_back, transport
-from sdc.nominal.two_step import RANDOM, own
-from sdc.nominal.two_step_names import OWN
 from sdc.stop import Deadline, StoppedBy
-
-LOCAL_SEARCH, CHI_EXACT = "local-search", "chi-exact"
-#: Every algorithm by name; "auto" is local-search, and chi-exact where effort is exact and it fits.
-ALGORITHMS = (*OWN, RANDOM, CHI_EXACT, LOCAL_SEARCH)
-#: Combinations up to which effort "exact" hands the problem to the solver.
-_PROVABLE = 1_000
 
 
 @dataclass(frozen=True)
@@ -45,6 +37,8 @@ class Anonymised:
         Whether chi2 is proved least.
     algorithm : str
     stopped_by : "proof", "work" or "time"
+    certificates : tuple of Certificate
+        Objective and bound of each step that solved a problem of its own, given the steps before it.
     """
 
     protected: pd.DataFrame
@@ -54,6 +48,7 @@ class Anonymised:
     optimal: bool
     algorithm: str
     stopped_by: StoppedBy
+    certificates: tuple[Certificate, ...] = ()
 
 
 def anonymise(
@@ -66,7 +61,7 @@ def anonymise(
     max_absolute_error: ByDimension | None = None,
     seed: int = 0,
     time_limit: float | None = None,
-    parameters: SearchParameters | None = None,
+    parameters: SearchParameters | ChiExactParameters | Guidance | None = None,
     structural_zeros: Declared | None = None,
 ) -> Anonymised:
     """Make a frame of nominal variables k-anonymous with little error in its frequency tables.
@@ -82,8 +77,8 @@ def anonymise(
     control_tables : int or sequence of tuples of names
         All tables up to a dimension, or those named.
     effort : {"fast", "standard", "thorough", "exact"}
-        Moves of the local search. With "exact", "auto" proves what it can by Chi-ex on small files; the
-        other algorithms by name take none of it.
+        Moves of the local search. With "exact", "auto" proves what it can by Chi-ex up to a thousand
+        combinations, and searches as "thorough" does beyond; the other algorithms by name take none of it.
     algorithm : str
         "auto", "local-search", "chi-exact", "random", or a two-step method own-eee ... own-hhc.
     max_absolute_error : mapping of table dimension to records, optional
@@ -92,8 +87,9 @@ def anonymise(
         Of the searches, not negative.
     time_limit : float, optional
         Seconds, a safety net.
-    parameters : SearchParameters, optional
-        Further terms of the local search's objective.
+    parameters : SearchParameters, ChiExactParameters or Guidance, optional
+        Of the algorithm: further terms of the local search's objective, what Chi-ex may spend, or gamma
+        and lambda of the two-step methods. "auto" with parameters is the local search.
     structural_zeros : callable or sequence of mappings, optional
         For the local search: combinations that cannot be, as a rule that takes the distinct combinations
         as a frame and marks the impossible ones, or as a list of values that cannot occur together.
@@ -127,58 +123,27 @@ def anonymise(
     coded = from_frame(frame)
     check_k(len(frame), k)
     tables = ControlTables.of(coded.frequencies, control_tables)
-    steering = [max_absolute_error, parameters, structural_zeros]
-    steered = any(option is not None for option in steering)
-    name = _choose(algorithm, effort, len(coded.frequencies), steered)
-    deadline = Deadline.after(time_limit)
-    if name == LOCAL_SEARCH:
-        found = protect_frequencies(
-            coded.frequencies,
-            k,
-            tables,
-            effort=effort,
-            seed=seed,
-            max_absolute_error=max_absolute_error,
-            parameters=parameters,
-            allowed=allowed_combinations(coded, structural_zeros),
-            deadline=deadline,
-        )
-        counts, bound, optimal = found.counts, None, False
-        stopped_by = found.stopped_by
-    elif name == CHI_EXACT:
-        proved = chi_exact(coded.frequencies, k, tables, seed=seed, deadline=deadline)
-        counts, bound, optimal = proved.counts, proved.lower_bound, proved.optimal
-        stopped_by = proved.stopped_by
-    else:
-        steps = own(coded.frequencies, k, tables, name=name, seed=seed, deadline=deadline)
-        counts, bound, optimal = steps.counts, None, False
-        stopped_by = steps.stopped_by
-    return Anonymised(
-        protected=coded.decode_combinations(_carried(coded.frequencies, coded.combination, counts)),
-        chi2=tables.chi2(counts),
-        lower_bound=bound,
-        errors=tables.max_absolute_error(counts),
-        optimal=optimal,
-        algorithm=name,
-        stopped_by=stopped_by,
+    task = ProtectionTask(
+        coded.frequencies,
+        k,
+        tables,
+        effort=effort,
+        seed=seed,
+        max_absolute_error=max_absolute_error,
+        allowed=None if structural_zeros is None else allowed_combinations(coded, structural_zeros),
+        parameters=parameters,
+        deadline=Deadline.after(time_limit),
     )
-
-
-def _carried(frequencies: FrequencyVector, combination: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    return carry_back(combination, transport(frequencies, counts))
-
-
-def _choose(algorithm: str, effort: str, combinations: int, steered: bool) -> str:
-    """The algorithm to run; refuses a name that there is not and options that it cannot carry."""
-    if effort not in ("fast", "standard", "thorough", "exact"):
-        raise InvalidParameter(f"effort must be fast, standard, thorough or exact, found {effort!r}")
-    if algorithm == "auto":
-        provable = effort == "exact" and combinations <= _PROVABLE and not steered
-        return CHI_EXACT if provable else LOCAL_SEARCH
-    if algorithm not in ALGORITHMS:
-        raise InvalidParameter(f"no algorithm {algorithm!r}; expected auto or one of {', '.join(ALGORITHMS)}")
-    if steered and algorithm != LOCAL_SEARCH:
-        raise UnsupportedCombination(
-            f"{algorithm} takes no max_absolute_error, parameters or structural_zeros; local-search does"
-        )
-    return algorithm
+    name = chosen(algorithm, task)
+    solution = protect_counts(task, name)
+    target = carry_back(coded.combination, transport(coded.frequencies, solution.counts))
+    return Anonymised(
+        protected=coded.decode_combinations(target),
+        chi2=tables.chi2(solution.counts),
+        lower_bound=solution.lower_bound,
+        errors=tables.max_absolute_error(solution.counts),
+        optimal=solution.optimal,
+        algorithm=name,
+        stopped_by=solution.stopped_by,
+        certificates=solution.certificates,
+    )

@@ -21,10 +21,21 @@ from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.solver import INFINITY, Limits, Program, Status, solve
 from sdc.stop import Deadline, StoppedBy
 
-#: Branch-and-bound nodes where no other number is asked for: minutes at worst for 200 records.
-NODES = 2_000
 #: Objective within which two solutions are the same: the solver's own tolerance.
 OBJECTIVE_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class ChiExactParameters:
+    """What Chi-ex may spend.
+
+    Attributes
+    ----------
+    nodes : int
+        Branch-and-bound nodes, the work limit; the default takes minutes at worst for 200 records.
+    """
+
+    nodes: int = 2_000
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ def chi_exact(
     tables: ControlTables,
     *,
     start: np.ndarray | None = None,
-    nodes: int = NODES,
+    parameters: ChiExactParameters | None = None,
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> ChiExact:
@@ -74,7 +85,7 @@ def chi_exact(
     k : smallest count of a combination that is published
     tables : ControlTables of these frequencies
     start : (m,) feasible counts, optional
-    nodes : branch-and-bound nodes, the work limit
+    parameters : ChiExactParameters, optional
     seed : of the local search
     deadline : a safety net
 
@@ -88,6 +99,7 @@ def chi_exact(
     """
     check_k(frequencies.records, k)
     deadline = deadline or Deadline.after(None)
+    parameters = parameters or ChiExactParameters()
     if start is None:
         start = protect_frequencies(frequencies, k, tables, seed=seed, deadline=deadline).counts
     _check_start(frequencies, k, start)
@@ -96,7 +108,7 @@ def chi_exact(
     program, point = _program(frequencies, k, rows, start, chi2)
     answer = solve(
         program,
-        Limits(nodes=nodes, seconds=deadline.remaining, absolute_gap=OBJECTIVE_TOLERANCE),
+        Limits(nodes=parameters.nodes, seconds=deadline.remaining, absolute_gap=OBJECTIVE_TOLERANCE),
         point,
     )
     counts = start

@@ -11,34 +11,19 @@ from sdc.nominal.aggregation.aggregate import choose_representatives
 from sdc.nominal.aggregation.problem import AggregationProblem
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, check_k
+from sdc.nominal.partitioning.construction import Guidance
 from sdc.nominal.partitioning.partition import EFFORTS, partition_problem
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
-from sdc.nominal.two_step_names import OWN
-from sdc.stop import Deadline, StoppedBy
+from sdc.nominal.partitioning.set_partitioning import IntegerPartition
+from sdc.nominal.protected_counts import Certificate, ProtectedCounts
+from sdc.nominal.two_step_names import TWO_STEP
+from sdc.stop import Deadline
 
 #: rand-exact of section 6.2.5: a random partition, then the exact aggregation.
 RANDOM = "random"
 
 
-@dataclass(frozen=True)
-class OwnResult:
-    """A protected frequency vector; of the whole nothing is proved, the two steps ignore each other.
-
-    Attributes
-    ----------
-    counts : (m,) int64 array, 0 or at least k, with the total of each region kept
-    chi2 : chi-square over the cells of the control tables
-    weight : weight of the partition, summed over regions
-    stopped_by : "work" or "time"
-    """
-
-    counts: np.ndarray
-    chi2: float
-    weight: int
-    stopped_by: StoppedBy
-
-
-def own(
+def two_step(
     frequencies: FrequencyVector,
     k: int,
     tables: ControlTables,
@@ -46,8 +31,11 @@ def own(
     name: str,
     seed: int = 0,
     deadline: Deadline | None = None,
-) -> OwnResult:
+    guidance: Guidance | None = None,
+) -> ProtectedCounts:
     """Protect a frequency vector by a two-step method.
+
+    Of the whole nothing is proved, as the two steps ignore each other; each has a certificate of its own.
 
     Parameters
     ----------
@@ -57,44 +45,81 @@ def own(
     name : one of the twelve names own-eee ... own-hhc, or "random"
     seed : of the random partition and the search for representatives
     deadline : a safety net
+    guidance : gamma and lambda of Algorithm 7; those of Table 6.5 by default
 
     Raises
     ------
     InvalidParameter, TooFewRecords
     """
-    if name not in OWN and name != RANDOM:
-        raise InvalidParameter(f"no two-step method {name!r}; expected one of {', '.join((*OWN, RANDOM))}")
+    if name not in TWO_STEP and name != RANDOM:
+        raise InvalidParameter(
+            f"no two-step method {name!r}; expected one of {', '.join((*TWO_STEP, RANDOM))}"
+        )
     check_k(frequencies.records, k)
     deadline = deadline or Deadline.after(None)
-    combination, labels, weight = _partition_regions(frequencies, k, name, seed, deadline)
+    regions = [
+        _Region.of(frequencies, region, k, name, seed, deadline, guidance)
+        for region in np.unique(frequencies.region_of()[frequencies.counts > 0])
+    ]
+    combination = np.concatenate([region.combination for region in regions])
+    labels = _numbered(regions)
     problem = AggregationProblem.of(combination, labels, tables)
-    aggregation = OWN[name].aggregation if name in OWN else "exact"
-    found = choose_representatives(problem, aggregation, seed=seed, deadline=deadline)
-    target = problem.representatives(found.chosen)[labels]
-    return OwnResult(
+    aggregation = TWO_STEP[name].aggregation if name in TWO_STEP else "exact"
+    choices = choose_representatives(problem, aggregation, seed=seed, deadline=deadline)
+    target = problem.representatives(choices.chosen)[labels]
+    weight = sum(region.partition.weight for region in regions)
+    chi2 = problem.chi2(choices.chosen)
+    return ProtectedCounts(
         counts=np.bincount(target, minlength=len(frequencies)).astype(np.int64),
-        chi2=problem.chi2(found.chosen),
-        weight=weight,
         stopped_by="time" if deadline.passed else "work",
+        certificates=(
+            _of_partitions([region.partition for region in regions], weight),
+            Certificate("aggregation", "chi-square", chi2, choices.lower_bound, choices.optimal),
+        ),
+        work={"partition_weight": weight},
     )
 
 
-def _partition_regions(
-    frequencies: FrequencyVector, k: int, name: str, seed: int, deadline: Deadline
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Combination and cluster of each record, region by region, and the weight of all clusters."""
-    combinations, labels = [], []
-    weight = clusters = 0
-    region_of = frequencies.region_of()
-    for region in np.unique(region_of[frequencies.counts > 0]):
-        inside = np.flatnonzero((region_of == region) & (frequencies.counts > 0))
+@dataclass(frozen=True)
+class _Region:
+    """The clusters of one region: combination and cluster of each of its records."""
+
+    combination: np.ndarray
+    cluster: np.ndarray
+    partition: IntegerPartition
+
+    @classmethod
+    def of(
+        cls,
+        frequencies: FrequencyVector,
+        region: int,
+        k: int,
+        name: str,
+        seed: int,
+        deadline: Deadline,
+        guidance: Guidance | None,
+    ) -> _Region:
+        inside = np.flatnonzero((frequencies.region_of() == region) & (frequencies.counts > 0))
         problem = PartitionProblem(frequencies.codes[inside], frequencies.counts[inside], k)
         if problem.records < k:
             raise TooFewRecords(f"a region has {problem.records} records; k = {k} needs at least {k}")
-        found = partition_problem(problem, name, EFFORTS["standard"], seed=seed, deadline=deadline)
-        cluster, position = np.nonzero(found.columns != NONE)
-        combinations.append(inside[found.columns[cluster, position]])
-        labels.append(cluster + clusters)
-        weight += found.weight
-        clusters += len(found.columns)
-    return np.concatenate(combinations), np.concatenate(labels), weight
+        partition = partition_problem(
+            problem, name, EFFORTS["standard"], seed=seed, deadline=deadline, guidance=guidance
+        )
+        cluster, position = np.nonzero(partition.columns != NONE)
+        return cls(inside[partition.columns[cluster, position]], cluster, partition)
+
+
+def _numbered(regions: list[_Region]) -> np.ndarray:
+    """Cluster of each record, numbered over all regions."""
+    clusters = np.cumsum([0, *(len(region.partition.columns) for region in regions[:-1])])
+    return np.concatenate([region.cluster + first for region, first in zip(regions, clusters, strict=True)])
+
+
+def _of_partitions(partitions: list[IntegerPartition], weight: int) -> Certificate:
+    """Weights and bounds of the regions, added up; no bound where one region has none."""
+    bounds = [partition.lower_bound for partition in partitions]
+    proved = [bound for bound in bounds if bound is not None]
+    bound = float(sum(proved)) if len(proved) == len(bounds) else None
+    optimal = all(partition.optimal for partition in partitions)
+    return Certificate("partition", "weight", float(weight), bound, optimal)

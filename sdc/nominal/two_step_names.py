@@ -15,7 +15,7 @@ Aggregation = Literal["exact", "greedy", "clique"]
 
 
 @dataclass(frozen=True)
-class OwnSteps:
+class TwoSteps:
     """The three choices that a name of the thesis stands for."""
 
     fractional: Solution
@@ -27,8 +27,8 @@ _SOLUTIONS: dict[str, Solution] = {"e": "exact", "h": "heuristic"}
 _AGGREGATIONS: dict[str, Aggregation] = {"e": "exact", "g": "greedy", "c": "clique"}
 
 #: own-eee, own-eeg, ... own-hhc: all twelve.
-OWN: dict[str, OwnSteps] = {
-    f"own-{f}{i}{a}": OwnSteps(fractional, integer, aggregation)
+TWO_STEP: dict[str, TwoSteps] = {
+    f"own-{f}{i}{a}": TwoSteps(fractional, integer, aggregation)
     for f, fractional in _SOLUTIONS.items()
     for i, integer in _SOLUTIONS.items()
     for a, aggregation in _AGGREGATIONS.items()

@@ -19,7 +19,7 @@ from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, from_frame
 from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.nominal.partitioning.partition import Partition, partition
-from sdc.nominal.two_step import own
+from sdc.nominal.two_step import two_step
 from sdc.safe.protection import safe_frequencies
 from sdc.stop import Deadline
 from tests.benchmarks import nominal_regression, nominal_scale
@@ -275,7 +275,7 @@ def _run(name: str, one: Instance) -> np.ndarray:
     limit = Deadline.after(COMPARED_SECONDS)
     if name in SAFE:
         return safe_frequencies(one.frequencies, K, one.tables, algorithm=name, deadline=limit).counts
-    return own(one.frequencies, K, one.tables, name=name, deadline=limit).counts
+    return two_step(one.frequencies, K, one.tables, name=name, deadline=limit).counts
 
 
 def _assert_targets(instances: list[Instance]) -> None:

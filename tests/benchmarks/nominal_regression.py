@@ -13,11 +13,11 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from sdc.nominal.chi_exact import chi_exact
+from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import from_frame
 from sdc.nominal.frequency_search.search import protect_frequencies
-from sdc.nominal.two_step import own
+from sdc.nominal.two_step import two_step
 from sdc.stop import Deadline
 from tests.benchmarks.nominal_scenarios import instance
 from tests.benchmarks.table import Table
@@ -45,11 +45,11 @@ def tables(quick: bool = False) -> Iterator[Table]:
                 3,
                 controls,
                 start=searched,
-                nodes=0 if quick else 200,
+                parameters=ChiExactParameters(nodes=0 if quick else 200),
                 deadline=Deadline.after(60),
             ).counts,
-            "own-hhe": own(frequencies, 3, controls, name="own-hhe").counts,
-            "random": own(frequencies, 3, controls, name="random").counts,
+            "own-hhe": two_step(frequencies, 3, controls, name="own-hhe").counts,
+            "random": two_step(frequencies, 3, controls, name="random").counts,
         }
         before = _probabilities(frame, frame)
         for name, found in counts.items():

@@ -30,7 +30,7 @@ from sdc.cta.adjust import ALGORITHMS as ADJUSTING
 from sdc.microaggregation import microaggregate
 from sdc.microaggregation.methods import ALGORITHMS as NUMERIC
 from sdc.nominal import anonymise
-from sdc.nominal.anonymise import ALGORITHMS as NOMINAL
+from sdc.nominal.methods import METHODS as NOMINAL
 from sdc.safe import safe
 from sdc.safe.protection import ALGORITHMS as OF_SAFE
 

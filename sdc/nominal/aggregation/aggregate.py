@@ -14,7 +14,7 @@ from sdc.nominal.aggregation.heuristics import aggregate_by_cliques, aggregate_g
 from sdc.nominal.aggregation.problem import AggregationProblem
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import from_frame
-from sdc.nominal.two_step_names import OWN
+from sdc.nominal.two_step_names import TWO_STEP
 from sdc.stop import Deadline, StoppedBy
 
 #: "auto" proves optimality up to this many choices, and searches beyond.
@@ -99,11 +99,11 @@ def aggregate(
     Cost 2023, chapter 5; in place of its quadratic integer program a linear one over the hull of each
     cell's attainable counts (`error_hull`).
     """
-    if algorithm in OWN:
-        algorithm = OWN[algorithm].aggregation
+    if algorithm in TWO_STEP:
+        algorithm = TWO_STEP[algorithm].aggregation
     if algorithm not in ALGORITHMS:
         raise InvalidParameter(
-            f"no aggregation algorithm {algorithm!r}; expected one of {', '.join((*ALGORITHMS, *OWN))}"
+            f"no aggregation algorithm {algorithm!r}; expected one of {', '.join((*ALGORITHMS, *TWO_STEP))}"
         )
     coded = from_frame(frame)
     clusters = _clusters(labels, len(frame))

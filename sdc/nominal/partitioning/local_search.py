@@ -16,7 +16,7 @@ from sdc.kernels.compile import kernel
 from sdc.nominal.hamming import hamming_distance
 from sdc.nominal.neighbours import nearest_combinations
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
-from sdc.nominal.partitioning.state import (
+from sdc.nominal.partitioning.search_state import (
     PartitionState,
     begin_move,
     close_cluster,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from sdc.errors import InvalidParameter
+from sdc.errors import InvalidParameter, UnsupportedCombination
 from sdc.nominal.frequency import CodedFrame, check_k, from_frame
-from sdc.nominal.partitioning.construction import construct_integer, default_guidance
+from sdc.nominal.partitioning.construction import Guidance, construct_integer, default_guidance
 from sdc.nominal.partitioning.local_search import local_search
 from sdc.nominal.partitioning.master import (
     ExactPricing,
@@ -20,7 +20,7 @@ from sdc.nominal.partitioning.master import (
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
 from sdc.nominal.partitioning.random_partition import random_partition
 from sdc.nominal.partitioning.set_partitioning import IntegerPartition, Work, partition_optimally
-from sdc.nominal.two_step_names import OWN, OwnSteps
+from sdc.nominal.two_step_names import TWO_STEP, TwoSteps
 from sdc.stop import Deadline, StoppedBy
 
 
@@ -101,6 +101,7 @@ def partition(
     algorithm: str = "auto",
     seed: int = 0,
     time_limit: float | None = None,
+    guidance: Guidance | None = None,
 ) -> Partition:
     """Cluster the records of a frame of nominal variables, at least k per cluster, with least weight.
 
@@ -126,6 +127,9 @@ def partition(
         Of the local search or the random partition, not negative.
     time_limit : float, optional
         Seconds, a safety net for linear and integer programs; the local search ends by its moves alone.
+    guidance : Guidance, optional
+        gamma and lambda of the thesis's construction (Algorithm 7), for its own names; by default the pair
+        of Table 6.5 whose scenario is nearest.
 
     Returns
     -------
@@ -137,8 +141,8 @@ def partition(
     TooFewRecords
         Fewer than k records, or none.
     InvalidParameter
-        A bad k, effort, algorithm or time limit; a frame without variables, or with values that cannot be
-        told equal or not.
+        A bad k, effort, algorithm or time limit; guidance of a method without duals; a frame without
+        variables, or with values that cannot be told equal or not.
     UnknownVariable
         Two variables of one name.
     SolverFailed
@@ -151,32 +155,42 @@ def partition(
     coded = from_frame(frame)
     check_k(len(frame), k)
     spend = _effort(effort)
-    if algorithm not in ALGORITHMS and algorithm not in OWN:
+    if algorithm not in ALGORITHMS and algorithm not in TWO_STEP:
         raise InvalidParameter(
-            f"no partitioning algorithm {algorithm!r}; expected one of {', '.join((*ALGORITHMS, *OWN))}"
+            f"no partitioning algorithm {algorithm!r}; expected one of {', '.join((*ALGORITHMS, *TWO_STEP))}"
         )
     problem = PartitionProblem(coded.frequencies.codes, coded.frequencies.counts, int(k))
     if algorithm == "auto":
         provable = len(coded.frequencies) <= spend.provable_combinations
         algorithm = "set-partitioning" if provable else "local-search"
-    found = partition_problem(problem, algorithm, spend, seed=seed, deadline=Deadline.after(time_limit))
+    if guidance is not None and algorithm not in TWO_STEP:
+        raise UnsupportedCombination(f"{algorithm} takes no guidance; the two-step methods of the thesis do")
+    solution = partition_problem(
+        problem, algorithm, spend, seed=seed, deadline=Deadline.after(time_limit), guidance=guidance
+    )
     return Partition(
-        labels=_labels(coded, found.columns),
-        weight=found.weight,
-        lp_bound=found.lp_bound,
-        lower_bound=found.lower_bound,
-        optimal=found.optimal,
+        labels=_labels(coded, solution.columns),
+        weight=solution.weight,
+        lp_bound=solution.lp_bound,
+        lower_bound=solution.lower_bound,
+        optimal=solution.optimal,
         algorithm=algorithm,
-        stopped_by=found.stopped_by,
+        stopped_by=solution.stopped_by,
     )
 
 
 def partition_problem(
-    problem: PartitionProblem, algorithm: str, effort: Effort, *, seed: int, deadline: Deadline
+    problem: PartitionProblem,
+    algorithm: str,
+    effort: Effort,
+    *,
+    seed: int,
+    deadline: Deadline,
+    guidance: Guidance | None = None,
 ) -> IntegerPartition:
     """Run one algorithm on combinations; the names are checked by `partition`."""
-    if algorithm in OWN:
-        return _own(problem, OWN[algorithm], deadline)
+    if algorithm in TWO_STEP:
+        return _thesis(problem, TWO_STEP[algorithm], deadline, guidance)
     if algorithm == "random":
         return _unproved(problem, random_partition(problem, seed=seed))
     moves = _moves(problem, effort)
@@ -187,21 +201,22 @@ def partition_problem(
     return partition_optimally(problem, work=work, seed=seed, deadline=deadline)
 
 
-def _own(problem: PartitionProblem, steps: OwnSteps, deadline: Deadline) -> IntegerPartition:
+def _thesis(
+    problem: PartitionProblem, steps: TwoSteps, deadline: Deadline, guidance: Guidance | None
+) -> IntegerPartition:
     """The method of chapter 4: a fractional solution, then clusters guided by its duals (section 4.5)."""
     heuristics = (price_greedily, price_by_enumeration)
     pricings = (*heuristics, ExactPricing()) if steps.fractional == "exact" else heuristics
     fractional = solve_fractional(problem, pricings, deadline=deadline)
-    columns = construct_integer(
-        problem, fractional.duals, default_guidance(problem, steps.fractional), steps.integer
-    )
-    found = _unproved(problem, columns)
+    guidance = guidance or default_guidance(problem, steps.fractional)
+    columns = construct_integer(problem, fractional.duals, guidance, steps.integer)
+    guided = _unproved(problem, columns)
     bound = fractional.lower_bound
     lower = None if bound is None else float(np.ceil(bound - 1e-5))
-    optimal = lower is not None and found.weight <= lower
+    optimal = lower is not None and guided.weight <= lower
     stopped_by: StoppedBy = "time" if fractional.stopped_by == "time" else "work"
     return replace(
-        found,
+        guided,
         lp_bound=fractional.value if fractional.optimal else None,
         lower_bound=lower,
         optimal=optimal,

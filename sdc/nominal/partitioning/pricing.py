@@ -1,9 +1,9 @@
 """Exact pricing: clusters of negative reduced cost (Cost 2023, section 4.3), on combinations.
 
-Exact branch and bound over the members, in place of the thesis's integer program
-(`partition_pricing_program`). It finds the best column of each seed, lists *all* columns up to a reduced
-cost, and finds the single best one that Algorithm 7 asks for. The thesis's heuristics, which find most
-columns sooner, are in `partition_heuristic_pricing`.
+Exact branch and bound over the members, in place of the thesis's integer program (which the tests keep for
+comparison). It finds the best column of each seed, lists *all* columns up to a reduced cost, and finds the
+single best one that Algorithm 7 asks for. The thesis's heuristics, which find most columns sooner, are in
+`heuristic_pricing`.
 
 The branch and bound fixes the size s of the cluster and chooses its members one after the other. With
 members P chosen and r still to come, a candidate c adds d(P, c) - u_c exactly and at least half the sum of

@@ -6,6 +6,7 @@ import pytest
 from pipelines.records import combination_blocks
 from pipelines.records.combination_blocks import Task, cut, solve_task
 from sdc.nominal.frequency import FrequencyVector, collapse
+from sdc.nominal.protected_counts import ProtectedCounts
 
 TABLES = (("a",), ("b",), ("a", "b"))
 
@@ -50,7 +51,7 @@ def test_a_block_on_which_the_method_fails_falls_back_by_name_and_says_why(monke
     def broken(*_, **__):
         raise RuntimeError("a value")
 
-    monkeypatch.setattr(combination_blocks, "own", broken)
+    monkeypatch.setattr(combination_blocks, "protect_counts", broken)
     part = frequencies(60, 2, regions=1)
     part = FrequencyVector(part.codes, part.counts, part.domain_sizes, part.names)
     counts, report = solve_task(Task(0, part, TABLES, 3, "own-hhg", seed=4))
@@ -59,11 +60,8 @@ def test_a_block_on_which_the_method_fails_falls_back_by_name_and_says_why(monke
 
 
 def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch):
-    class Wrong:
-        stopped_by, weight = "work", 0
-        counts = np.ones(1, np.int64)
-
-    monkeypatch.setattr(combination_blocks, "own", lambda *_, **__: Wrong)
+    wrong = ProtectedCounts(np.ones(1, np.int64), "work")
+    monkeypatch.setattr(combination_blocks, "protect_counts", lambda *_, **__: wrong)
     part = FrequencyVector(np.array([[0], [1]]), np.array([4, 2]), np.array([2]), ("a",))
     counts, report = solve_task(Task(0, part, (("a",),), 3, "own-hhg", seed=4))
     assert counts.tolist() in ([6, 0], [0, 6], [3, 3])

@@ -19,7 +19,7 @@ from sdc.errors import (
     UnsupportedCombination,
 )
 from sdc.nominal import SearchParameters, anonymise
-from sdc.nominal.anonymise import ALGORITHMS
+from sdc.nominal.methods import METHODS
 from tests.sdc.nominal.instances import assert_protected, nominal_frames, rows
 
 
@@ -48,7 +48,7 @@ def town(records: int, seed: int) -> pd.DataFrame:
     )
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", METHODS)
 def test_every_algorithm_protects_and_reports_its_chi_square(algorithm):
     frame = town(60, 1)
     result = anonymise(frame, 3, 2, effort="fast", algorithm=algorithm)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, SdcError, TooFewRecords
-from sdc.nominal.chi_exact import chi_exact
+from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
 from tests.benchmarks.nominal_scenarios import instance
@@ -46,7 +46,9 @@ def test_totals_of_regions_are_kept() -> None:
     codes = rng.integers(3, size=(60, 3))
     regions = rng.integers(2, size=60)
     frequencies, _ = collapse(codes, np.array([3, 3, 3]), ("a", "b", "c"), regions=regions)
-    result = chi_exact(frequencies, 3, ControlTables.of(frequencies, 2), nodes=10)
+    result = chi_exact(
+        frequencies, 3, ControlTables.of(frequencies, 2), parameters=ChiExactParameters(nodes=10)
+    )
     assert ((result.counts == 0) | (result.counts >= 3)).all()
     for region in (0, 1):
         inside = frequencies.region_of() == region
@@ -65,7 +67,9 @@ def test_limited_work_still_gives_a_valid_bound_and_counts() -> None:
     frequencies = from_frame(instance("200m5_20percent", 0, records=60)).frequencies
     tables = ControlTables.of(frequencies, 3)
     best = chi_exact(frequencies, 3, tables, start=all_in_one(frequencies))
-    hurried = chi_exact(frequencies, 3, tables, start=all_in_one(frequencies), nodes=0)
+    hurried = chi_exact(
+        frequencies, 3, tables, start=all_in_one(frequencies), parameters=ChiExactParameters(nodes=0)
+    )
     assert best.optimal
     assert hurried.chi2 >= best.chi2 - 1e-6
     assert hurried.lower_bound is None or hurried.lower_bound <= best.chi2 + 1e-6

@@ -10,28 +10,28 @@ from sdc.nominal.aggregation.aggregate import aggregate
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import collapse, from_frame
 from sdc.nominal.partitioning.partition import partition
-from sdc.nominal.two_step import own
-from sdc.nominal.two_step_names import OWN
+from sdc.nominal.two_step import two_step
+from sdc.nominal.two_step_names import TWO_STEP
 from tests.benchmarks.nominal_scenarios import instance
 
 
 def test_twelve_names_stand_for_three_choices() -> None:
-    assert len(OWN) == 12
-    assert OWN["own-ehc"].fractional == "exact"
-    assert OWN["own-ehc"].integer == "heuristic"
-    assert OWN["own-ehc"].aggregation == "clique"
+    assert len(TWO_STEP) == 12
+    assert TWO_STEP["own-ehc"].fractional == "exact"
+    assert TWO_STEP["own-ehc"].integer == "heuristic"
+    assert TWO_STEP["own-ehc"].aggregation == "clique"
 
 
-@pytest.mark.parametrize("name", [*OWN, "random"])
+@pytest.mark.parametrize("name", [*TWO_STEP, "random"])
 def test_every_two_step_method_keeps_k_and_the_totals_of_regions(name: str) -> None:
     rng = np.random.default_rng(1)
     codes = rng.integers(3, size=(80, 3))
     regions = rng.integers(2, size=80)
     frequencies, _ = collapse(codes, np.array([3, 3, 3]), ("a", "b", "c"), regions=regions)
     tables = ControlTables.of(frequencies, 2)
-    result = own(frequencies, 3, tables, name=name, seed=4)
+    result = two_step(frequencies, 3, tables, name=name, seed=4)
     assert ((result.counts == 0) | (result.counts >= 3)).all()
-    assert result.chi2 == pytest.approx(tables.chi2(result.counts))
+    assert result.certificates[1].value == pytest.approx(tables.chi2(result.counts))
     for region in (0, 1):
         inside = frequencies.region_of() == region
         assert result.counts[inside].sum() == frequencies.counts[inside].sum()
@@ -43,10 +43,10 @@ def test_frame_and_frequency_vector_give_the_same_answer(name: str) -> None:
     clusters = partition(frame, 3, algorithm=name)
     aggregated = aggregate(frame, clusters.labels, 3, algorithm=name)
     frequencies = from_frame(frame).frequencies
-    result = own(frequencies, 3, ControlTables.of(frequencies, 3), name=name)
-    assert result.weight == clusters.weight
+    result = two_step(frequencies, 3, ControlTables.of(frequencies, 3), name=name)
+    assert result.certificates[0].value == clusters.weight
     if name == "own-eee":  # the order of clusters moves the heuristics, not the optimum
-        assert result.chi2 == pytest.approx(aggregated.chi2)
+        assert result.certificates[1].value == pytest.approx(aggregated.chi2)
 
 
 def test_faulty_arguments_are_named() -> None:
@@ -55,6 +55,6 @@ def test_faulty_arguments_are_named() -> None:
     )
     tables = ControlTables.of(frequencies, 1)
     with pytest.raises(InvalidParameter, match="two-step"):
-        own(frequencies, 2, tables, name="own-xyz")
+        two_step(frequencies, 2, tables, name="own-xyz")
     with pytest.raises(TooFewRecords, match="region"):
-        own(frequencies, 2, tables, name="own-hhg")
+        two_step(frequencies, 2, tables, name="own-hhg")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, TooFewRecords
 from sdc.nominal.partitioning.partition import partition
-from sdc.nominal.two_step_names import OWN
+from sdc.nominal.two_step_names import TWO_STEP
 from tests.benchmarks.nominal_scenarios import instance
 from tests.sdc.nominal.brute_force import least_weight, partition_weight
 
-ALGORITHMS = ("set-partitioning", "local-search", "random", *OWN)
+ALGORITHMS = ("set-partitioning", "local-search", "random", *TWO_STEP)
 
 
 def small_frame(seed: int, records: int, values: int = 3, variables: int = 3) -> pd.DataFrame:

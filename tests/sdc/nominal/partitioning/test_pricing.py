@@ -14,8 +14,8 @@ from sdc.nominal.partitioning.pricing import (
     cheapest_column,
     columns_within,
 )
-from sdc.nominal.partitioning.pricing_program import solve_pricing_program
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from tests.sdc.nominal.partitioning.pricing_program import solve_pricing_program
 
 
 def random_problem(seed: int, combinations: int, k: int) -> tuple[PartitionProblem, np.ndarray]:

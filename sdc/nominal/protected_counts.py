@@ -1,0 +1,68 @@
+"""What every nominal method answers: protected counts, and what each of its steps has proved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from sdc.stop import StoppedBy
+
+#: What a step minimises: the weight of a partition, chi-square, or the largest error of a cell.
+Objective = Literal["weight", "chi-square", "largest error"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The objective of one step beside the bound that was proved for it.
+
+    Attributes
+    ----------
+    step : what was solved: "partition", "aggregation", "chi-exact", "safe" or "free"
+    objective : name of what the step minimises
+    value : objective of the answer
+    lower_bound : bound on the objective of every answer to the step, given the steps before it; None
+        where none was proved
+    optimal : whether value is proved least
+    """
+
+    step: str
+    objective: Objective
+    value: float
+    lower_bound: float | None
+    optimal: bool
+
+    @property
+    def gap(self) -> float | None:
+        """(value - lower_bound) / value; None without a bound."""
+        if self.lower_bound is None:
+            return None
+        return 0.0 if self.value == 0 else max(0.0, (self.value - self.lower_bound) / abs(self.value))
+
+
+@dataclass(frozen=True)
+class ProtectedCounts:
+    """A protected frequency vector.
+
+    Attributes
+    ----------
+    counts : (m,) int64 array
+        0 or at least k each.
+    stopped_by : "proof", "work" or "time"
+    lower_bound : float or None
+        Valid bound on the chi-square of every such vector; None where none was proved.
+    optimal : bool
+        Whether the chi-square is proved least.
+    certificates : tuple of Certificate
+        One a step that solves a problem of its own.
+    work : dict
+        What was spent, by its name.
+    """
+
+    counts: np.ndarray
+    stopped_by: StoppedBy
+    lower_bound: float | None = None
+    optimal: bool = False
+    certificates: tuple[Certificate, ...] = ()
+    work: dict[str, int] = field(default_factory=dict)

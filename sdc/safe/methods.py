@@ -1,0 +1,33 @@
+"""SAFE as nominal algorithms by name: rows like those of `sdc.nominal.methods`, records kept."""
+
+from __future__ import annotations
+
+from sdc.nominal.methods import Method, ProtectionTask
+from sdc.nominal.protected_counts import Certificate, ProtectedCounts
+from sdc.safe.parameters import SafeParams
+from sdc.safe.protection import safe_frequencies
+
+
+def _safe(task: ProtectionTask, name: str) -> ProtectedCounts:
+    assert task.parameters is None or isinstance(task.parameters, SafeParams)
+    safe = safe_frequencies(
+        task.frequencies,
+        task.k,
+        task.tables,
+        algorithm=name,
+        parameters=task.parameters,
+        keep_records=True,
+        deadline=task.deadline,
+    )
+    proved: tuple[Certificate, ...] = ()
+    if safe.objective is not None:
+        proved = (Certificate(name, "largest error", safe.objective, safe.lower_bound, safe.optimal),)
+    return ProtectedCounts(safe.counts, safe.stopped_by, certificates=proved)
+
+
+#: The method is fit for whole files; the programs behind it are for blocks.
+METHODS: dict[str, Method] = {
+    "safe": Method(_safe, parameters=SafeParams, whole_file=True),
+    "safe-exact": Method(_safe, parameters=SafeParams),
+    "modified-safe-exact": Method(_safe, parameters=SafeParams),
+}
