@@ -63,7 +63,14 @@ def solved_by_block(
     """
     blocks = cut(frequencies, k, most)
     tasks = [
-        Task(number, _part(frequencies, members), tuple(tables), k, algorithm, block_seed(seed, number))
+        Task(
+            number,
+            _part(frequencies, members),
+            _tables_of_block(tables, frequencies),
+            k,
+            algorithm,
+            block_seed(seed, number),
+        )
         for number, members in enumerate(blocks)
     ]
     answers = spark.sparkContext.parallelize(tasks, len(tasks)).map(solve_task).collect()
@@ -153,6 +160,14 @@ def _check(task: Task, counts: np.ndarray) -> None:
     """A method that breaks its promise must never be believed."""
     if counts.sum() != task.frequencies.records or ((counts > 0) & (counts < task.k)).any():
         raise ArithmeticError
+
+
+def _tables_of_block(
+    tables: Sequence[tuple[str, ...]], frequencies: FrequencyVector
+) -> tuple[tuple[str, ...], ...]:
+    """The tables of the variables: a block lies in one region, so that a table by region is one without."""
+    without = [tuple(name for name in table if name in frequencies.names) for table in tables]
+    return tuple(dict.fromkeys(table for table in without if table))
 
 
 def _part(frequencies: FrequencyVector, members: np.ndarray) -> FrequencyVector:

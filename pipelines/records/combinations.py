@@ -31,6 +31,7 @@ from sdc.errors import SdcError
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse
 from sdc.nominal.methods import ProtectionTask, chosen, protect_counts
+from sdc.nominal.region_levels import RegionLevels
 from sdc.nominal.transport import transport
 
 _COUNT = "__count"
@@ -109,13 +110,16 @@ def protected_counts(
     ------
     ProtectionFailed
     """
-    tables = [table for table in specification.control_tables if set(table) <= set(group.variables)]
+    region = specification.region
+    known = {*group.variables, region}
+    tables = [table for table in specification.control_tables if set(table) <= known]
+    levels = None if region is None else RegionLevels.single(_regions(collapsed.frequencies), region)
     method, release = specification.method, specification.release
     try:
         task = ProtectionTask(
             collapsed.frequencies,
             release.k,
-            ControlTables.of(collapsed.frequencies, tables),
+            ControlTables.of(collapsed.frequencies, tables, levels=levels),
             effort=method.effort,
             seed=release.seed,
             max_absolute_error=method.control_tables.max_absolute_error,
@@ -128,6 +132,10 @@ def protected_counts(
         return _of_whole_file(task, name)
     except SdcError as error:
         raise ProtectionFailed(f"The combinations could not be protected: {error}") from error
+
+
+def _regions(frequencies: FrequencyVector) -> int:
+    return int(frequencies.region_of().max(initial=-1)) + 1
 
 
 def _safe(algorithm: str) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
+from sdc.errors import UnknownVariable
 from sdc.nominal.chi_exact import ChiExactParameters
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import check_k, from_frame
-from sdc.nominal.frequency_search.objective import ByDimension, SearchParameters
+from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
 from sdc.nominal.methods import Effort, ProtectionTask, chosen, protect_counts
 from sdc.nominal.partitioning.construction import Guidance
 from sdc.nominal.protected_counts import Certificate
+from sdc.nominal.region_levels import RegionLevels
 from sdc.nominal.structural_zeros import Declared, allowed_combinations
 from sdc.nominal.transport import carry_back, transport
 from sdc.stop import Deadline, StoppedBy
@@ -32,13 +35,15 @@ class Anonymised:
     lower_bound : float or None
         Valid bound on the chi-square of every such frame, where one was proved.
     errors : dict
-        Largest absolute error of a cell by table dimension.
+        Largest absolute error of a cell of the whole file by table dimension.
     optimal : bool
         Whether chi2 is proved least.
     algorithm : str
     stopped_by : "proof", "work" or "time"
     certificates : tuple of Certificate
         Objective and bound of each step that solved a problem of its own, given the steps before it.
+    region_errors : dict
+        Largest absolute error of a cell of a region, by level of regions and table dimension.
     """
 
     protected: pd.DataFrame
@@ -49,6 +54,7 @@ class Anonymised:
     algorithm: str
     stopped_by: StoppedBy
     certificates: tuple[Certificate, ...] = ()
+    region_errors: dict[Hashable, dict[int, int]] = field(default_factory=dict)
 
 
 def anonymise(
@@ -58,11 +64,13 @@ def anonymise(
     *,
     effort: Effort = "standard",
     algorithm: str = "auto",
-    max_absolute_error: ByDimension | None = None,
+    max_absolute_error: ByTable | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     parameters: SearchParameters | ChiExactParameters | Guidance | None = None,
     structural_zeros: Declared | None = None,
+    region: Hashable | Sequence[Hashable] | None = None,
+    region_dimension: int = 1,
 ) -> Anonymised:
     """Make a frame of nominal variables k-anonymous with little error in its frequency tables.
 
@@ -81,7 +89,7 @@ def anonymise(
         combinations, and searches as "thorough" does beyond; the other algorithms by name take none of it.
     algorithm : str
         "auto", "local-search", "chi-exact", "random", or a two-step method own-eee ... own-hhc.
-    max_absolute_error : mapping of table dimension to records, optional
+    max_absolute_error : mapping of table dimension, or of a table's names, to records, optional
         Bounds that steer the local search; `errors` says what was reached.
     seed : int
         Of the searches, not negative.
@@ -93,6 +101,12 @@ def anonymise(
     structural_zeros : callable or sequence of mappings, optional
         For the local search: combinations that cannot be, as a rule that takes the distinct combinations
         as a frame and marks the impossible ones, or as a list of values that cannot occur together.
+
+    region : name or sequence of names, optional
+        Columns that are regions, finest first: they stay as they are, records move within the finest
+        only, and k holds on combination and region. Control tables may name each level.
+    region_dimension : int
+        Region, at every level, by all tables of up to so many variables are control tables, too.
 
     Returns
     -------
@@ -108,7 +122,7 @@ def anonymise(
         A bad k, effort, algorithm, control table, bound, structural zero or time limit; a frame without
         variables, or with values that cannot be told equal or not.
     UnknownVariable
-        Two variables of one name; a control table or structural zero of a name that is no variable.
+        Two variables of one name; a region, control table or structural zero of a name that is none.
     UnsupportedCombination
         Bounds, parameters or structural zeros with a method that cannot carry them.
     ImpossibleProtection
@@ -120,9 +134,12 @@ def anonymise(
     ----------
     Cost 2023, chapters 4 to 6; the local search on the frequency vector is ours (`protect`).
     """
-    coded = from_frame(frame)
+    inside, levels, regions = _regions(frame, region)
+    coded = from_frame(inside, regions)
     check_k(len(frame), k)
-    tables = ControlTables.of(coded.frequencies, control_tables)
+    tables = ControlTables.of(
+        coded.frequencies, control_tables, levels=levels, region_dimension=region_dimension
+    )
     task = ProtectionTask(
         coded.frequencies,
         k,
@@ -137,13 +154,31 @@ def anonymise(
     name = chosen(algorithm, task)
     solution = protect_counts(task, name)
     target = carry_back(coded.combination, transport(coded.frequencies, solution.counts))
+    protected = coded.decode_combinations(target)
+    if levels is not None:
+        protected = pd.concat([protected, frame[list(levels.names)]], axis=1)[list(frame.columns)]
     return Anonymised(
-        protected=coded.decode_combinations(target),
+        protected=protected,
         chi2=tables.chi2(solution.counts),
         lower_bound=solution.lower_bound,
         errors=tables.max_absolute_error(solution.counts),
+        region_errors=tables.region_errors(solution.counts),
         optimal=solution.optimal,
         algorithm=name,
         stopped_by=solution.stopped_by,
         certificates=solution.certificates,
     )
+
+
+def _regions(
+    frame: pd.DataFrame, region: Hashable | Sequence[Hashable] | None
+) -> tuple[pd.DataFrame, RegionLevels | None, np.ndarray | None]:
+    """The variables without the regions; the levels of regions and the region of each record, if any."""
+    if region is None:
+        return frame, None, None
+    listed = isinstance(region, Sequence) and not isinstance(region, str | tuple)
+    names = list(region) if listed and isinstance(region, Sequence) else [region]
+    if not names or any((frame.columns == name).sum() != 1 for name in names):
+        raise UnknownVariable(f"{len(names)} regions are named; expected names that occur once in the frame")
+    levels, regions = RegionLevels.of(frame[names])
+    return frame.drop(columns=names), levels, regions

@@ -17,9 +17,8 @@ from scipy import sparse
 from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
 from sdc.kernels.compile import kernel
 from sdc.nominal.frequency import FrequencyVector, mixed_radix
+from sdc.nominal.region_levels import RegionLevels
 
-#: Name by which a table refers to the region, where no variable has that name.
-REGION = "region"
 #: A key range up to this many times the combinations is ranked by a lookup table instead of a sort.
 _LOOKUP_FACTOR = 8
 
@@ -37,9 +36,13 @@ class ControlTables:
     original : (cells,) int64 array
         Original count of each cell, A y0.
     dimension : (cells,) int64 array
-        Number of variables of the cell's table.
+        Number of variables of the cell's table; a region is none.
     table : (cells,) int64 array
         Table of each cell.
+    level : (cells,) int64 array
+        0 for a table of the whole file, else 1 + the position in `levels` of the region it is by.
+    levels : tuple of names
+        Levels of regions, finest first.
     """
 
     tables: tuple[tuple[Hashable, ...], ...]
@@ -47,25 +50,47 @@ class ControlTables:
     original: np.ndarray
     dimension: np.ndarray
     table: np.ndarray
+    level: np.ndarray
+    levels: tuple[Hashable, ...]
 
     @classmethod
     def of(
-        cls, frequencies: FrequencyVector, control_tables: int | Sequence[Sequence[Hashable]]
+        cls,
+        frequencies: FrequencyVector,
+        control_tables: int | Sequence[Sequence[Hashable]],
+        *,
+        levels: RegionLevels | None = None,
+        region_dimension: int = 0,
     ) -> ControlTables:
         """Index all cells of the tables named, or of all tables up to a dimension.
+
+        Parameters
+        ----------
+        frequencies : FrequencyVector
+        control_tables : int or sequence of tuples of names
+            Names are those of variables, and one of a level of regions.
+        levels : RegionLevels, optional
+            What the regions of the frequencies add up to; by default one level, named "region".
+        region_dimension : int
+            Region, at every level, by all tables of up to so many variables, besides those named.
 
         Raises
         ------
         InvalidParameter, UnknownVariable
-            A dimension below 1, no table, a table without or with repeated variables; a name that
-            is not a variable.
+            A dimension below 1, no table, a table without or with repeated variables, or of two
+            levels; a name that is neither a variable nor a level.
         """
-        tables = named_tables(frequencies, control_tables)
+        if levels is None and frequencies.regions is not None:
+            levels = RegionLevels.single(int(frequencies.regions.max(initial=-1)) + 1)
+        tables = named_tables(frequencies, control_tables, levels)
+        if levels is not None:
+            tables = tuple(dict.fromkeys((*tables, *levels.tables(frequencies, region_dimension))))
+        level = np.array([_level(levels, frequencies, names) for names in tables], np.int64)
         m = len(frequencies)
         cells = np.empty((m, len(tables)), np.int32)
         sizes: list[int] = []
         for t, names in enumerate(tables):
-            ranks, count = _ranks(*_key(frequencies, names), m)
+            ranks, count = _ranks(*_key(frequencies, names, levels), m)
             cells[:, t] = ranks + sum(sizes)
             sizes.append(count)
         if sum(sizes) > np.iinfo(np.int32).max:
@@ -74,8 +99,10 @@ class ControlTables:
             tables=tables,
             cells=cells,
             original=_add_up(cells, frequencies.counts, sum(sizes)),
-            dimension=np.repeat(np.array([len(names) for names in tables], np.int64), sizes),
+            dimension=np.repeat(np.array([len(names) for names in tables], np.int64) - (level > 0), sizes),
             table=np.repeat(np.arange(len(tables)), sizes),
+            level=np.repeat(level, sizes),
+            levels=() if levels is None else levels.names,
         )
 
     @property
@@ -92,6 +119,11 @@ class ControlTables:
         """1 / original count of each cell, 0 where it is 0: the weight of a squared error."""
         return np.divide(1.0, self.original, out=np.zeros(len(self.original)), where=self.original > 0)
 
+    @property
+    def width(self) -> np.ndarray:
+        """Names of the table of each cell, a region among them, (cells,)."""
+        return self.dimension + (self.level > 0)
+
     def totals(self, counts: np.ndarray) -> np.ndarray:
         """Count of every cell, A y, (cells,) int64."""
         if len(counts) != len(self.cells):
@@ -107,13 +139,34 @@ class ControlTables:
         return float(np.sum(self.errors(counts) ** 2 * self.reciprocals))
 
     def max_absolute_error(self, counts: np.ndarray) -> dict[int, int]:
-        """Largest absolute error of a cell, by dimension of the table (section 6.1)."""
+        """Largest absolute error of a cell of the whole file, by dimension of the table (section 6.1)."""
+        return self._largest(np.abs(self.errors(counts)), self.level == 0)
+
+    def region_errors(self, counts: np.ndarray) -> dict[Hashable, dict[int, int]]:
+        """Largest absolute error of a cell of a region, by level of regions and dimension."""
         sizes = np.abs(self.errors(counts))
-        return {int(d): int(sizes[self.dimension == d].max(initial=0)) for d in np.unique(self.dimension)}
+        return {name: self._largest(sizes, self.level == 1 + at) for at, name in enumerate(self.levels)}
+
+    def chi2_by_level(self, counts: np.ndarray) -> dict[Hashable | None, dict[int, float]]:
+        """Chi-square by level of regions (None: of the whole file) and dimension."""
+        squares = self.errors(counts) ** 2 * self.reciprocals
+        return {
+            name: {
+                int(d): float(squares[(self.level == at) & (self.dimension == d)].sum())
+                for d in np.unique(self.dimension[self.level == at])
+            }
+            for at, name in enumerate((None, *self.levels))
+        }
+
+    def _largest(self, sizes: np.ndarray, among: np.ndarray) -> dict[int, int]:
+        dimensions = np.unique(self.dimension[among])
+        return {int(d): int(sizes[among & (self.dimension == d)].max(initial=0)) for d in dimensions}
 
 
 def named_tables(
-    frequencies: FrequencyVector, control_tables: int | Sequence[Sequence[Hashable]]
+    frequencies: FrequencyVector,
+    control_tables: int | Sequence[Sequence[Hashable]],
+    levels: RegionLevels | None = None,
 ) -> tuple[tuple[Hashable, ...], ...]:
     """The tables asked for: all of 1 .. d variables, or those named, checked."""
     if isinstance(control_tables, int | np.integer) and not isinstance(control_tables, bool):
@@ -123,7 +176,7 @@ def named_tables(
         return tuple(table for d in range(1, highest + 1) for table in combinations(frequencies.names, d))
     if isinstance(control_tables, str) or not isinstance(control_tables, Sequence):
         raise InvalidParameter("control_tables takes a dimension or a list of tuples of names")
-    known = set(frequencies.names) | ({REGION} if frequencies.regions is not None else set())
+    known = set(frequencies.names) | set(() if levels is None else levels.names)
     tables = []
     for names in control_tables:
         if isinstance(names, str) or not isinstance(names, Sequence) or len(names) == 0:
@@ -139,17 +192,27 @@ def named_tables(
     return tuple(dict.fromkeys(tables))
 
 
-def _key(frequencies: FrequencyVector, names: tuple[Hashable, ...]) -> tuple[np.ndarray, int]:
+def _level(levels: RegionLevels | None, frequencies: FrequencyVector, names: tuple[Hashable, ...]) -> int:
+    """0 for a table without a region, else 1 + the position of its level; a variable goes before a level."""
+    regions = [name for name in names if name not in frequencies.names]
+    if len(regions) > 1:
+        raise InvalidParameter("a control table names two levels of regions; the finer says it all")
+    return 0 if not regions or levels is None else 1 + levels.names.index(regions[0])
+
+
+def _key(
+    frequencies: FrequencyVector, names: tuple[Hashable, ...], levels: RegionLevels | None
+) -> tuple[np.ndarray, int]:
     columns, sizes = [], []
     for name in names:
         if name in frequencies.names:
             j = frequencies.names.index(name)
             columns.append(frequencies.codes[:, j])
             sizes.append(int(frequencies.domain_sizes[j]))
-        else:
-            regions = frequencies.region_of()
-            columns.append(regions)
-            sizes.append(int(regions.max(initial=0)) + 1)
+        elif levels is not None:
+            region, number = levels.of_combinations(frequencies, name)
+            columns.append(region)
+            sizes.append(number)
     return mixed_radix(columns, sizes, len(frequencies))
 
 

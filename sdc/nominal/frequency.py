@@ -126,11 +126,16 @@ class CodedFrame:
         return self.frame.iloc[first]
 
 
-def from_frame(frame: pd.DataFrame) -> CodedFrame:
+def from_frame(frame: pd.DataFrame, regions: np.ndarray | None = None) -> CodedFrame:
     """Code a frame of nominal variables; missing values are one more category, the last.
 
     Codes follow the order of the values (of the categories, where the variable is categorical), so
     they do not depend on the order of the records. Only values that occur get a code.
+
+    Parameters
+    ----------
+    frame : DataFrame (n, a)
+    regions : (n,) codes of each record's region, optional
 
     Raises
     ------
@@ -148,7 +153,7 @@ def from_frame(frame: pd.DataFrame) -> CodedFrame:
     codes = np.column_stack([values for values, _ in coded])
     carriers = tuple(positions for _, positions in coded)
     sizes = np.array([len(positions) for positions in carriers], dtype=np.int64)
-    frequencies, combination = collapse(codes, sizes, tuple(frame.columns))
+    frequencies, combination = collapse(codes, sizes, tuple(frame.columns), regions=regions)
     return CodedFrame(frame, frequencies, combination, carriers)
 
 

@@ -20,7 +20,7 @@ from sdc.errors import InvalidParameter, UnsupportedCombination
 from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.frequency_search.objective import ByDimension, SearchParameters
+from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
 from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.nominal.partitioning.construction import Guidance
 from sdc.nominal.protected_counts import Certificate, ProtectedCounts
@@ -48,7 +48,7 @@ class ProtectionTask:
     tables : ControlTables of these frequencies
     effort : moves of a search
     seed : int, not negative
-    max_absolute_error : mapping of table dimension to records, optional
+    max_absolute_error : mapping of table dimension, or of a table's names, to records, optional
     allowed : (m,) bool array, optional; False for structural zeros
     parameters : of the type that the method's row names, optional
     deadline : a safety net
@@ -59,7 +59,7 @@ class ProtectionTask:
     tables: ControlTables
     effort: Effort = "standard"
     seed: int = 0
-    max_absolute_error: ByDimension | None = None
+    max_absolute_error: ByTable | None = None
     allowed: np.ndarray | None = None
     parameters: object | None = None
     deadline: Deadline = field(default_factory=lambda: Deadline.after(None))

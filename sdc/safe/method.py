@@ -87,7 +87,7 @@ class _Run:
 def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tuple[int, np.ndarray]:
     """Algorithm 1, lines 1 to 26: the work done and the bounds b + g it ended with."""
     extra = parameters.extra_error(tables.original)
-    one = tables.dimension == 1
+    one = tables.width == 1
     low, high = parameters.allowed_bound_one_dimension, parameters.allowed_bound_higher_dimension
     bounds = np.where(one, low, high) + extra
     largest = int(run.original.sum()) + run.k * len(run.counts)
@@ -116,7 +116,7 @@ def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tupl
 
 def _improve(run: _Run, bounds: np.ndarray, tables: ControlTables, parameters: SafeParams) -> int:
     """Algorithm 3: lower the bounds as far as few cells exceed them, change, and again."""
-    target = np.minimum(parameters.target_bounds(tables.dimension), bounds)
+    target = np.minimum(parameters.target_bounds(tables.width), bounds)
     slices = _slices(run, len(run.counts), ALL)
     work = 0
     for _ in range(parameters.max_improvements):

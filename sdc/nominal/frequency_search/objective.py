@@ -7,8 +7,9 @@ combination's own change costs, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from sdc.nominal.frequency import FrequencyVector
 
 #: A dimension without an entry of its own takes the entry of the nearest lower one.
 ByDimension = Mapping[int, float]
+#: Bounds or weights by dimension, or of a table by its names, which go before its dimension.
+ByTable = Mapping[Any, float]
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class SearchParameters:
         Cost of each record of absolute error beyond the tolerance, in units of chi-square.
     absolute_tolerance : mapping of dimension to float
         Absolute error of a cell up to which only chi-square counts.
+    table_weight : mapping of a table's names, or a level of regions, to float
+        Factor of the chi-square of that table, or of all tables by that level; 1 where none is named.
     deviation_weight : float
         Weight of d^2 / y0 over the combinations, d the records beyond k - 1 by which a combination
         differs from its original y0. It stands for the tables that are not controlled: at 2
@@ -42,12 +47,15 @@ class SearchParameters:
 
     absolute_weight: ByDimension = field(default_factory=lambda: {1: 0.05, 2: 0.02, 3: 0.01})
     absolute_tolerance: ByDimension = field(default_factory=lambda: {1: 10.0})
+    table_weight: Mapping[Hashable, float] = field(default_factory=dict)
     deviation_weight: float = 2.0
     max_deviation: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("absolute_weight", "absolute_tolerance"):
             _check_by_dimension(name, getattr(self, name))
+        if not all(weight >= 0 for weight in self.table_weight.values()):
+            raise InvalidParameter("the weight of a control table may not be negative")
         if not self.deviation_weight >= 0:
             raise InvalidParameter(f"deviation_weight may not be negative, found {self.deviation_weight}")
         if self.max_deviation is not None and self.max_deviation < 1:
@@ -60,7 +68,7 @@ class Objective:
 
     Attributes
     ----------
-    cell_weight : (cells,) float array, 1 / original count
+    cell_weight : (cells,) float array, weight of the table over the original count
     table_cost : (T, 3) float array: absolute weight, tolerance, maximum (infinity for none)
     deviation_weight : (m,) float array, per squared change of a combination beyond `free_deviation`
     max_deviation : largest change of a combination
@@ -79,36 +87,44 @@ class Objective:
         tables: ControlTables,
         k: int,
         parameters: SearchParameters,
-        max_absolute_error: ByDimension | None,
+        max_absolute_error: ByTable | None,
     ) -> Objective:
         """Objective over these tables.
 
         Raises
         ------
         InvalidParameter
-            A maximum that is negative or no number, or a max_deviation below k - 1.
+            A maximum that is negative or no number, or of a table that is none of these; a max_deviation
+            below k - 1.
         """
         if max_absolute_error is not None:
-            _check_by_dimension("max_absolute_error", max_absolute_error)
+            _check_bounds(max_absolute_error, tables)
         if parameters.max_deviation is not None and parameters.max_deviation < k - 1:
             raise InvalidParameter(
                 f"max_deviation = {parameters.max_deviation} is below k - 1 = {k - 1}: a combination "
                 "could reach neither 0 nor k"
             )
-        dimensions = [len(names) for names in tables.tables]
+        first = np.unique(tables.table, return_index=True)[1]
+        dimensions, levels = tables.dimension[first], tables.level[first]
         bounds = max_absolute_error or {}
+        weight = np.array(
+            [
+                parameters.table_weight.get(names, _of_level(parameters.table_weight, tables, int(level)))
+                for names, level in zip(tables.tables, levels, strict=True)
+            ]
+        )
         table_cost = np.array(
             [
                 (
                     _at(parameters.absolute_weight, d),
                     _at(parameters.absolute_tolerance, d),
-                    float(bounds.get(d, np.inf)),
+                    float(bounds.get(names, bounds.get(int(d), np.inf))),
                 )
-                for d in dimensions
+                for names, d in zip(tables.tables, dimensions, strict=True)
             ]
         )
         return cls(
-            cell_weight=tables.reciprocals,
+            cell_weight=tables.reciprocals * weight[tables.table],
             table_cost=table_cost,
             deviation_weight=parameters.deviation_weight / np.maximum(frequencies.counts, 1),
             free_deviation=k - 1,
@@ -143,6 +159,20 @@ def cell_cost(
     if size > bound:
         cost += excess * (size - bound) * (size - bound)
     return cost
+
+
+def _of_level(weights: Mapping[Hashable, float], tables: ControlTables, level: int) -> float:
+    return weights.get(tables.levels[level - 1], 1.0) if level else 1.0
+
+
+def _check_bounds(bounds: ByTable, tables: ControlTables) -> None:
+    unknown = sum(isinstance(key, tuple) and key not in tables.tables for key in bounds)
+    if unknown:
+        raise InvalidParameter(f"max_absolute_error bounds {unknown} tables that are no control tables")
+    dimensions = {key: bound for key, bound in bounds.items() if not isinstance(key, tuple)}
+    _check_by_dimension("max_absolute_error", dimensions)
+    for bound in (bound for key, bound in bounds.items() if isinstance(key, tuple)):
+        _check_by_dimension("max_absolute_error of a table", {1: bound})
 
 
 def _check_by_dimension(name: str, values: ByDimension) -> None:

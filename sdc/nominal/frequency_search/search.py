@@ -18,7 +18,7 @@ from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, check_k, check_regions
 from sdc.nominal.frequency_search.annealing import SOFT, Annealing
 from sdc.nominal.frequency_search.greedy import settle
-from sdc.nominal.frequency_search.objective import ByDimension, Objective, SearchParameters
+from sdc.nominal.frequency_search.objective import ByTable, Objective, SearchParameters
 from sdc.nominal.frequency_search.search_state import new_state
 from sdc.nominal.neighbours import sorted_combinations
 from sdc.stop import Deadline, StoppedBy
@@ -68,7 +68,7 @@ def protect_frequencies(
     start: np.ndarray | None = None,
     effort: Effort = "standard",
     seed: int = 0,
-    max_absolute_error: ByDimension | None = None,
+    max_absolute_error: ByTable | None = None,
     parameters: SearchParameters | None = None,
     allowed: np.ndarray | None = None,
     deadline: Deadline | None = None,
@@ -88,7 +88,7 @@ def protect_frequencies(
     effort : how much work the search does
         "fast" is bounded to about 5 million moves, however many combinations there are.
     seed : int
-    max_absolute_error : mapping of dimension to records, optional
+    max_absolute_error : mapping of dimension, or of a table's names, to records, optional
         What the search is to respect; not a promise: see `errors`.
     parameters : SearchParameters, optional
     allowed : (m,) bool array, optional
