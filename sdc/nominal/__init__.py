@@ -1,6 +1,7 @@
 """Nominal microdata: partition and aggregate, or protect the frequency vector as a whole."""
 
 from sdc.nominal.aggregation.aggregate import Aggregation, aggregate
+from sdc.nominal.aggregation.joint import JointRepresentatives, joint_representatives
 from sdc.nominal.anonymise import Anonymised, anonymise
 from sdc.nominal.chi_exact import ChiExactParameters
 from sdc.nominal.frequency_search.objective import SearchParameters
@@ -12,9 +13,11 @@ __all__ = [
     "Anonymised",
     "ChiExactParameters",
     "Guidance",
+    "JointRepresentatives",
     "Partition",
     "SearchParameters",
     "aggregate",
     "anonymise",
+    "joint_representatives",
     "partition",
 ]

@@ -20,7 +20,8 @@ from sdc.stop import Deadline, StoppedBy
 #: "auto" proves optimality up to this many choices, and searches beyond.
 PROVABLE_CHOICES = 600
 #: Moves of the local search per choice, and at least.
-_MOVES_PER_CHOICE, _FEWEST_MOVES = 500, 50_000
+MOVES_PER_CHOICE = {"fast": 50, "standard": 500, "thorough": 2_000, "exact": 2_000}
+_FEWEST_MOVES = 50_000
 #: Branch-and-bound nodes of the integer program.
 _NODES = 20_000
 #: Algorithms by name besides the twelve of the thesis, whose last letter decides here.
@@ -111,19 +112,24 @@ def aggregate(
     problem = AggregationProblem.of(coded.combination, clusters, tables)
     if algorithm == "auto":
         algorithm = "exact" if problem.choices <= PROVABLE_CHOICES else "local-search"
-    found = choose_representatives(problem, algorithm, seed=seed, deadline=Deadline.after(time_limit))
+    solution = choose_representatives(problem, algorithm, seed=seed, deadline=Deadline.after(time_limit))
     return Aggregation(
-        protected=coded.decode_combinations(problem.representatives(found.chosen)[clusters]),
-        chi2=problem.chi2(found.chosen),
-        lower_bound=found.lower_bound,
-        optimal=found.optimal,
+        protected=coded.decode_combinations(problem.representatives(solution.chosen)[clusters]),
+        chi2=problem.chi2(solution.chosen),
+        lower_bound=solution.lower_bound,
+        optimal=solution.optimal,
         algorithm=algorithm,
-        stopped_by=found.stopped_by,
+        stopped_by=solution.stopped_by,
     )
 
 
 def choose_representatives(
-    problem: AggregationProblem, algorithm: str, *, seed: int, deadline: Deadline
+    problem: AggregationProblem,
+    algorithm: str,
+    *,
+    seed: int,
+    deadline: Deadline,
+    effort: str = "standard",
 ) -> OptimalChoices:
     """Run one algorithm on a preprocessed problem."""
     if len(problem.sizes) == 0:  # every cluster is decided
@@ -134,7 +140,7 @@ def choose_representatives(
     chosen = aggregate_greedily(problem)
     if algorithm == "greedy":
         return _unproved(chosen)
-    moves = max(_FEWEST_MOVES, _MOVES_PER_CHOICE * problem.choices)
+    moves = max(_FEWEST_MOVES, MOVES_PER_CHOICE[effort] * problem.choices)
     chosen = improve_choices(problem, chosen, moves=moves, seed=seed)
     if algorithm == "local-search":
         return _unproved(chosen)

@@ -176,6 +176,7 @@ def _anneal(
     best = now.copy()
     gain = 0.0  # objective now, less that at the beginning
     best_gain = 0.0
+    stride = 1 + len(sizes) // 500  # keeping the best costs its length: not at every move of a large file
     for move in range(moves):
         cluster = np.random.randint(len(sizes))
         choice = start[cluster] + np.random.randint(start[cluster + 1] - start[cluster])
@@ -185,7 +186,7 @@ def _anneal(
         if change <= -warmth * (1.0 - move / moves) * np.log(1.0 - np.random.random()):
             now[cluster] = choice
             gain += change
-            if gain < best_gain - 1e-9:
+            if gain < best_gain - 1e-9 and move % stride == 0:
                 best_gain = gain
                 best[:] = now
         else:

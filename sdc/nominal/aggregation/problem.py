@@ -43,33 +43,43 @@ class AggregationProblem:
     decided: np.ndarray
 
     @classmethod
-    def of(cls, combination: np.ndarray, labels: np.ndarray, tables: ControlTables) -> AggregationProblem:
+    def of(
+        cls,
+        combination: np.ndarray,
+        labels: np.ndarray,
+        tables: ControlTables,
+        records: np.ndarray | None = None,
+    ) -> AggregationProblem:
         """Preprocess a clustering.
 
         Parameters
         ----------
-        combination : (n,) combination of each record
-        labels : (n,) cluster of each record, 0 ... clusters - 1, none empty
+        combination : (n,) combination of each row
+        labels : (n,) cluster of each row, 0 ... clusters - 1, none empty
+        tables : ControlTables
+        records : (n,) records that each row stands for; 1 each by default
         """
-        pairs = np.unique(np.column_stack([labels, combination]), axis=0)
+        m = len(tables.cells)
+        label, member = np.divmod(np.unique(labels.astype(np.int64) * m + combination), m)
         clusters = int(labels.max()) + 1
-        records = np.bincount(labels, minlength=clusters)
-        distinct = np.bincount(pairs[:, 0], minlength=clusters)
-        begin = np.concatenate([[0], np.cumsum(distinct)])
-        decided = np.where(distinct == 1, pairs[begin[:-1], 1], -1)
+        weights = np.ones(len(labels), np.int64) if records is None else records
+        mass = np.bincount(labels, weights=weights, minlength=clusters).astype(np.int64)
+        distinct = np.bincount(label, minlength=clusters)
+        begin = np.cumsum(distinct) - distinct
+        decided = np.where(distinct == 1, member[begin], -1)
+        settled = decided >= 0
         base = np.zeros(len(tables.original), np.int64)
-        for label in np.flatnonzero(decided >= 0):
-            base[tables.cells[decided[label]]] += records[label]
+        _add(base, tables.cells[decided[settled]], mass[settled])
         is_open = np.flatnonzero(distinct > 1)
-        members = pairs[distinct[pairs[:, 0]] > 1, 1]
+        choice = member[distinct[label] > 1]
         start = np.concatenate([[0], np.cumsum(distinct[is_open])]).astype(np.int64)
-        cells = tables.cells[members].astype(np.int64)
-        for index, label in enumerate(is_open):
-            span = slice(start[index], start[index + 1])
-            agree = (cells[span] == cells[start[index]]).all(axis=0)
-            base[cells[start[index], agree]] += records[label]
-            cells[span, agree] = SETTLED
-        return cls(tables, base, records[is_open].astype(np.int64), start, members, cells, is_open, decided)
+        cells = tables.cells[choice].astype(np.int64)
+        if len(is_open):
+            low, high = (edge.reduceat(cells, start[:-1], axis=0) for edge in (np.minimum, np.maximum))
+            agree = low == high
+            _add(base, np.where(agree, low, SETTLED), mass[is_open])
+            cells[np.repeat(agree, np.diff(start), axis=0)] = SETTLED
+        return cls(tables, base, mass[is_open], start, choice, cells, is_open, decided)
 
     @property
     def choices(self) -> int:
@@ -89,7 +99,11 @@ class AggregationProblem:
     def chi2(self, chosen: np.ndarray) -> float:
         """Objective (5.2.1) of a choice per open cluster."""
         counts = self.base.copy()
-        for index, choice in enumerate(chosen):
-            cells = self.cells[choice]
-            counts[cells[cells != SETTLED]] += self.sizes[index]
+        _add(counts, self.cells[chosen], self.sizes)
         return float(np.sum((counts - self.tables.original) ** 2 * self.tables.reciprocals))
+
+
+def _add(counts: np.ndarray, cells: np.ndarray, records: np.ndarray) -> None:
+    """Add the records of each row of `cells` (rows, T) to its cells, those settled left out."""
+    everywhere = cells != SETTLED
+    np.add.at(counts, cells[everywhere], np.broadcast_to(records[:, None], cells.shape)[everywhere])

@@ -1,0 +1,118 @@
+"""Representatives of all clusters together: against brute force and against the mode of each cluster."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.clusters.representatives import modes
+from sdc.errors import InvalidParameter, ShapeMismatch
+from sdc.nominal.aggregation.joint import joint_representatives
+from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.frequency import collapse
+
+NAMES = ("a", "b", "c")
+
+
+def clustering(seed: int, clusters: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes, labels and regions of clusters of k records; every region is a run of clusters."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(clusters), k)
+    centre = rng.integers(0, 3, (clusters, 3))
+    codes = np.where(
+        rng.random((clusters * k, 3)) < 0.6, centre[labels], rng.integers(0, 3, (clusters * k, 3))
+    )
+    return codes, labels, labels // max(1, clusters // 2)
+
+
+def chi2_of(codes: np.ndarray, regions: np.ndarray, published: np.ndarray, region_dimension: int) -> float:
+    """Chi-square over tables to dimension 2, counted cell by cell."""
+    columns = [(j,) for j in range(3)] + [(0, 1), (0, 2), (1, 2)]
+    total = 0.0
+    for table in columns + [(3, j) for j in range(3)][: 3 * region_dimension]:
+        before, after = (np.column_stack([values, regions])[:, table] for values in (codes, published))
+        for cell in np.unique(before, axis=0):
+            old, new = ((values == cell).all(axis=1).sum() for values in (before, after))
+            total += (new - old) ** 2 / old
+    return total
+
+
+def published_by(result, labels: np.ndarray) -> np.ndarray:
+    return result.codes[np.searchsorted(result.labels, labels)]
+
+
+@pytest.mark.parametrize("region_dimension", [0, 1])
+@pytest.mark.parametrize("seed", range(4))
+def test_few_clusters_get_the_choices_that_brute_force_finds(seed: int, region_dimension: int) -> None:
+    codes, labels, regions = clustering(seed, 5, 3)
+    result = joint_representatives(
+        codes, labels, NAMES, 2, regions=regions, region_dimension=region_dimension
+    )
+    best = min(
+        chi2_of(codes, regions, codes[np.array(choice)[labels]], region_dimension)
+        for choice in product(*(np.flatnonzero(labels == label) for label in range(5)))
+    )
+    assert result.certificate.optimal
+    assert result.chi2 == pytest.approx(best)
+    assert result.chi2 == pytest.approx(
+        chi2_of(codes, regions, published_by(result, labels), region_dimension)
+    )
+
+
+def test_many_clusters_lose_far_less_than_by_the_mode_of_each() -> None:
+    codes, labels, regions = clustering(7, 400, 3)
+    result = joint_representatives(codes, labels, NAMES, 2, regions=regions, region_dimension=1)
+    mode = codes[modes(codes, labels, np.ones(len(codes)))]
+    assert result.chi2 < 0.25 * chi2_of(codes, regions, mode, 1)
+    assert result.stopped_by == "work"
+
+
+def test_rows_of_clusters_and_combinations_give_the_answer_of_records_in_any_order() -> None:
+    codes, labels, regions = clustering(3, 60, 4)
+    whole = joint_representatives(codes, labels, NAMES, 2, regions=regions, region_dimension=1)
+    key = np.column_stack([labels, regions, codes])
+    rows, records = np.unique(key, axis=0, return_counts=True)
+    shuffled = np.random.default_rng(1).permutation(len(rows))
+    rows, records = rows[shuffled], records[shuffled]
+    collected = joint_representatives(
+        rows[:, 2:], rows[:, 0], NAMES, 2, records=records, regions=rows[:, 1], region_dimension=1
+    )
+    assert np.array_equal(whole.codes, collected.codes)
+    assert whole.chi2 == collected.chi2
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 1_000), st.integers(1, 12), st.sampled_from(["fast", "standard"]))
+def test_every_cluster_publishes_one_of_its_own_combinations(seed: int, clusters: int, effort: str) -> None:
+    codes, labels, _ = clustering(seed, clusters, 3)
+    result = joint_representatives(codes, labels * 5 - 7, NAMES, 2, effort=effort)
+    assert result.labels.tolist() == (np.arange(clusters) * 5 - 7).tolist()
+    for label, values in zip(range(clusters), result.codes, strict=True):
+        assert (codes[labels == label] == values).all(axis=1).any()
+    frequencies, _ = collapse(codes, np.full(3, 3), NAMES)
+    tables = ControlTables.of(frequencies, 2)
+    place = {tuple(row): at for at, row in enumerate(frequencies.codes.tolist())}
+    counts = np.zeros(len(frequencies), np.int64)
+    for values in result.codes.tolist():
+        counts[place[tuple(values)]] += 3
+    assert result.chi2 == pytest.approx(tables.chi2(counts))
+    if result.certificate.lower_bound is not None:
+        assert result.certificate.lower_bound <= result.chi2 + 1e-6
+
+
+def test_faulty_clusterings_are_named() -> None:
+    codes, labels, _ = clustering(1, 4, 3)
+    with pytest.raises(ShapeMismatch, match="labels"):
+        joint_representatives(codes, labels[1:], NAMES, 1)
+    with pytest.raises(InvalidParameter, match="two regions"):
+        joint_representatives(codes, labels, NAMES, 1, regions=np.arange(len(codes)))
+    with pytest.raises(InvalidParameter, match="effort"):
+        joint_representatives(codes, labels, NAMES, 1, effort="slow")
+    with pytest.raises(InvalidParameter, match="at least one record"):
+        joint_representatives(codes, labels, NAMES, 1, records=np.zeros(len(codes), int))
+    with pytest.raises(ShapeMismatch, match="variables"):
+        joint_representatives(codes, labels, NAMES[:2], 1)
