@@ -33,7 +33,8 @@ REASONS = (
 def marked(frame: DataFrame, specification: Specification) -> DataFrame:
     """The records with `REASON`.
 
-    All records of a unit that occurs twice are rejected: k counts units, and none of them is the right one.
+    All records of a unit that occurs twice are rejected, as none of them is the right one; where k counts
+    units, they are kept.
     """
     tests = _tests(frame, specification)
     reason = f.lit(None).cast("string")
@@ -41,7 +42,9 @@ def marked(frame: DataFrame, specification: Specification) -> DataFrame:
         if name in tests:
             reason = f.when(tests[name], name).otherwise(reason)
     frame = frame.withColumn(REASON, reason)
-    return frame if specification.unit is None else _without_repeated(frame, specification.unit)
+    if specification.unit is None or specification.counted == specification.unit:
+        return frame
+    return _without_repeated(frame, specification.unit)
 
 
 def not_finite(name: str, frame: DataFrame) -> Column:

@@ -35,7 +35,7 @@ class ScreenedInput:
     Attributes
     ----------
     frame : DataFrame
-        Records to protect: published columns, the household, `PATTERN`.
+        Records to protect: published columns, the household, what k counts, `PATTERN`.
     records, kept : int
         Records of the file, and of `frame`.
     rejected : mapping of reason to int
@@ -91,7 +91,8 @@ def screen(microdata: Microdata, specification: Specification) -> ScreenedInput:
             how="left_anti",
         )
     metrics[MetricKey("records_kept")] = row["accepted"] - suppressed
-    names = [*microdata.published, *specification.with_role("household")]
+    counted = {*specification.with_role("household"), *filter(None, [specification.counted])}
+    names = [*microdata.published, *[name for name in microdata.frame.columns if name in counted]]
     return ScreenedInput(
         frame=kept.select(*[column(name) for name in names], PATTERN),
         records=row["records"],

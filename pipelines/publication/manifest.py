@@ -34,8 +34,8 @@ NOT_JOINTLY = (
     "Each group of variables is k-anonymous with the region. "
     "The guarantee does not hold for the groups jointly."
 )
-HOUSEHOLDS = (
-    "k counts households: every combination is shared by records of at least k of them. They are not "
+COUNTED = (
+    "k counts {}s: every combination is shared by records of at least k of them. They are not "
     "published, so only the number of records can be counted again on these files."
 )
 SIGNIFICANT_DIGITS = 2
@@ -61,7 +61,7 @@ def manifest(
     """
     limits = [*LIMITS]
     if specification.counted is not None:
-        limits.insert(0, HOUSEHOLDS)
+        limits.insert(0, COUNTED.format(specification.method.unit))
     if specification.groups:
         limits.insert(0, NOT_JOINTLY)
     if successor:

@@ -15,7 +15,7 @@ Metrics of the input (`input_requirements`); a *kept* record is one that is not 
 | missing | quasi-identifiers of a kind to be rejected; unit, household, region, weight | records without it |
 | not_finite | numeric quasi-identifiers, weight | records with an infinity or NaN there |
 | not_positive | weight | records with a weight of zero or below |
-| repeated | unit | records whose unit occurs more than once |
+| repeated | unit, where k does not count it | records whose unit occurs more than once |
 | smallest_region | region, or "" where there is none | kept units (what k counts) of the smallest region |
 | patterns_below_k | each numeric quasi-identifier | missing patterns of a region with it, below k units |
 | complete_below_k | - | regions in which some kept units, but fewer than k, lack no number |
@@ -128,8 +128,8 @@ def _records(spec: Specification) -> Iterator[Requirement]:
         yield Requirement(MetricKey("not_finite", name), mend, at_most=most)
     for name in spec.with_role("weight"):
         yield Requirement(MetricKey("not_positive", name), mend, at_most=most)
-    for name in spec.with_role("unit"):
-        remedy = "keep one record of each unit, as k counts units, or raise missing.max_rejected"
+    for name in spec.with_role("unit") if spec.method.unit != "unit" else ():
+        remedy = 'keep one record of each unit, or set method.unit to "unit", which lets k count them'
         yield Requirement(MetricKey("repeated", name), remedy, at_most=most)
     for name in spec.nominal:
         remedy = "declare it numeric, or coarsen it: that many values are no categories"

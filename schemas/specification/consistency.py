@@ -46,7 +46,6 @@ UNBUILT: dict[Path, Callable[[Any], bool]] = {
     ("variables", EACH, "bands"): _other_than(None),
     ("variables", EACH, "missing"): _other_than(()),
     ("variables", EACH, "variable_weight"): _other_than(1.0),
-    ("method", "unit"): _one_of("unit"),
     ("method", "control_tables", "region_dimension"): _other_than(0),
     ("publish", "format"): _one_of("iceberg"),
     ("publish", "path"): _with_scheme,

@@ -35,8 +35,9 @@ def method_faults(spec: Specification) -> Iterator[Fault]:
         return
     if any(spec.variables[name].kind is None for name in spec.quasi_identifiers):
         return
-    if spec.method.unit == "household" and spec.household is None:
-        yield fault(("method", "unit"), "household", "record, as no variable has the role household")
+    unit = spec.method.unit
+    if unit != "record" and spec.counted is None:
+        yield fault(("method", "unit"), unit, f"record, as no variable has the role {unit}")
     if spec.method.name == "safe":
         yield from _safe(spec)
         return
@@ -94,7 +95,7 @@ def _needs_clusters(spec: Specification) -> str | None:
     """What is asked for that only clusters of records can give."""
     if spec.method.min_diversity > 1:
         return "min_diversity above 1"
-    return "unit household" if spec.method.unit == "household" else None
+    return f"unit {spec.method.unit}" if spec.counted is not None else None
 
 
 def _control_table_bounds(spec: Specification) -> Iterator[Fault]:

@@ -137,8 +137,8 @@ class Specification(Section):
 
     @property
     def counted(self) -> str | None:
-        """The variable whose values k counts: the household where `method.unit` says so; None for records."""
-        return self.household if self.method.unit == "household" else None
+        """The variable whose values k counts, as `method.unit` says; None for records."""
+        return {"record": None, "household": self.household, "unit": self.unit}[self.method.unit]
 
     @property
     def weight(self) -> str | None:

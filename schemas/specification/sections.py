@@ -148,7 +148,8 @@ class Method(Section):
     representative: Representative = "auto"
     """What is published for a cluster."""
     unit: Unit = "record"
-    """What k counts: records, households (each combination is shared by at least k of them) or units."""
+    """What k counts: records, households or units; each combination is shared by at least k of them, and what
+    is counted may repeat."""
     min_diversity: Count = Field(default=1, ge=1)
     """Distinct values of each sensitive variable in every cluster."""
     control_tables: ControlTables = ControlTables()

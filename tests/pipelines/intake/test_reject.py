@@ -1,0 +1,39 @@
+"""Which records are rejected: repeated units, unless k counts them."""
+
+import numpy as np
+import pytest
+
+from pipelines.intake.accept import accept_input
+from pipelines.intake.read import read
+from pipelines.intake.screen import screen
+from tests.pipelines.microdata import ROLES, persons, published, run, specification
+
+pytestmark = pytest.mark.spark
+
+
+def panel(units=20, periods=3):
+    """Each unit in one region, once a period, with `note` telling the records apart."""
+    frame = persons(units).iloc[:units]
+    frame = frame.loc[np.repeat(frame.index, periods)].reset_index(drop=True)
+    return frame.assign(
+        person=np.repeat(np.arange(units), periods), note=[f"p{i}" for i in range(len(frame))]
+    )
+
+
+def test_repeated_units_are_kept_where_k_counts_them_and_each_combination_is_held_by_k(spark, tmp_path):
+    original = panel()
+    original.to_parquet(tmp_path / "data", index=False)
+    counting = specification(tmp_path, method={"unit": "unit"}, quality={})
+    screened = screen(read(spark, counting), counting)
+    accept_input(screened, counting, tmp_path / "intake")
+    assert (screened.kept, dict(screened.rejected)) == (60, {})
+    _, areas = run(spark, counting)
+    both = published(areas).merge(original[["note", "person"]], on="note")
+    assert "person" not in published(areas)
+    assert both.groupby(["region", "sex", "age", "income"])["person"].nunique().min() >= 3
+
+
+def test_repeated_units_are_rejected_where_k_counts_records(spark, tmp_path):
+    panel().to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, roles=ROLES)
+    assert dict(screen(read(spark, spec), spec).rejected) == {"unit repeated": 60}
