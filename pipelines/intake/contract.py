@@ -39,7 +39,9 @@ class Contract:
         return list(self.schema.names)
 
 
-def contract_of(frame: DataFrame, files: list[str], parquet: bool) -> Contract:
+def contract_of(
+    frame: DataFrame, files: list[str], parquet: bool, retyped: frozenset[str] = frozenset()
+) -> Contract:
     """Types of the published columns as the files declare them, categories of dictionaries included.
 
     Parameters
@@ -48,6 +50,8 @@ def contract_of(frame: DataFrame, files: list[str], parquet: bool) -> Contract:
         The published columns, as Spark reads them.
     files : list of str
         Addresses; what no local Parquet file declares has Spark's type.
+    retyped : frozenset of str
+        Columns that recoding gave another type, which is Spark's.
 
     Raises
     ------
@@ -63,7 +67,15 @@ def contract_of(frame: DataFrame, files: list[str], parquet: bool) -> Contract:
         if {(e.name, e.type) for e in other} != {(e.name, e.type) for e in first}:
             raise Unfit("has files that differ in columns or types. Write them with one schema.")
     declared = {e.name: _joint(e.type, len(files)) for e in first}
-    fields = [pa.field(e.name, declared.get(e.name, e.type)) for e in from_spark]
+    untyped = [e.name for e in from_spark if pa.types.is_null(declared.get(e.name, e.type))]
+    if untyped:
+        raise Unfit(
+            f"has columns without a type, as every value is missing: {', '.join(untyped)}. Give them one in "
+            'the file, or leave them out by the role "identifier".'
+        )
+    fields = [
+        pa.field(e.name, e.type if e.name in retyped else declared.get(e.name, e.type)) for e in from_spark
+    ]
     foreign = [e.name for e in fields if isinstance(e.type, pa.BaseExtensionType)]
     if foreign:
         raise Unfit(

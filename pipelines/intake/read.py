@@ -1,8 +1,8 @@
 """Read the microdata: only the columns the specification names, identifiers left out at the reader.
 
-Types are kept as the file has them. CSV text stays as it is written ("007"); only numeric variables and
-the weight become numbers. No message holds anything that stands in the file, except names of columns,
-and these only where the file plausibly has a header.
+Types are kept as the file has them, unless a variable is recoded. CSV text stays as it is written ("007");
+only numeric variables, bands and the weight become numbers. No message holds anything that stands in the
+file, except names of columns, and these only where the file plausibly has a header.
 """
 
 from __future__ import annotations
@@ -23,16 +23,22 @@ from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
 from pipelines.intake.contract import Contract, Unfit, contract_of
+from pipelines.intake.recode import recoded, retyped, without_codes
 from schemas.errors import InputRejected, SpecificationError
 from schemas.specification.model import Specification
+from schemas.specification.sections import Variable
 
-#: Marks a record in which a number could not be read (CSV only).
+#: What of a record could not be read, as bits.
 UNREADABLE = "__unreadable"
+#: A number of a CSV; a code that its hierarchy lacks; bytes that are no text.
+NUMBER, CODE, TEXT = 1, 2, 4
 #: Names that begin like this are ours.
 RESERVED = "__"
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]{1,18}$"
+_BLANKS = " \u00a0\u202f"
+_UNKNOWN = "__unknown_code"
 _NUMERIC = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
 _NESTED = (t.ArrayType, t.MapType, t.StructType, t.VariantType, t.NullType)
 
@@ -44,10 +50,10 @@ class Microdata:
     Attributes
     ----------
     frame : DataFrame
-        Published columns in the order of the file, then those that are needed and never published (unit,
-        household), then `UNREADABLE`.
+        Published columns in the order of the file, recoded, then those that are needed and never published
+        (unit, household), then `UNREADABLE`.
     contract : Contract
-        Names and types of the published columns, as in the file.
+        Names and types of the published columns: as in the file, unless recoding gave them another.
     files : int
         Files read.
     """
@@ -86,11 +92,13 @@ def read(spark: SparkSession, specification: Specification) -> Microdata:
             if name in specification.variables and specification.variables[name].role != "identifier"
         ]
         _check_types(raw.select([column(name) for name in wanted]), specification)
-        frame = _typed(raw, wanted, specification)
+        frame = _recoded(_typed(raw, wanted, specification), specification)
         published = [name for name in wanted if name in specification.published]
         columns = frame.select([column(name) for name in published])
         try:
-            contract = contract_of(columns, files, specification.input.format == "parquet")
+            contract = contract_of(
+                columns, files, specification.input.format == "parquet", retyped(specification)
+            )
         except Unfit as error:
             raise InputRejected(f"{_where(specification)} {error}") from None
         hidden = [name for name in wanted if name not in published]
@@ -151,11 +159,13 @@ def _csv(spark: SparkSession, specification: Specification) -> DataFrame:
         "columnPruning": False,
         "maxCharsPerColumn": -1,
     }
-    first = (
-        spark.read.options(**options, header=False, inferSchema=False).csv(specification.input_path).first()
-    )
+    lines = spark.read.options(**options, header=False, inferSchema=False).csv(specification.input_path)
+    inside = [
+        name for name in lines.columns if re.fullmatch(r"_c[0-9]+", name)
+    ]  # of the file, not of folders
+    first = lines.select(inside).first()
     header = [] if first is None else ["" if name is None else name.removeprefix("\ufeff") for name in first]
-    _check_header(header, specification)
+    _check_header([*header, *[name for name in lines.columns if name not in inside]], specification)
     _check_lines(spark, specification)
     schema = t.StructType([t.StructField(name, t.StringType()) for name in header])
     reader = spark.read.options(
@@ -225,7 +235,7 @@ def _check_types(frame: DataFrame, specification: Specification) -> None:
             faults.append(f"{entry.name} is nested ({entry.dataType.typeName()})")
         elif (
             specification.input.format == "parquet"
-            and (variable.kind == "numeric" or variable.role == "weight")
+            and _is_number(variable)
             and not isinstance(entry.dataType, _NUMERIC)
         ):
             faults.append(f"{entry.name} is declared numeric and is {entry.dataType.simpleString()}")
@@ -236,27 +246,42 @@ def _check_types(frame: DataFrame, specification: Specification) -> None:
         )
 
 
+def _is_number(variable: Variable) -> bool:
+    """Whether the file must hold numbers: bands are made of them, too."""
+    return variable.kind == "numeric" or variable.role == "weight" or variable.bands is not None
+
+
+def _recoded(frame: DataFrame, specification: Specification) -> DataFrame:
+    changed = recoded(frame, specification, _UNKNOWN)
+    flags = f.col(UNREADABLE) + f.when(f.col(_UNKNOWN), CODE).otherwise(0)
+    return changed.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
+
+
 def _typed(raw: DataFrame, wanted: list[str], specification: Specification) -> DataFrame:
     """Missing marks become NULL; numbers of a CSV become numbers."""
     text = {entry.name for entry in raw.schema if isinstance(entry.dataType, t.StringType)}
     csv = specification.input.format == "csv"
-    numbers = [
-        name
-        for name in wanted
-        if csv
-        and (
-            specification.variables[name].kind == "numeric" or specification.variables[name].role == "weight"
-        )
-    ]
+    numbers = [name for name in wanted if csv and _is_number(specification.variables[name])]
     values = {name: _present(name, specification) if name in text else column(name) for name in wanted}
+    decimal = specification.input.decimal if csv else "."
+    for entry in raw.select([column(name) for name in wanted]).schema:
+        variable = specification.variables[entry.name]
+        if variable.missing and entry.name not in numbers:
+            value = values[entry.name]
+            values[entry.name] = without_codes(entry.name, value, variable, entry.dataType, decimal)
     written = {name: _point(f.trim(values[name]), specification) for name in numbers}
     whole = _whole(raw, written)
-    unreadable = f.lit(False)
+    unreadable, broken = f.lit(False), f.lit(False)
     for name, number in written.items():
         unreadable = unreadable | (number.isNotNull() & ~number.rlike(_NUMBER))
-        kind = "bigint" if name in whole else "double"
-        values[name] = f.when(number.rlike(_NUMBER), number).try_cast(kind)
-    typed = raw.select(*[values[name].alias(name) for name in wanted], unreadable.alias(UNREADABLE))
+        kind = t.LongType() if name in whole else t.DoubleType()
+        read_as = f.when(number.rlike(_NUMBER), number).try_cast(kind)
+        values[name] = without_codes(name, read_as, specification.variables[name], kind, decimal)
+    if not csv:
+        for name in text.intersection(wanted):
+            broken = broken | f.coalesce(~f.is_valid_utf8(column(name)), f.lit(False))
+    flags = f.when(unreadable, NUMBER).otherwise(0) + f.when(broken, TEXT).otherwise(0)
+    typed = raw.select(*[values[name].alias(name) for name in wanted], flags.alias(UNREADABLE))
     # Text is parsed once: kept in Spark's own encrypted scratch space for the passes that follow.
     return typed.persist(StorageLevel.DISK_ONLY) if csv else typed
 
@@ -272,6 +297,11 @@ def _present(name: str, specification: Specification) -> Column:
 
 def _point(number: Column, specification: Specification) -> Column:
     number = f.when(number != "", number)
+    mark = specification.input.thousands
+    if mark is not None:
+        point, group = f"[{specification.input.decimal}]", f"[{_BLANKS if mark == ' ' else mark}]"
+        grouped = number.rlike(rf"^[+-]?[0-9]{{1,3}}(?:{group}[0-9]{{3}})+(?:{point}[0-9]*)?$")
+        number = f.when(grouped, f.regexp_replace(number, group, "")).otherwise(number)
     if specification.input.decimal == ",":
         # A point beside a decimal comma separates thousands: not a number that can be trusted.
         return f.when(number.contains("."), f.lit("unreadable")).otherwise(f.translate(number, ",", "."))

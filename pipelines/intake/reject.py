@@ -7,7 +7,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
-from pipelines.intake.read import UNREADABLE
+from pipelines.intake.read import CODE, NUMBER, TEXT, UNREADABLE
 from schemas.specification.model import Specification
 
 #: Column with the reason, NULL for a record that is kept.
@@ -19,6 +19,7 @@ LARGEST_NUMBER = 1e150
 #: Reasons in the order in which they are looked for.
 REASONS = (
     "number not readable",
+    "code not in its hierarchy",
     "number missing",
     "number not finite",
     "number too large",
@@ -64,7 +65,9 @@ def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
     """Reason -> predicate over a record; never NULL."""
     numeric = [*specification.numeric, *specification.with_role("weight")]
     keys = specification.with_role("unit", "household", "region")
-    tests = {"number not readable": f.col(UNREADABLE)}
+    tests = {"number not readable": _unreadable(NUMBER)}
+    if any(variable.hierarchy is not None for variable in specification.variables.values()):
+        tests["code not in its hierarchy"] = _unreadable(CODE)
     if specification.numeric and specification.missing.numeric == "reject":
         tests["number missing"] = _any([column(name).isNull() for name in specification.numeric])
     if numeric:
@@ -85,9 +88,15 @@ def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
             tests["text not in the declared encoding"] = _any(
                 [f.coalesce(column(name).contains("\ufffd"), f.lit(False)) for name in texts]
             )
+    else:
+        tests["text not in the declared encoding"] = _unreadable(TEXT)
     for name in specification.with_role("weight"):
         tests["weight not positive"] = not_positive(name) | column(name).isNull()
     return tests
+
+
+def _unreadable(what: int) -> Column:
+    return f.col(UNREADABLE).bitwiseAND(what) != 0
 
 
 def _any(predicates: list[Column]) -> Column:

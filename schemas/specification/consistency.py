@@ -11,6 +11,7 @@ from schemas.specification.control_table_consistency import control_table_faults
 from schemas.specification.faults import NOTHING, Fault, Path, fault, shown_key, shown_value
 from schemas.specification.method_consistency import algorithm_faults, diversity_faults, method_faults
 from schemas.specification.model import Specification
+from schemas.specification.recode_consistency import recode_faults
 from schemas.specification.sections import Section
 from schemas.specification.table_consistency import table_faults
 
@@ -38,13 +39,6 @@ UNBUILT: dict[Path, Callable[[Any], bool]] = {
     ("input", "expectations"): _other_than(None),
     ("variables", EACH, "kind"): _one_of("ordinal", "hierarchical"),
     ("variables", EACH, "order"): _other_than(None),
-    ("variables", EACH, "hierarchy"): _other_than(None),
-    ("variables", EACH, "level"): _other_than(None),
-    ("variables", EACH, "top_code"): _other_than(None),
-    ("variables", EACH, "bottom_code"): _other_than(None),
-    ("variables", EACH, "round_to"): _other_than(None),
-    ("variables", EACH, "bands"): _other_than(None),
-    ("variables", EACH, "missing"): _other_than(()),
     ("variables", EACH, "variable_weight"): _other_than(1.0),
     ("method", "control_tables", "region_dimension"): _other_than(0),
     ("publish", "format"): _one_of("iceberg"),
@@ -71,6 +65,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
         _unbuilt,
         _roles,
         _kinds,
+        recode_faults,
         _paths,
         _blocking,
         algorithm_faults,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -41,6 +42,14 @@ def _auto_or_count(value: Any) -> Any:
     raise ValueError(f'"auto" or a whole number of at least 2 and at most {LARGEST_COUNT:,}')
 
 
+def _code(value: Any) -> Any:
+    if type(value) in (int, str) or (type(value) is float and isfinite(value)):
+        return value
+    raise ValueError("a number or text")
+
+
+RECODES = ("missing", "top_code", "bottom_code", "round_to", "bands", "hierarchy", "level")
+Code = Annotated[str | int | float, BeforeValidator(_code)]
 Count = Annotated[int, Field(le=LARGEST_COUNT)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -50,6 +59,8 @@ PathText = Annotated[Text, BeforeValidator(_without_nul)]
 SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
 ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
 AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Code = Annotated[str | int | float, BeforeValidator(_code)]
 Names = Annotated[tuple[Text, ...], Field(strict=False)]
 
 
@@ -89,6 +100,8 @@ class Input(Section):
     """CSV: character encoding."""
     decimal: Literal[".", ","] = "."
     """CSV: decimal mark."""
+    thousands: Literal[".", ",", " ", "'"] | None = None
+    """CSV: mark between thousands in numbers (" " is any blank); without it such numbers are rejected."""
     unmentioned: Literal["fail", "drop"] = "fail"
     """Columns of the file that the specification does not name."""
     expectations: PathText | None = None
@@ -96,7 +109,7 @@ class Input(Section):
 
 
 class Variable(Section):
-    """One line of `[variables]`."""
+    """One line of `[variables]`: role and kind, and how it is recoded before anything is counted."""
 
     role: Role
     """What the variable is to the release."""
@@ -105,22 +118,28 @@ class Variable(Section):
     quasi-identifier must say which."""
     order: Names | None = None
     """Ordinal: its categories, lowest first."""
-    hierarchy: PathText | None = None
-    """Hierarchical: a CSV file with one column per level, finest first. Relative to the specification."""
-    level: int | None = Field(default=None, ge=1, le=LARGEST_DIMENSION)
-    """Hierarchical: the level that is published, 1 is the finest."""
+    missing: Annotated[tuple[Code, ...], Field(strict=False)] = ()
+    """Codes that stand for a missing value, such as [97, 99], besides empty fields and `input.missing`."""
     top_code: Number | None = None
-    """Numeric: values above are published as this one."""
+    """Larger values are published as this one."""
     bottom_code: Number | None = None
-    """Numeric: values below are published as this one."""
+    """Smaller values are published as this one."""
     round_to: Annotated[Number, Field(gt=0)] | None = None
-    """Numeric: published values are multiples of this."""
-    bands: Annotated[tuple[Number, ...], Field(strict=False, min_length=1)] | None = None
-    """Numeric: lower limits of the bands that are published instead of numbers."""
-    missing: Annotated[tuple[Number, ...], Field(strict=False)] = ()
-    """Numeric: codes that mean a missing value."""
+    """Values are rounded to multiples of this, half to even."""
+    bands: Annotated[tuple[Number, ...], Field(strict=False)] | None = None
+    """Lower limits of bands, ascending, such as [0, 18, 65]: a number becomes the category of its band."""
+    hierarchy: PathText | None = None
+    """CSV with a header and one column per level of the code, finest first. Relative to the specification."""
+    level: int | None = Field(default=None, ge=1, le=LARGEST_DIMENSION)
+    """Column of the hierarchy that is published, 1 the finest (the codes of the file)."""
     variable_weight: Annotated[Number, Field(gt=0)] = 1.0
     """What a difference in this variable costs, relative to the others."""
+
+    @property
+    def recodes(self) -> dict[str, Any]:
+        """The keys that change values before anything is counted, as far as they are given."""
+        given = {name: getattr(self, name) for name in RECODES}
+        return {name: value for name, value in given.items() if value is not None and value != ()}
 
 
 class ControlTables(Section):

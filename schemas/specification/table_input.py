@@ -49,9 +49,10 @@ def as_input(specification: Specification) -> Specification:
     variables = {}
     for name, variable in specification.variables.items():
         if name in table.columns:
-            variables[name] = Variable(role="quasi_identifier", kind="nominal")
-        elif name in table.numbers:
-            variables[name] = Variable(role="quasi_identifier", kind="numeric")
+            kept = {"role": "quasi_identifier", "kind": "nominal", "top_code": None, "bottom_code": None}
+            variables[name] = variable.model_copy(update={**kept, "round_to": None})
+        elif name in table.numbers:  # totals are those of the file, not of what is published of its records
+            variables[name] = Variable(role="quasi_identifier", kind="numeric", missing=variable.missing)
         elif variable.role == "unit" and table.source == "microdata":
             variables[name] = Variable(role="other", kind="nominal")
         elif variable.role == "weight" and table.weighted:

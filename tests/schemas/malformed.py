@@ -53,6 +53,7 @@ def _effort(more: str) -> str:
     return f'effort = "standard"\n{more}'
 
 
+INCOME = 'income = { role = "quasi_identifier", kind = "numeric" }'
 SEX = 'sex = { role = "quasi_identifier", kind = "nominal" }'
 METHOD = 'effort = "standard"'
 PUBLISH = 'evidence = "evidence"'
@@ -107,6 +108,60 @@ MALFORMED = (
         SEX,
         'sex = { role = "quasi_identifier", kind = "odd" }',
         ("[variables] sex.kind", 'found "odd"', "nominal, ordinal, hierarchical, numeric"),
+    ),
+    Malformed(
+        "a code of a missing value that is a list",
+        SEX,
+        SEX.replace(" }", ", missing = [[9]] }"),
+        ("[variables] sex.missing", "a number or text"),
+    ),
+    Malformed(
+        "top coding of a category",
+        SEX,
+        SEX.replace(" }", ", top_code = 5 }"),
+        ("[variables] sex.top_code", "unless kind is"),
+    ),
+    Malformed(
+        "bottom above top",
+        INCOME,
+        INCOME.replace(" }", ", bottom_code = 5, top_code = 5 }"),
+        ("[variables] income.bottom_code", "below top_code = 5"),
+    ),
+    Malformed(
+        "bands of a magnitude",
+        INCOME,
+        INCOME.replace(" }", ", bands = [0, 10] }"),
+        ("[variables] income.bands", "categories"),
+    ),
+    Malformed(
+        "bands that do not ascend",
+        SEX,
+        SEX.replace(" }", ", bands = [10, 0] }"),
+        ("[variables] sex.bands", "ascending"),
+    ),
+    Malformed(
+        "a hierarchy without a level",
+        SEX,
+        SEX.replace(" }", ', hierarchy = "codes.csv" }'),
+        ("[variables] sex.level", "found nothing"),
+    ),
+    Malformed(
+        "a level without a hierarchy",
+        SEX,
+        SEX.replace(" }", ", level = 2 }"),
+        ("[variables] sex.level", "without hierarchy"),
+    ),
+    Malformed(
+        "recoding of a weight",
+        '"weight" }',
+        '"weight", round_to = 1 }',
+        ("[variables] weight", "no recoding"),
+    ),
+    Malformed(
+        "one mark for decimals and thousands",
+        'format = "parquet"',
+        'thousands = "."',
+        ("[input] thousands", "another mark"),
     ),
     Malformed(
         "a variable as published tables call their counts",

@@ -1,0 +1,48 @@
+"""Checks of the keys that change values before anything is counted: recodes, and how numbers are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.specification.faults import NOTHING, Fault, Path, fault
+from schemas.specification.model import Specification
+
+
+def recode_faults(spec: Specification) -> Iterator[Fault]:
+    """Recodes that their variable cannot carry, and marks that cannot be told apart."""
+    yield from _writing(spec)
+    yield from _recodes(spec)
+
+
+def _writing(spec: Specification) -> Iterator[Fault]:
+    if spec.input.thousands is not None and spec.input.thousands == spec.input.decimal:
+        yield fault(("input", "thousands"), spec.input.thousands, "another mark than input.decimal")
+
+
+def _recodes(spec: Specification) -> Iterator[Fault]:
+    """Recodes need a variable whose values they can change, and each other's absence."""
+    for name, variable in spec.variables.items():
+        key: Path = ("variables", name)
+        given = variable.recodes
+        hidden = variable.role in ("unit", "identifier", "household", "weight")
+        if given and hidden:
+            yield fault(key, ", ".join(given), f"no recoding of a {variable.role}")
+            continue
+        for part in ("top_code", "bottom_code", "round_to"):
+            if part in given and variable.kind != "numeric":
+                yield fault((*key, part), given[part], 'no such key unless kind is "numeric"')
+        low, high = variable.bottom_code, variable.top_code
+        if low is not None and high is not None and low >= high:
+            yield fault((*key, "bottom_code"), low, f"below top_code = {high:g}")
+        if variable.bands is not None:
+            if variable.kind == "numeric":
+                yield fault((*key, "bands"), list(variable.bands), 'kind "nominal", as bands are categories')
+            if not variable.bands or sorted({*variable.bands}) != list(variable.bands):
+                yield fault((*key, "bands"), list(variable.bands), "one number or more, ascending")
+        if variable.hierarchy is not None:
+            if variable.kind == "numeric" or variable.bands is not None:
+                yield fault((*key, "hierarchy"), variable.hierarchy, 'kind "nominal" without bands')
+            if variable.level is None:
+                yield fault((*key, "level"), NOTHING, "a whole number: the column that is published, 1 first")
+        elif variable.level is not None:
+            yield fault((*key, "level"), variable.level, "no such key without hierarchy")

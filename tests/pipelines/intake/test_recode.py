@@ -1,0 +1,150 @@
+"""Recoding: what becomes of values before anything is counted, and what is refused."""
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.intake.accept import accept_input
+from pipelines.intake.read import read
+from pipelines.intake.recode import band_labels, hierarchy, recodes_of
+from pipelines.intake.screen import screen
+from schemas.errors import InputRejected, SpecificationError
+from tests.pipelines.microdata import specification
+
+NACE = "class,division,section\n01.1,01,A\n01.2,01,A\n10.1,10,C\n"
+ROLES = {
+    "income": {
+        "role": "quasi_identifier", "kind": "numeric", "missing": [-9, 999999], "top_code": 50000,
+        "round_to": 100,
+    },
+    "hours": {"role": "other", "kind": "numeric", "missing": [97, 99], "bottom_code": 5},
+    "age": {"role": "quasi_identifier", "kind": "nominal", "bands": [18, 65]},
+    "activity": {"role": "quasi_identifier", "kind": "nominal", "hierarchy": "nace.csv", "level": 2},
+    "answer": {"role": "quasi_identifier", "kind": "nominal", "missing": [9, "refused"]},
+}  # fmt: skip
+RECORDS = {
+    "income": [150, 250, -9, 999999, 60000, 12345],
+    "hours": [40.0, 99.0, 97.0, 1.0, 38.5, None],
+    "age": [17, 18, 64, 65, None, 90],
+    "activity": ["01.1", "01.2", "10.1", None, "01.1", "10.1"],
+    "answer": ["1", "9", "refused", "2", "9.0", "1"],
+}
+RECODED = {
+    "income": [200, 200, None, None, 50000, 12300],
+    "hours": [40.0, None, None, 5.0, 38.5, None],
+    "age": ["under 18", "18 to under 65", "18 to under 65", "65 and over", None, "65 and over"],
+    "activity": ["01", "01", "10", None, "01", "10"],
+    "answer": ["1", None, None, "2", None, "1"],
+}
+
+
+def written(folder, records=RECORDS, **types):
+    columns = {name: pa.array(values, types.get(name)) for name, values in records.items()}
+    pq.write_table(pa.table(columns), folder / "data")
+    (folder / "nace.csv").write_text(NACE)
+    return specification(folder, ROLES, release={"k": 2})
+
+
+@pytest.mark.spark
+def test_values_are_recoded_before_anything_is_counted_and_types_follow(spark, tmp_path):
+    microdata = read(spark, written(tmp_path, income=pa.int32()))
+    assert microdata.frame.select(*ROLES).toArrow().to_pydict() == RECODED
+    types = {entry.name: str(entry.type) for entry in microdata.contract.schema}
+    assert types == {
+        "income": "int32", "hours": "double", "age": "string", "activity": "string", "answer": "string"
+    }  # fmt: skip
+
+
+@pytest.mark.spark
+def test_text_of_a_csv_is_recoded_like_numbers_of_parquet(spark, tmp_path):
+    (tmp_path / "nace.csv").write_text(NACE)
+    frame = pd.DataFrame(RECORDS).astype({"income": "Int64", "age": "Int64"})
+    frame.to_csv(tmp_path / "data.csv", index=False, sep=";", decimal=",")
+    options = {"path": "data.csv", "format": "csv", "delimiter": ";", "decimal": ","}
+    microdata = read(spark, specification(tmp_path, ROLES, input=options))
+    assert microdata.frame.select(*ROLES).toArrow().to_pydict() == RECODED
+
+
+@pytest.mark.spark
+def test_marks_between_thousands_are_read_where_the_specification_names_them(spark, tmp_path):
+    (tmp_path / "data.csv").write_text("income;hours\n1.234,50;1\n950;2\n1.234.567;3\n1.23,4;4\n")
+    roles = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in ("income", "hours")}
+    options = {"path": "data.csv", "format": "csv", "delimiter": ";", "decimal": ",", "thousands": "."}
+    spec = specification(tmp_path, roles, input=options, missing={"max_rejected": 1})
+    screened = screen(read(spark, spec), spec)
+    assert screened.rejected == {"number not readable": 1}
+    assert sorted(row["income"] for row in screened.frame.collect()) == [950.0, 1234.5, 1234567.0]
+
+
+@pytest.mark.spark
+def test_a_code_that_its_hierarchy_lacks_is_rejected_and_counted(spark, tmp_path):
+    spec = written(tmp_path, RECORDS | {"activity": ["01.1", "99.9", "10.1", None, "01.1", "10.1"]})
+    screened = screen(read(spark, spec), spec)
+    assert screened.rejected["code not in its hierarchy"] == 1
+    with pytest.raises(InputRejected, match="code not in its hierarchy: 1"):
+        accept_input(screened, spec, tmp_path / "evidence")
+
+
+@pytest.mark.spark
+def test_a_limit_that_the_column_cannot_hold_is_refused(spark, tmp_path):
+    written(tmp_path)
+    roles = ROLES | {"income": {"role": "quasi_identifier", "kind": "numeric", "top_code": 99.5}}
+    with pytest.raises(InputRejected, match=r"income\.top_code is no whole number"):
+        read(spark, specification(tmp_path, roles))
+
+
+@pytest.mark.spark
+def test_bytes_that_are_no_text_are_rejected_and_counted(spark, tmp_path):
+    answers = pa.array([b"1", b"\xff\xfe", b"2", b"1", b"1", b"1"], pa.binary()).view(pa.string())
+    spec = written(tmp_path, RECORDS | {"answer": answers})
+    found = screen(read(spark, spec), spec).rejected
+    assert found["text not in the declared encoding"] == 1
+
+
+@pytest.mark.spark
+def test_a_column_without_a_type_is_refused_at_reading(spark, tmp_path):
+    spec = written(tmp_path, RECORDS | {"hours": pa.nulls(6)})
+    with pytest.raises(InputRejected, match=r"without a type.*hours"):
+        read(spark, spec)
+
+
+@pytest.mark.spark
+def test_partition_columns_of_csv_folders_are_columns_of_text(spark, tmp_path):
+    for year in (2024, 2025):
+        (tmp_path / "data" / f"year={year}").mkdir(parents=True)
+        (tmp_path / "data" / f"year={year}" / "part.csv").write_text("sex,age\nf,1\nm,2\n")
+    roles = {"sex": {"role": "quasi_identifier", "kind": "nominal"}, "age": {"role": "other"}}
+    roles["year"] = {"role": "quasi_identifier", "kind": "nominal"}
+    microdata = read(spark, specification(tmp_path, roles, input={"format": "csv"}))
+    assert microdata.published == ["sex", "age", "year"]
+    assert sorted(row["year"] for row in microdata.frame.collect()) == ["2024", "2024", "2025", "2025"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("class,division\n01.1,01\n01.1,02\n", "another parent"),
+        ("class,division\n01.1,01\n01.1,01\n", "twice"),
+        ("class,division\n01.1\n", "lack a level"),
+        ("class\n01.1\n", "1 level"),
+        ("", "0 level"),
+    ],
+)
+def test_a_hierarchy_that_is_none_is_refused_by_name(text, message, tmp_path):
+    (tmp_path / "nace.csv").write_text(text)
+    with pytest.raises(SpecificationError, match=message) as caught:
+        hierarchy(str(tmp_path / "nace.csv"), 2, "activity")
+    assert "01.1" not in str(caught.value)
+    with pytest.raises(SpecificationError, match="cannot be read"):
+        hierarchy(str(tmp_path / "absent.csv"), 2, "activity")
+
+
+def test_the_manifest_lists_recodes_without_a_path(tmp_path):
+    listed = recodes_of(specification(tmp_path, ROLES | {"note": {"role": "other"}}))
+    assert [entry["variable"] for entry in listed] == list(ROLES)
+    assert listed[3] == {"variable": "activity", "hierarchy": "nace.csv", "level": 2}
+
+
+def test_bands_say_where_they_begin_and_end():
+    assert band_labels((0.5, 1000000)) == ("under 0.5", "0.5 to under 1000000", "1000000 and over")
