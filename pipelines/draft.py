@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.drafting.profile import MOST_RECORDS, Column, Profile
-from pipelines.drafting.roles import Guess, K, guess, is_nameable
+from pipelines.drafting.roles import Guess, K, by_pattern, counts_units, guess, is_nameable
 from pipelines.drafting.sniff import Source, sniff
 from pipelines.drafting.table import drafted_table, quoted
 from pipelines.engine.outcome import Outcome
@@ -70,22 +70,22 @@ def _columns(guesses: Sequence[Guess], role: str) -> list[Column]:
 
 def _text(profile: Profile, guesses: Sequence[Guess], risk: dict[str, Any], table: str) -> str:
     name = _release_name(profile.source)
-    numeric = [each.column for each in guesses if each.kind == "numeric" and each.column is not None]
-    rejected = profile.records - profile.count(profile.accepting(numeric))
     parts = [
         _introduction(profile, risk),
         f"[release]\nname = {quoted(name)}\nk = {K}\nseed = 0",
         "[input]\n" + "\n".join(_input(profile)),
         "[variables]\n" + "\n".join(_variables(guesses)),
-        _households(guesses),
-        _missing(rejected),
+        _counted(profile, guesses),
+        _missing(profile, guesses),
         f"[publish]\npath = {quoted('lake/' + name)}\nevidence = {quoted('evidence/' + name)}",
         table,
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _households(guesses: Sequence[Guess]) -> str:
+def _counted(profile: Profile, guesses: Sequence[Guess]) -> str:
+    if counts_units(guesses, profile) is not None:
+        return '[method]\nunit = "unit"    # the unit repeats: k counts units, not their records'
     if not any(each.role == "household" for each in guesses):
         return ""
     return (
@@ -118,7 +118,9 @@ def _input(profile: Profile) -> list[str]:
     lines = [f"path = {quoted(str(source.path))}", f'format = "{source.format}"']
     if source.format == "csv":
         lines += [f"delimiter = {quoted(source.delimiter)}", f'encoding = "{source.encoding}"']
-        lines.append(f'decimal = "{profile.decimal}"')
+        lines.append(f'decimal = "{profile.numerals.decimal}"')
+        if profile.numerals.thousands is not None:
+            lines.append(f'thousands = "{profile.numerals.thousands}"')
     if profile.missing is not None:
         lines.append(f"missing = {quoted(profile.missing)}")
     if not all(map(is_nameable, source.schema.names)):
@@ -130,14 +132,26 @@ def _variables(guesses: Sequence[Guess]) -> list[str]:
     lines = []
     for each in guesses:
         kind = f', kind = "{each.kind}"' if each.kind else ""
-        lines.append((f'{_key(each.name)} = {{ role = "{each.role}"{kind} }}', each.why))
+        codes = each.column.missing_codes if each.column is not None and each.role != "identifier" else ()
+        missing = f", missing = {list(codes)}" if codes else ""
+        why = f"{each.why}; {_codes(codes)}" if codes else each.why
+        lines.append((f'{_key(each.name)} = {{ role = "{each.role}"{kind}{missing} }}', why))
     width = max(len(line) for line, _ in lines)
     return [f"{line:<{width}}    # {why}" for line, why in lines]
 
 
-def _missing(rejected: int) -> str:
+def _codes(codes: Sequence[int]) -> str:
+    return f"{' and '.join(map(str, codes))} taken for missing, as the other values do not lead up to it"
+
+
+def _missing(profile: Profile, guesses: Sequence[Guess]) -> str:
+    numeric = [each.column for each in guesses if each.kind == "numeric" and each.column is not None]
+    rejected = profile.records - profile.count(profile.accepting(numeric))
     if not rejected:
         return ""
+    if by_pattern(guesses, profile):
+        why = "many records lack a number: they are clustered with those that lack the same"
+        return f'[missing]\nnumeric = "own_cluster"    # {why}'
     why = "records without one of the numbers; they would be left out of the release"
     return f"[missing]\nmax_rejected = {rejected}    # {why}"
 

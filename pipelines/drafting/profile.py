@@ -5,13 +5,17 @@ DuckDB counts, in memory and in no file of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
 import duckdb
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 
+from pipelines.drafting.numerals import Numerals, numerals_of, quoted_sql
+from pipelines.drafting.sentinels import CODES, sentinels
 from pipelines.drafting.sniff import Source
 from schemas.errors import InputRejected
 
@@ -21,10 +25,14 @@ MISSING_MARKS = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", ".", "-
 LARGEST_NUMBER = 1e150
 """As in a run: beyond it a sum of squares overflows."""
 
-_NUMBER = r"^\s*[+-]?([0-9]+{0}?[0-9]*|{0}[0-9]+)([eE][+-]?[0-9]+)?\s*$"
-_WHOLE = r"^\s*[+-]?[0-9]{1,18}\s*$"
+GLANCE = 20_000
+"""Records of the glance: the first ones."""
+ENDS = 60
+"""Distinct values at each end of a column among which codes of missing values are looked for."""
+
 _DATE = (
-    r"^([0-9]{4}[-/.][0-9]{1,2}([-/.][0-9]{1,2})?([ T].*)?"  # 2026-11-21, 2026-11, with or without a time
+    r"^((1[6-9]|20|21)[0-9]{2}[-/.](0[1-9]|1[0-2])([-/.][0-9]{1,2})?([ T].*)?"  # 2026-11-21, 2026-11, a time
+    r"|[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}([ T].*)?"  # 2026-1-2
     r"|[0-9]{1,2}[-/.][0-9]{1,2}[-/.]([0-9]{4}|[0-9]{2})([ T].*)?"  # 21.11.2026
     r"|(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"  # 20261121
     r"|(19|20)[0-9]{2}[- ]?[QqWw][0-9]{1,2}"  # 2026Q4
@@ -49,8 +57,12 @@ class Column:
         Distinct values that are not missing.
     numbers, whole, dates, zero_led : int
         Values that are or read as a number, a whole number, a date or time, and a number like "007".
-    positive, finite : int
-        Numbers above zero; numbers that can be squared.
+    positive, finite, round : int
+        Numbers above zero; numbers that can be squared; whole numbers that ten divides.
+    range : tuple of float
+        Least and largest of the numbers, 0 where there is none.
+    missing_codes : tuple of int
+        Codes that stand for a missing value and are counted as one.
     widths : tuple of int
         Least and largest number of characters.
     words : float
@@ -68,8 +80,21 @@ class Column:
     zero_led: int
     positive: int
     finite: int
+    round: int
+    range: tuple[float, float]
     widths: tuple[int, int]
     words: float
+    missing_codes: tuple[int, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every value is a whole number, also one that is written 6000.0."""
+        return 0 < self.present == self.whole
+
+    @property
+    def ties(self) -> int:
+        """Records whose value an earlier one has."""
+        return self.present - self.distinct
 
 
 class Profile:
@@ -82,8 +107,8 @@ class Profile:
         Records looked at.
     cut : bool
         Whether the file has more.
-    decimal : str
-        Decimal mark.
+    numerals : Numerals
+        How the numbers of a CSV are written.
     missing : str or None
         The mark that stands for missing values in text.
     columns : tuple of Column
@@ -106,7 +131,7 @@ class Profile:
         self._engine.execute(f"DELETE FROM file WHERE rowid >= {MOST_RECORDS}")
         self.records = self._one("count(*)")
         self.missing = self._missing_mark(positions)
-        self.decimal = self._decimal_mark(positions)
+        self.numerals = self._numerals(positions)
         self.columns = tuple(self._column(position) for position in positions)
 
     def __enter__(self) -> Profile:
@@ -117,21 +142,65 @@ class Profile:
     ) -> None:
         self._engine.close()
 
-    def classes(self, columns: Sequence[Column], k: int, accepted: str = "true") -> tuple[int, int, int, int]:
-        """Equivalence classes: how many, records in those below k, uniques, size of the smallest."""
+    def classes(
+        self, columns: Sequence[Column], k: int, accepted: str = "true", counted: Column | None = None
+    ) -> tuple[int, int, int, int]:
+        """Equivalence classes: how many, records in those below k, uniques, units of the smallest.
+
+        Units are records, or the values of `counted`.
+        """
         labels = ", ".join(column.label for column in columns) or "1"
+        units = "count(*)" if counted is None else f"count(DISTINCT {counted.label})"
         row = self._engine.execute(
-            f"SELECT count(*), sum(n) FILTER (n < {k}), count(*) FILTER (n = 1), min(n) "
-            f"FROM (SELECT count(*) AS n FROM file WHERE {accepted} GROUP BY {labels})"
+            f"SELECT count(*), sum(r) FILTER (n < {k}), count(*) FILTER (r = 1), min(n) "
+            f"FROM (SELECT count(*) AS r, {units} AS n FROM file WHERE {accepted} GROUP BY {labels})"
         ).fetchone()
         assert row is not None
         classes, below, uniques, smallest = (int(value or 0) for value in row)
         return classes, below, uniques, smallest
 
+    def glance(self, columns: Sequence[Column]) -> pd.DataFrame:
+        """Codes of the values of some columns in the first records, by label; -1 is missing."""
+        labels = ", ".join(column.label for column in columns)
+        frame = self._engine.execute(f"SELECT {labels} FROM file WHERE rowid < {GLANCE}").df()
+        return pd.DataFrame({label: pd.factorize(frame[label])[0] for label in frame.columns})
+
+    def numbers(self, column: Column) -> np.ndarray:
+        """Numbers of a column in the first records, without the missing ones."""
+        found = self._engine.execute(
+            f"SELECT {self._number(column)} AS v FROM file WHERE rowid < {GLANCE} AND v IS NOT NULL"
+        ).fetchnumpy()["v"]
+        return np.asarray(found, dtype=np.float64)
+
+    def in_order(self, column: Column, other: Column) -> np.ndarray:
+        """Codes of `other` in the first records by the order of `column`: of its numbers, else its text."""
+        number = self._number(column)
+        order = f"{number}, {column.label}" if column.numbers else column.label
+        found = self._engine.execute(
+            f"SELECT {other.label} AS v FROM file WHERE rowid < {GLANCE} ORDER BY {order}, {other.label}"
+        ).df()
+        return np.asarray(pd.factorize(found["v"])[0])
+
     def accepting(self, numeric: Sequence[Column]) -> str:
         """Condition that none of these numbers is missing or out of bounds."""
         conditions = [f"coalesce({_finite(self._number(column))}, false)" for column in numeric]
         return " AND ".join(conditions) or "true"
+
+    def lacking(self, numeric: Sequence[Column]) -> str:
+        """Condition that some of these numbers is missing."""
+        return " OR ".join(f"{column.label} IS NULL" for column in numeric) or "false"
+
+    def smallest_pattern(
+        self, numeric: Sequence[Column], region: Sequence[Column], counted: Column | None
+    ) -> int:
+        """Units of the rarest pattern of missing numbers in a region."""
+        labels = [f"{column.label} IS NULL" for column in numeric] + [column.label for column in region]
+        units = "count(*)" if counted is None else f"count(DISTINCT {counted.label})"
+        row = self._engine.execute(
+            f"SELECT min(n) FROM (SELECT {units} AS n FROM file GROUP BY {', '.join(labels) or '1'})"
+        ).fetchone()
+        assert row is not None
+        return int(row[0] or 0)
 
     def count(self, condition: str) -> int:
         """Records for which a condition holds."""
@@ -157,10 +226,12 @@ class Profile:
         texts = [
             f"c{position}" for position in positions if _is_text(self.source.schema.field(position).type)
         ]
-        seen = {
-            mark: sum(self._one(f"count(*) FILTER ({label} = '{mark}')") for label in texts)
-            for mark in MISSING_MARKS
-        }
+        seen = dict.fromkeys(MISSING_MARKS, 0)
+        for label in texts:
+            counts = ", ".join(f"count(*) FILTER ({label} = '{mark}')" for mark in MISSING_MARKS)
+            found = self._engine.execute(f"SELECT {counts} FROM file").fetchone() or ()
+            for mark, count in zip(MISSING_MARKS, found, strict=True):
+                seen[mark] += int(count)
         mark = max(MISSING_MARKS, key=lambda each: seen[each])
         if not seen[mark]:
             return None
@@ -168,49 +239,76 @@ class Profile:
             self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {label} = '{mark}'")
         return mark
 
-    def _decimal_mark(self, positions: list[int]) -> str:
-        """The comma where more columns are numbers with it than with the point."""
+    def _numerals(self, positions: list[int]) -> Numerals:
+        texts = [f"c{i}" for i in positions if _is_text(self.source.schema.field(i).type)]
         if self.source.format == "parquet":
-            return "."
-        numeric = {}
-        for mark in (".", ","):
-            pattern = _NUMBER.format("[" + mark + "]")
-            numeric[mark] = sum(
-                self._one(f"bool_and(regexp_full_match(c{position}, '{pattern}'))::int")
-                for position in positions
-            )
-        return "," if numeric[","] > numeric["."] else "."
+            return Numerals()
+        return numerals_of((self._first(label), self._matching(label)) for label in texts)
+
+    def _first(self, label: str, condition: str = "true") -> int:
+        return self._one(f"count({label}) FILTER (rowid < {GLANCE} AND {condition})")
+
+    def _matching(self, label: str) -> Callable[[str], int]:
+        def matching(pattern: str) -> int:
+            return self._first(label, f"regexp_matches({label}, {quoted_sql(pattern)})")
+
+        return matching
 
     def _number(self, column: Column) -> str:
         return self._number_in(column.label, column.type)
 
     def _number_in(self, label: str, type: pa.DataType) -> str:
         """A number as DOUBLE, NULL where there is none; text is one in a CSV only."""
-        if pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type):
+        if _is_number(type):
             return f"CAST({label} AS DOUBLE)"
-        if self.source.format == "parquet":
+        if self.source.format == "parquet" or not _is_text(type):
             return "NULL::DOUBLE"
-        pattern = _NUMBER.format("[" + self.decimal + "]")
-        number = f"TRY_CAST(replace(trim({label}), '{self.decimal}', '.') AS DOUBLE)"
-        return f"CASE WHEN regexp_full_match({label}, '{pattern}') THEN {number} END"
+        number = f"TRY_CAST({self.numerals.plain(label)} AS DOUBLE)"
+        return f"CASE WHEN regexp_matches({label}, {quoted_sql(self.numerals.number)}) THEN {number} END"
+
+    def _missing_codes(self, label: str, number: str) -> tuple[int, ...]:
+        """Codes of missing values among the numbers of a column; they become NULL."""
+        listed = ", ".join(map(str, sorted(CODES)))
+        counts = f"SELECT {number} AS v, count(*) AS n FROM file WHERE v IS NOT NULL GROUP BY v"
+        found = self._engine.execute(
+            f"WITH counts AS ({counts}), "
+            "ranked AS (SELECT v, n, row_number() OVER (ORDER BY v) AS r, count(*) OVER () AS m FROM counts) "
+            f"SELECT v, n FROM ranked WHERE r <= {ENDS} OR r > m - {ENDS} OR v IN ({listed}) ORDER BY v"
+        ).fetchnumpy()
+        codes = sentinels(np.asarray(found["v"], np.float64), np.asarray(found["n"], np.int64))
+        if codes:
+            condition = f"{number} IN ({', '.join(map(str, codes))})"
+            self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {condition}")
+        return codes
 
     def _column(self, position: int) -> Column:
         entry = self.source.schema.field(position)
         label = f"c{position}"
-        text = f"CAST({label} AS VARCHAR)"
         number = self._number_in(label, entry.type)
+        numeric = _is_number(entry.type) or self.source.format == "csv"
+        reads = numeric and self._one(f"count({number})") == self._one(f"count({label})") > 0
+        codes = self._missing_codes(label, number) if reads else ()
+        text = f"CAST({label} AS VARCHAR)"
+        if pa.types.is_floating(entry.type) or pa.types.is_decimal(entry.type):
+            whole = f"{number} = round({number}) AND abs({number}) < 1e15"
+            text = f"CASE WHEN {whole} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) ELSE {text} END"
+        else:
+            whole = f"regexp_matches({text}, {quoted_sql(self.numerals.whole)})"
         dates = "true" if pa.types.is_temporal(entry.type) else f"regexp_full_match({text}, '{_DATE}')"
+        if pa.types.is_floating(entry.type) or pa.types.is_decimal(entry.type):
+            dates = f"({dates}) AND ({whole})"  # 2019.11 is an amount
         words = f"length({text}) - length(replace({text}, ' ', '')) + 1"
         row = self._engine.execute(
             f"""SELECT count({label}), count(DISTINCT {label}), count({number}),
-            count(*) FILTER (regexp_full_match({text}, '{_WHOLE}')),
+            count(*) FILTER ({whole}),
             count({label}) FILTER ({dates}),
             count(*) FILTER (regexp_full_match({text}, '^0[0-9]+$')),
             count(*) FILTER ({number} > 0), count(*) FILTER ({_finite(number)}),
-            min(length({text})), max(length({text})), avg({words}) FROM file"""
+            count(*) FILTER ({whole} AND fmod({number}, 10) = 0),
+            min(length({text})), max(length({text})), avg({words}), min({number}), max({number}) FROM file"""
         ).fetchone()
         assert row is not None
-        counts = [int(value or 0) for value in row[:10]]
+        counts = [int(value or 0) for value in row[:11]]
         return Column(
             name=entry.name,
             label=label,
@@ -223,8 +321,11 @@ class Profile:
             zero_led=counts[5],
             positive=counts[6],
             finite=counts[7],
-            widths=(counts[8], counts[9]),
-            words=float(row[10] or 0),
+            round=counts[8],
+            widths=(counts[9], counts[10]),
+            words=float(row[11] or 0),
+            range=(float(row[12] or 0), float(row[13] or 0)),
+            missing_codes=codes,
         )
 
 
@@ -236,12 +337,15 @@ def _is_text(type: pa.DataType) -> bool:
     return pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type)
 
 
+def _is_number(type: pa.DataType) -> bool:
+    return pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type)
+
+
 def _is_flat(type: pa.DataType) -> bool:
     if pa.types.is_dictionary(type):
         return _is_text(type.value_type)
-    number = pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type)
     time = pa.types.is_date(type) or pa.types.is_timestamp(type)
-    return number or time or _is_text(type) or pa.types.is_boolean(type)
+    return _is_number(type) or time or _is_text(type) or pa.types.is_boolean(type)
 
 
 def _as_loaded(label: str, type: pa.DataType) -> str:

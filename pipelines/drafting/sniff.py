@@ -11,8 +11,8 @@ import glob
 import gzip
 import io
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from pipelines.drafting.partitions import constants, partitions_of
 from schemas.errors import InputRejected
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -41,9 +42,13 @@ class Source:
     format : str
         "parquet" or "csv".
     schema : pyarrow.Schema
-        Names and types; all text for CSV.
+        Names and types; all text for CSV. Partition columns, which the names of folders hold, come last.
     delimiter, encoding : str
         Of a CSV.
+    partitions : pyarrow.Schema
+        The partition columns.
+    values : mapping of Path to mapping of str to str or None
+        What each file has of them.
     """
 
     path: Path
@@ -52,6 +57,8 @@ class Source:
     schema: pa.Schema
     delimiter: str = ","
     encoding: str = "utf-8"
+    partitions: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    values: Mapping[Path, Mapping[str, str | None]] = field(default_factory=dict)
 
     def batches(self, positions: list[int]) -> Iterator[pa.RecordBatch]:
         """Records of the columns at these positions, named by position ("c0", "c1", ...)."""
@@ -59,11 +66,15 @@ class Source:
         labels = [f"c{position}" for position in positions]
         for file in self.files:
             if self.format == "parquet":
-                found = pq.ParquetFile(file).iter_batches(columns=names)
+                inside = [name for name in names if name not in self.partitions.names]
+                found = pq.ParquetFile(file).iter_batches(columns=inside)
             else:
                 found = _csv_batches(file, self)
             for batch in found:
-                yield pa.RecordBatch.from_arrays([batch.column(name) for name in names], names=labels)
+                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                own = constants(self.partitions, self.values.get(file, {}), batch.num_rows)
+                columns |= dict(zip(self.partitions.names, own, strict=True))
+                yield pa.RecordBatch.from_arrays([columns[name] for name in names], names=labels)
 
 
 def sniff(named: str) -> Source:
@@ -77,13 +88,24 @@ def sniff(named: str) -> Source:
     path = Path(named).absolute()
     files = _files(named)
     try:
-        if _is_parquet(files[0]):
-            return Source(path, files, "parquet", pq.read_schema(files[0]))
-        return _sniff_csv(path, files)
+        source = (
+            Source(path, files, "parquet", pq.read_schema(files[0]))
+            if _is_parquet(files[0])
+            else _sniff_csv(path, files)
+        )
     except (pa.ArrowException, OSError, UnicodeError, csv.Error):
         raise InputRejected(
             f"{named} cannot be read, neither as Parquet nor as CSV with a header. Check that it is complete."
         ) from None
+    return _with_partitions(source) if path.is_dir() else source
+
+
+def _with_partitions(source: Source) -> Source:
+    partitions, values = partitions_of(source.path, source.files)
+    if source.format == "csv":  # as a run reads them
+        partitions = pa.schema([(name, pa.string()) for name in partitions.names])
+    inside = [entry for entry in source.schema if entry.name not in partitions.names]
+    return replace(source, schema=pa.schema([*inside, *partitions]), partitions=partitions, values=values)
 
 
 def _files(named: str) -> tuple[Path, ...]:
@@ -171,7 +193,7 @@ def _is_number(text: str) -> bool:
 
 
 def _csv_batches(file: Path, source: Source) -> Iterator[pa.RecordBatch]:
-    text = {name: pa.string() for name in source.schema.names}
+    text = {name: pa.string() for name in source.schema.names if name not in source.partitions.names}
     with _opened(file) as stream:
         yield from pa_csv.open_csv(
             stream,
