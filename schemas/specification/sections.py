@@ -59,8 +59,6 @@ PathText = Annotated[Text, BeforeValidator(_without_nul)]
 SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
 ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
 AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Code = Annotated[str | int | float, BeforeValidator(_code)]
 Names = Annotated[tuple[Text, ...], Field(strict=False)]
 
 

@@ -147,7 +147,6 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
         ("publish.format=iceberg", '[publish] format: "iceberg" is not built yet'),
         ("publish.path=s3://bucket/lake", "[publish] path"),
         ("release.period=2026-11", "[release] period"),
-        ("variables.income.top_code=9", "[variables] income.top_code"),
         ("variables.sex.kind=ordinal", "[variables] sex.kind"),
         ("series.pool=6", "[series]"),
         ('rules.child="age < 15 -> income = 0"', "[rules]"),
