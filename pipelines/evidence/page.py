@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import jinja2
 from markupsafe import Markup
 
-from pipelines.engine.files import write_atomically
+from pipelines.engine.files import checksum, write_atomically
 from pipelines.evidence import plots
-from pipelines.evidence.evidence import Evidence
+from pipelines.evidence.evidence import QUALITY, Evidence
+from pipelines.gate.gate import Verdict
 from pipelines.publication.ledger import Entry
 
 PAGE = "report.html"
@@ -19,12 +20,14 @@ _HERE = Path(__file__).parent
 
 
 class Drawn(Protocol):
-    """What the page asks of a measure: its name, and the plots of its section by name."""
+    """What the page asks of a measure: its name, and the plots and first sentences of its section."""
 
     @property
     def name(self) -> str: ...
     @property
     def plots(self) -> Any: ...
+    @property
+    def glance(self) -> Any: ...
 
 
 def write_page(folder: Path, evidence: Evidence, measures: Iterable[Drawn], entry: Entry | None) -> Path:
@@ -44,19 +47,28 @@ def write_page(folder: Path, evidence: Evidence, measures: Iterable[Drawn], entr
     Path
         The page.
     """
+    shown = list(measures)
+    quality = evidence.release.specification.get("quality", {})
+    limits = [each for each in evidence.verdicts if each.check == "release" and not each.promised]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
-    environment.globals |= {"n": _count, "g": _number, "percent": _percent}
+    environment.globals |= {"n": _count, "g": _number, "percent": _percent, "named": _named}
     text = environment.get_template("page.html").render(
         release=evidence.release,
         counts=evidence.counts,
         verdicts=evidence.verdicts,
+        limits=limits,
+        limited=bool(limits),
+        unlimited=[name for name, value in quality.items() if value is None],
+        accepted=quality.get("accept", {}),
+        glance=list(_glance(evidence, shown)),
+        checksum=checksum(folder / QUALITY),
         event=None if entry is None else entry.event,
         at=None if entry is None else entry.at,
         by="" if entry is None else entry.by,
         note="" if entry is None else entry.note,
-        parts=[Markup(part) for part in _parts(environment, evidence, measures)],
+        parts=[Markup(part) for part in _parts(environment, evidence, shown)],
         stage_plot=Markup(plots.stage_plot(evidence.stages)) if evidence.stages else None,
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
     )
@@ -78,6 +90,20 @@ def _parts(environment: jinja2.Environment, evidence: Evidence, measures: Iterab
             counts=evidence.counts,
             units=f"{evidence.release.specification.get('method', {}).get('unit', 'record')}s",
         )
+
+
+def _glance(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
+    for measure in measures:
+        section = evidence.sections.get(measure.name)
+        if section is not None:
+            yield from measure.glance(section, evidence.release.k)
+
+
+def _named(verdict: Verdict) -> str:
+    """A verdict's metric as words."""
+    of = f" of {verdict.variable}" if verdict.variable else ""
+    dimension = f", dimension {verdict.dimension}" if verdict.dimension else ""
+    return f"{verdict.metric.replace('_', ' ')}{of}{dimension}"
 
 
 def _count(value: Any) -> str:

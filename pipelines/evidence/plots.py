@@ -9,7 +9,9 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from markupsafe import escape
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 BEFORE, AFTER, ACCENT = "#b3b8c4", "#1f6f8b", "#c8553d"
 _STYLE: Any = {
@@ -22,6 +24,8 @@ _STYLE: Any = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # a name may hold dollars
     "svg.hashsalt": "microguard",
+    "axes.formatter.useoffset": False,  # an axis reads 4580 and 4600, not 0 and 20 beside +4.58e3
+    "axes.formatter.limits": (-5, 9),
 }
 #: Bars of a plot; more variables than this would not be readable.
 MOST_BARS = 40
@@ -37,8 +41,8 @@ def risk_plot(before: Any, after: Any, k: int) -> str:
         axes.barh(place + 0.2, [getattr(after, key) for key in keys], 0.38, color=AFTER, label="after")
         axes.set_yticks(place, list(keys.values()))
         axes.invert_yaxis()
-        axes.legend(frameon=False)
-        return svg_of(drawn)
+        legend_above(drawn, axes)
+        return svg_of(drawn, "records and combinations below k, before and after")
 
 
 def loss_plot(by_variable: Mapping[str, float]) -> str:
@@ -48,7 +52,7 @@ def loss_plot(by_variable: Mapping[str, float]) -> str:
         axes.barh(names, [100 * by_variable[name] for name in names], color=AFTER)
         axes.invert_yaxis()
         axes.set_xlabel("information loss, percent of the variable's SST")
-        return svg_of(drawn)
+        return svg_of(drawn, "information loss by variable")
 
 
 def spread_plot(moments: Mapping[str, Any]) -> str:
@@ -65,7 +69,7 @@ def spread_plot(moments: Mapping[str, Any]) -> str:
         axes.axvline(1, color=ACCENT, linewidth=1)
         axes.invert_yaxis()
         axes.set_xlabel("standard deviation after / before")
-        return svg_of(drawn)
+        return svg_of(drawn, "standard deviation after protection over the one before, by variable")
 
 
 def correlation_plot(
@@ -79,7 +83,7 @@ def correlation_plot(
         axes.scatter(first[pairs], second[pairs], s=14, color=AFTER, alpha=0.7)
         axes.set_xlabel("correlation before")
         axes.set_ylabel("correlation after")
-        return svg_of(drawn)
+        return svg_of(drawn, "correlations before and after")
 
 
 def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
@@ -98,11 +102,12 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
                 label=f"dimension {dimension}",
             )
         axes.set_yscale("symlog")
+        plain_log(axes.yaxis)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("absolute error of a cell")
         axes.set_ylabel("cells")
-        axes.legend(frameon=False)
-        return svg_of(drawn)
+        legend_above(drawn, axes)
+        return svg_of(drawn, "cells of the control tables by absolute error")
 
 
 def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) -> str:
@@ -114,7 +119,7 @@ def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) 
             axis.stairs(counts, edges, fill=True, color=AFTER)
             axis.set_xlabel(label)
         axes[0].set_ylabel("blocks")
-        return svg_of(drawn)
+        return svg_of(drawn, "blocks by records, seconds and gap")
 
 
 def stage_plot(seconds: Mapping[str, float]) -> str:
@@ -123,7 +128,7 @@ def stage_plot(seconds: Mapping[str, float]) -> str:
         axes.barh(list(seconds), list(seconds.values()), color=BEFORE)
         axes.invert_yaxis()
         axes.set_xlabel("seconds")
-        return svg_of(drawn)
+        return svg_of(drawn, "seconds by stage")
 
 
 @contextmanager
@@ -134,9 +139,21 @@ def figure(width: float, height: float, rows: int = 1) -> Iterator[tuple[Figure,
         yield drawn, drawn.subplots(rows, sharex=True)
 
 
-def svg_of(drawn: Figure) -> str:
-    """The figure as an SVG text."""
+def svg_of(drawn: Figure, label: str) -> str:
+    """The figure as an SVG text; `label` says what it shows to whoever cannot see it."""
     text = io.StringIO()
     drawn.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
-    return svg[svg.index("<svg") :]
+    return svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+
+
+def plain_log(axis: Any) -> None:
+    """Label a logarithmic axis by plain numbers, and at its major ticks only."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def legend_above(drawn: Figure, axes: Any) -> None:
+    """The legend of the axes above them, where it covers nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside upper left", ncols=len(labels), frameon=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, svg_of
+from pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, legend_above, plain_log, svg_of
 
 
 def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
@@ -32,7 +32,9 @@ def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
         below.legend(frameon=False)
         for axes in (above, below):
             axes.set_xscale("log")
-        return svg_of(drawn)
+            plain_log(axes.xaxis)
+        plain_log(above.yaxis)
+        return svg_of(drawn, "relative change of cells by their size, and how many are sensitive")
 
 
 def attacker_plot(widths: Sequence[float]) -> str:
@@ -47,8 +49,9 @@ def attacker_plot(widths: Sequence[float]) -> str:
         axes.set_ylabel("sensitive cells, percent")
         axes.set_xscale("symlog", linthresh=1)
         axes.set_xlim(left=-0.05)
-        axes.legend(frameon=False)
-        return svg_of(drawn)
+        plain_log(axes.xaxis)
+        legend_above(drawn, axes)
+        return svg_of(drawn, "share of sensitive cells by the interval that an attacker is left with")
 
 
 def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
@@ -63,4 +66,4 @@ def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
         axes.set_xlabel("linear programs solved")
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0)
-        return svg_of(drawn)
+        return svg_of(drawn, "gap of each better table by linear programs solved")

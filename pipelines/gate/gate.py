@@ -26,6 +26,8 @@ class Verdict:
     found, limit : float or None
         `found` is None where it was not measured.
     passed : bool
+    promised : bool
+        Whether the release is broken where it is not passed, rather than not good enough.
     """
 
     check: str
@@ -35,6 +37,7 @@ class Verdict:
     found: float | None
     limit: float | None
     passed: bool
+    promised: bool
 
 
 @dataclass(frozen=True)
@@ -121,4 +124,13 @@ def refuse(verdicts: Verdicts) -> None:
 def _verdict(check: str, requirement: Requirement, found: float | None, passed: bool) -> Verdict:
     key = requirement.key
     limit = requirement.at_most if requirement.at_least is None else requirement.at_least
-    return Verdict(check, key.metric, key.variable or None, key.dimension or None, found, limit, passed)
+    return Verdict(
+        check=check,
+        metric=key.metric,
+        variable=key.variable or None,
+        dimension=key.dimension or None,
+        found=found,
+        limit=limit,
+        passed=passed,
+        promised=requirement.promised,
+    )

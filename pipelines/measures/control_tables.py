@@ -148,6 +148,11 @@ def _plots(section: Mapping[str, DimensionErrors], k: int) -> dict[str, Any]:
     return {"errors": plots.error_plot({dimension: part.errors for dimension, part in section.items()})}
 
 
+def _glance(section: Mapping[str, DimensionErrors], k: int) -> Iterator[str]:
+    for dimension, part in section.items():
+        yield f"No cell of a table of dimension {dimension} is off by more than {part.max_absolute_error:,}."
+
+
 TABLES: Measure[Comparison, tuple[TableErrors, ...]] = Measure(
     name="tables",
     section=tuple[TableErrors, ...],
@@ -170,4 +175,5 @@ BY_DIMENSION: Measure[Comparison, dict[str, DimensionErrors]] = Measure(
     },
     limits=_limits_by_dimension,
     plots=_plots,
+    glance=_glance,
 )

@@ -121,6 +121,17 @@ def _limits(specification: Specification) -> Iterator[Requirement]:
             yield Requirement(MetricKey("t", name), REMEDY, at_most=quality.max_t)
 
 
+def _glance(section: Mapping[str, Homogeneity], k: int) -> Iterator[str]:
+    for name, part in section.items():
+        share = part.homogeneous / part.records if part.records else 0.0
+        yield f"Whoever finds a person's class learns {name} for certain in {100 * share:.3g} % of the cases."
+
+
 HOMOGENEITY: Measure[Comparison, dict[str, Homogeneity]] = Measure(
-    name="homogeneity", section=dict[str, Homogeneity], take=_take, metrics=_metrics, limits=_limits
+    name="homogeneity",
+    section=dict[str, Homogeneity],
+    take=_take,
+    metrics=_metrics,
+    limits=_limits,
+    glance=_glance,
 )

@@ -90,6 +90,10 @@ def _plots(section: Mapping[str, Loss], k: int) -> dict[str, Any]:
     return {name: plots.loss_plot(part.by_variable) for name, part in section.items()}
 
 
+def _glance(section: Mapping[str, Loss], k: int) -> Iterator[str]:
+    yield f"The numeric variables lost {100 * _information_loss(section):.3g} % of their variation."
+
+
 LOSS: Measure[Comparison, dict[str, Loss]] = Measure(
     name="loss",
     section=dict[str, Loss],
@@ -98,4 +102,5 @@ LOSS: Measure[Comparison, dict[str, Loss]] = Measure(
     limits=_limits,
     disclosed=lambda section: {"information_loss": _information_loss(section)},
     plots=_plots,
+    glance=_glance,
 )

@@ -43,6 +43,8 @@ class Measure(Generic[C, S]):
         What ``publish.disclose`` may make public, by its name there.
     plots : section, k -> SVG texts
         Drawn for the page, by name.
+    glance : section, k -> sentences
+        What whoever signs must read first, in plain words.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Measure(Generic[C, S]):
     limits: Callable[[Specification], Iterable[Requirement]] = _none
     disclosed: Callable[[S], Mapping[str, float]] = _none
     plots: Callable[[S, int], Mapping[str, Any]] = _none
+    glance: Callable[[S, int], Iterable[str]] = _none
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from pipelines.evidence import plots
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 
+#: Of variables; two make a scatter of one point, which is a sentence.
+FEWEST_FOR_PLOT = 3
+
 
 @dataclass(frozen=True)
 class MeanAndVariance:
@@ -66,7 +69,7 @@ def _correlation_plots(section: Mapping[str, Correlations], k: int) -> dict[str,
     return {
         name: plots.correlation_plot(part.before, part.after)
         for name, part in section.items()
-        if len(part.variables) > 1
+        if len(part.variables) >= FEWEST_FOR_PLOT
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from pipelines.evidence import plots
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from pipelines.measures.risk import Risk, risk
+from schemas.specification.model import WHOLE
 
 JOINTLY = "jointly"
 
@@ -44,6 +45,15 @@ def _plots(section: Mapping[str, RiskBeforeAndAfter], k: int) -> dict[str, Any]:
     return {name: plots.risk_plot(part.before, part.after, k) for name, part in section.items()}
 
 
+def _glance(section: Mapping[str, RiskBeforeAndAfter], k: int) -> Iterator[str]:
+    for name, part in section.items():
+        of = "" if name == WHOLE else f" of {name}"
+        yield (
+            f"Before, {part.before.uniques:,} combinations{of} were held by one alone; now each is shared "
+            f"by at least {part.after.smallest:,}."
+        )
+
+
 RISK: Measure[Comparison, dict[str, RiskBeforeAndAfter]] = Measure(
-    name="risk", section=dict[str, RiskBeforeAndAfter], take=_take, plots=_plots
+    name="risk", section=dict[str, RiskBeforeAndAfter], take=_take, plots=_plots, glance=_glance
 )

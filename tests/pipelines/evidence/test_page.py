@@ -59,7 +59,8 @@ QUALITY = {
     "dominance": {"income": {"n": 1, "k": 85.0, "clusters": 20, "failing": 2}},
     "stages": {"read": 1.0, "protect": 2.0},
     "verdicts": [{"check": "release", "metric": "smallest_class", "variable": "all",
-                  "dimension": None, "found": 3, "limit": 3, "passed": True}],
+                  "dimension": None, "found": 3, "limit": 3, "passed": True,
+                  "promised": True}],
     "blocks": {
         "by_algorithm": [{"algorithm": "mdav", "blocks": 2, "records": 100, "optimal": 0, "fallback": 1}],
         "records": {"edges": [40, 50, 60], "counts": [1, 1]},
@@ -93,9 +94,16 @@ def read_evidence_of(tmp_path):
 
 def test_the_page_shows_every_section_and_loads_nothing(tmp_path):
     page = page_of(tmp_path)
-    for heading in ("Records", "Risk before and after", "Control tables", "Blocks", "Checks"):
+    for heading in (
+        "Before you sign",
+        "Records",
+        "Risk before and after",
+        "Control tables",
+        "Blocks",
+        "Technical annex",
+    ):
         assert f"<h2>{heading}</h2>" in page
-    assert page.count("<svg") == 7
+    assert page.count("<svg") == page.count('role="img" aria-label="') == 6
     assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", page)
     assert "<script" not in page
 
