@@ -30,7 +30,7 @@ def _one_of(*unbuilt: Any) -> Callable[[Any], bool]:
 
 
 def _with_scheme(value: Any) -> bool:
-    return "://" in value
+    return isinstance(value, str) and "://" in value
 
 
 UNBUILT: dict[Path, Callable[[Any], bool]] = {

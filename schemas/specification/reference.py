@@ -1,0 +1,130 @@
+"""The reference of the specification in `schemas/README.md`, made of the models.
+
+`python -m schemas.specification.reference` writes it anew below its mark; a test holds it against the models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from schemas.methods import ALGORITHMS, REPRESENTATIVES
+from schemas.specification.consistency import EACH, UNBUILT
+from schemas.specification.json_schema import json_schema
+
+README = Path(__file__).parents[1] / "README.md"
+MARK = "<!-- Below this line: written by `python -m schemas.specification.reference`. -->"
+NOT_BUILT = "not built yet"
+_SECTIONS = {"variables": "one line each, `name = { ... }`", "groups": "`[[groups]]`, one table each"}
+_PLACES = {"Variable": "variables", "Group": "groups"}
+
+
+def text() -> str:
+    """The page as it ought to be: what people wrote above the mark, and the reference."""
+    written = README.read_text(encoding="utf-8").partition(MARK)[0]
+    return written + MARK + "\n\n" + "\n".join([*_reference(), *_capabilities()]) + "\n"
+
+
+def _reference() -> Iterator[str]:
+    schema = json_schema()
+    definitions = schema["$defs"]
+    for name, entry in schema["properties"].items():
+        required = " (required)" if name in schema["required"] else ""
+        yield f"### `[{name}]`{required}\n\n{_sentence(entry)}{_form(name)}\n"
+        model = _model_of(entry)
+        if model is not None:
+            yield from _keys(definitions[model], definitions, (name,))
+
+
+def _form(name: str) -> str:
+    return f" ({_SECTIONS[name]})" if name in _SECTIONS else ""
+
+
+def _keys(model: dict[str, Any], definitions: dict[str, Any], section: tuple[str, ...]) -> Iterator[str]:
+    inner: list[tuple[str, str]] = []
+    yield "| key | values | default | |\n|---|---|---|---|"
+    for name, entry in model["properties"].items():
+        within = _model_of(entry)
+        if within is not None:
+            inner.append((name, within))
+        default = "required" if name in model.get("required", ()) else _shown(entry.get("default"))
+        unbuilt = _unbuilt((*section, name))
+        values = "a table, see below" if within else _values(entry)
+        yield f"| `{name}` | {values} | {default} | {_sentence(entry)}{unbuilt} |"
+    yield ""
+    for name, within in inner:
+        yield f"#### `{'.'.join((*section, name))}`\n"
+        yield from _keys(definitions[within], definitions, (*section, name))
+
+
+def _unbuilt(key: tuple[str, ...]) -> str:
+    """Whether this version refuses a key, or some values of it."""
+    place = (key[0], EACH, *key[1:]) if key[0] == "variables" else key
+    waits = UNBUILT.get(place) or UNBUILT.get(key[:1])
+    if waits is None:
+        return ""
+    return f" *({NOT_BUILT})*" if waits(object()) else f" *(some values {NOT_BUILT})*"
+
+
+def _model_of(entry: dict[str, Any]) -> str | None:
+    """Name of the model that a key holds, or holds a list or table of."""
+    for part in (entry, *entry.get("anyOf", ()), entry.get("items", {}), entry.get("additionalProperties")):
+        if isinstance(part, dict) and "$ref" in part:
+            return str(part["$ref"]).rpartition("/")[2]
+    return None
+
+
+def _values(entry: dict[str, Any]) -> str:
+    if "anyOf" in entry:
+        return " or ".join(_values(part) for part in entry["anyOf"] if part.get("type") != "null")
+    if "enum" in entry:
+        return ", ".join(f"`{value}`" for value in entry["enum"])
+    if "const" in entry:
+        return f"`{entry['const']}`"
+    match entry.get("type"):
+        case "array":
+            return f"list of {_values(entry['items'])}"
+        case "object":
+            return f"table of {_values(entry['additionalProperties'])}"
+        case "integer":
+            return f"whole number{_limits(entry)}"
+        case "number":
+            return f"number{_limits(entry)}"
+        case "boolean":
+            return "`true`, `false`"
+    return "text"
+
+
+def _limits(entry: dict[str, Any]) -> str:
+    words = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
+    limits = [f"{word} {entry[key]:,}" for key, word in words.items() if key in entry and entry[key] < 10**9]
+    return f" {' '.join(limits)}" if limits else ""
+
+
+def _shown(default: Any) -> str:
+    if default is None or default == {} or default == []:
+        return "none"
+    return "see below" if isinstance(default, dict) else f"`{str(default).lower()}`"
+
+
+def _sentence(entry: dict[str, Any]) -> str:
+    return " ".join(entry.get("description", "").split()).replace("|", "\\|")
+
+
+def _capabilities() -> Iterator[str]:
+    yield "### Algorithms, and what each can carry\n"
+    yield "What a method cannot carry is refused when the specification is read.\n"
+    yield "| protected as | algorithm | efforts | nominal variables | largest block |\n|---|---|---|---|---|"
+    for way, rows in ALGORITHMS.items():
+        for name, row in rows.items():
+            nominal = "yes" if row.nominal else "one numeric variable only" if row.one_variable else "no"
+            most = f"{row.max_records:,}" if row.max_records else "by effort"
+            yield f"| {way} | `{name}` | {', '.join(row.efforts)} | {nominal} | {most} |"
+    yield "\n| kinds of the quasi-identifiers | `method.representative` |\n|---|---|"
+    for kinds, representatives in REPRESENTATIVES.items():
+        yield f"| {kinds} | {', '.join(f'`{each}`' for each in representatives)} |"
+
+
+if __name__ == "__main__":
+    README.write_text(text(), encoding="utf-8")

@@ -1,0 +1,30 @@
+"""The reference of the specification is that of the models."""
+
+from __future__ import annotations
+
+from schemas.methods import ALGORITHMS
+from schemas.specification.consistency import UNBUILT
+from schemas.specification.json_schema import json_schema
+from schemas.specification.reference import NOT_BUILT, README, text
+
+
+def test_the_reference_is_current() -> None:
+    message = "run `python -m schemas.specification.reference`"
+    assert README.read_text(encoding="utf-8") == text(), message
+
+
+def test_every_section_key_and_algorithm_is_in_it() -> None:
+    page = text()
+    for definition in json_schema()["$defs"].values():
+        for key in definition["properties"]:
+            assert f"| `{key}` |" in page
+    for rows in ALGORITHMS.values():
+        for name in rows:
+            assert f"| `{name}` |" in page
+
+
+def test_a_key_that_is_not_built_is_marked() -> None:
+    lines = [line for line in text().splitlines() if line.endswith(f"{NOT_BUILT})* |")]
+    for key in UNBUILT:
+        if len(key) > 1:
+            assert any(line.startswith(f"| `{key[-1]}` |") for line in lines), key
