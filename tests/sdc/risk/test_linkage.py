@@ -1,0 +1,46 @@
+"""Record linkage and interval disclosure against the definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sdc.errors import NoVariation, ShapeMismatch
+from sdc.risk.linkage import inside_interval, linked_share
+
+NUMBERS = st.integers(-4, 4).map(float)
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(np.float64, (7, 2), elements=NUMBERS), arrays(np.float64, (7, 2), elements=NUMBERS))
+def test_an_original_counts_by_the_ties_among_its_nearest_protected_records(original, protected):
+    spread = original.std(axis=0)
+    if not np.all(spread > 0):
+        return
+    expected = 0.0
+    for i in range(7):
+        distances = np.sqrt((((original[i] - protected) / spread) ** 2).sum(axis=1))
+        nearest = distances <= distances.min() + 1e-9
+        expected += nearest[i] / nearest.sum() / 7
+    assert linked_share(original, protected) == pytest.approx(expected)
+
+
+def test_unchanged_records_are_all_linked_and_classes_of_three_by_a_third():
+    original = np.arange(9.0)[:, None] ** 2
+    assert linked_share(original, original) == 1.0
+    means = original.reshape(3, 3).mean(axis=1).repeat(3)[:, None]
+    assert linked_share(original, means, np.array([1, 4, 7])) == pytest.approx(1 / 3)
+
+
+def test_values_inside_the_interval_are_counted_by_variable_and_together():
+    original = np.array([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
+    protected = original + np.array([[0.4, 0.0], [0.0, 11.0], [0.6, 0.0]])
+    assert inside_interval(original, protected, 0.5) == pytest.approx([2 / 3, 2 / 3, 1 / 3])
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(ShapeMismatch):
+        inside_interval(np.zeros((2, 1)), np.zeros((3, 1)), 0.1)
+    with pytest.raises(NoVariation):
+        linked_share(np.ones((3, 1)), np.ones((3, 1)))
