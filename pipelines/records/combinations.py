@@ -150,9 +150,8 @@ def _of_whole_file(task: ProtectionTask, name: str) -> tuple[np.ndarray, list[di
         "records": task.frequencies.records,
         "status": "done",
         "algorithm": name,
-        **proved(solution),
+        **proved(solution, task.tables.chi2(solution.counts)),
         "clusters": int(np.count_nonzero(solution.counts)),
-        "objective": task.tables.chi2(solution.counts),
         "seconds": time.monotonic() - start,
     }
     return solution.counts, [report]

@@ -33,7 +33,8 @@ class Anonymised:
     chi2 : float
         Over the cells of the control tables with an original count above 0.
     lower_bound : float or None
-        Valid bound on the chi-square of every such frame, where one was proved.
+        Valid bound on the chi-square of every such frame: at least the sum over control cells below k of
+        what 0 or k in their place costs.
     errors : dict
         Largest absolute error of a cell of the whole file by table dimension.
     optimal : bool

@@ -11,13 +11,14 @@ that did not occur.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
+from sdc.nominal.bounds import family_bound, free_bound
+from sdc.nominal.chi_exact import OBJECTIVE_TOLERANCE, ChiExactParameters, chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
@@ -133,7 +134,7 @@ def protect_counts(
     if task.effort not in EFFORTS:
         raise InvalidParameter(f"effort must be one of {', '.join(EFFORTS)}, found {task.effort!r}")
     methods[name].check(name, task)
-    return methods[name].solve(task, name)
+    return _bounded(task, methods[name].solve(task, name))
 
 
 def chosen(algorithm: str, task: ProtectionTask) -> str:
@@ -142,6 +143,21 @@ def chosen(algorithm: str, task: ProtectionTask) -> str:
         return algorithm
     provable = len(task.frequencies) <= PROVABLE and not task.steered and task.parameters is None
     return CHI_EXACT if task.effort == "exact" and provable else LOCAL_SEARCH
+
+
+def _bounded(task: ProtectionTask, solution: ProtectedCounts) -> ProtectedCounts:
+    """The solution with the bound that holds for every method beside its own; whichever says more."""
+    proving = task.effort in ("thorough", "exact")
+    free = family_bound(task.tables, task.k, task.deadline) if proving else free_bound(task.tables, task.k)
+    chi2 = task.tables.chi2(solution.counts)
+    bound = min(chi2, free if solution.lower_bound is None else max(free, solution.lower_bound))
+    optimal = solution.optimal or chi2 <= bound + OBJECTIVE_TOLERANCE
+    return replace(
+        solution,
+        lower_bound=bound,
+        optimal=optimal,
+        certificates=(*solution.certificates, Certificate("free", "chi-square", chi2, free, chi2 <= free)),
+    )
 
 
 def _local_search(task: ProtectionTask, name: str) -> ProtectedCounts:
