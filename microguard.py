@@ -28,6 +28,7 @@ PUBLIC = {
     "CellTable": "sdc.cta",
     "adjust": "sdc.cta",
     "SdcError": "sdc.errors",
+    "Protection": "pipelines.protection",
     "MicroguardError": "schemas.errors",
     "Specification": "schemas.specification.model",
     "read_specification": "schemas.specification.read",

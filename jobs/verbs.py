@@ -168,6 +168,17 @@ _ROWS = (
         (RELEASE,),
     ),
     Verb(
+        "compare",
+        "risk against loss for several k on a stated sample; publishes nothing",
+        "pipelines.compare:compare",
+        (
+            SPECIFICATION,
+            _argument("--k", default="3,5,10", metavar="K,K,...", help="values of k (3,5,10)"),
+            OVERRIDES,
+        ),
+        shown_when_quiet=True,
+    ),
+    Verb(
         "approve",
         "publish a release that waits for approval",
         "pipelines.approval:approve",
@@ -199,7 +210,7 @@ _ROWS = (
 )
 VERBS = {verb.name: verb for verb in _ROWS}
 #: Verbs of the interface that this version does not have: whoever builds one takes its name out.
-UNBUILT = ("compare", "history", "audit")
+UNBUILT = ("history", "audit")
 
 _SHARED = (
     _argument("--master", metavar="URL", help="Spark master (local[*])"),

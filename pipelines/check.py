@@ -10,8 +10,9 @@ from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
 from pipelines.gate.expectations import import_ahead
 from pipelines.intake.accept import accept_input
-from pipelines.intake.read import read
+from pipelines.intake.read import Microdata, read
 from pipelines.intake.screen import ScreenedInput, screen
+from pipelines.job import Job
 from pipelines.measures.exposure import Exposure, exposure
 from pipelines.publication.areas import Areas
 from schemas.specification.model import Specification
@@ -31,11 +32,24 @@ def check(specification: Specification, *, master: str | None = None, progress: 
     import_ahead()
     with areas.lock(), areas.session() as private, session(private, master) as spark:
         with progress.stage("read and check"):
-            screened = screen(read(spark, specification), specification)
-            accept_input(screened, specification, areas.record(QUARANTINE_OF_CHECK))
-        with progress.stage("risk before"):
-            exposed = exposure(screened, specification)
-    return _answer(screened, exposed, specification)
+            microdata = read(spark, specification)
+        return risk_of(Job(spark, specification, areas, progress), microdata)
+
+
+def risk_of(job: Job, microdata: Microdata) -> Outcome:
+    """Judge the input and answer with its risk.
+
+    Raises
+    ------
+    InputRejected
+        With everything that does not fit.
+    """
+    with job.progress.stage("read and check"):
+        screened = screen(microdata, job.specification)
+        accept_input(screened, job.specification, job.areas.record(QUARANTINE_OF_CHECK))
+    with job.progress.stage("risk before"):
+        exposed = exposure(screened, job.specification)
+    return _answer(screened, exposed, job.specification)
 
 
 #: Evidence folder of a check: there is no release to name it by.

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pipelines.engine.outcome import Outcome, now
 from pipelines.engine.progress import Progress
@@ -20,7 +20,7 @@ from pipelines.engine.session import session
 from pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
 from pipelines.evidence.page import PAGE, write_page
 from pipelines.gate.expectations import import_ahead
-from pipelines.gate.gate import EXPECTATIONS, Verdict, judge, refuse
+from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
 from pipelines.intake.accept import accept_input
 from pipelines.intake.read import Microdata, read
 from pipelines.intake.screen import ScreenedInput, screen
@@ -30,7 +30,7 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.identity import identity
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.publish import finish_what_died, publish, published_already
-from pipelines.publication.stage import Staged, StagedFiles
+from pipelines.publication.stage import Staged
 from pipelines.publication.waiting import Waiting, let_wait, waits_already
 from schemas.errors import MicroguardError
 from schemas.requirements.records import MetricKey, Requirement
@@ -119,12 +119,13 @@ class Product(Protocol[P, W]):
 
 
 @dataclass(frozen=True)
-class Verified:
-    """A release that is staged, read back and accepted by the gate."""
+class Verified(Generic[P]):
+    """A release that is staged, read back and judged; whether it passed, `verdicts` say."""
 
-    staged: StagedFiles
-    manifest: Mapping[str, Any]
+    protected: P
+    waiting: Waiting
     evidence: Evidence
+    verdicts: Verdicts
 
 
 @contextmanager
@@ -146,9 +147,21 @@ def run(product: Product[P, W], job: Job) -> Outcome:
     ------
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
+    with job.progress.stage("read and check"):
+        microdata = read(job.spark, product.reader)
+    release = verified_release(product, job, microdata)
+    return release if isinstance(release, Outcome) else publish_verified(product, job, release)
+
+
+def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> Verified[P] | Outcome:
+    """All of a run that comes before anything is public: a release to publish, or why there is none to make.
+
+    Raises
+    ------
+    InputRejected, GateRefused, ProtectionFailed, SpecificationError
+    """
     areas, specification, progress = job.areas, job.specification, job.progress
     with progress.stage("read and check"):
-        microdata = read(job.spark, product.reader)
         product.accept(microdata)
         screened = screen(microdata, product.reader)
     made_from = identity(screened, specification, product.content)
@@ -171,17 +184,33 @@ def run(product: Product[P, W], job: Job) -> Outcome:
 
     protected = product.protect(job, screened, release_id)
     try:
-        verified = _verified(product, job, screened, protected, entry, judged.rows)
-        if specification.publish.approval == "required":
-            let_wait(Waiting(verified.staged, verified.manifest, entry, accepted), areas)
-            _write_page(product, areas, verified.evidence)
-            return _answer(areas, release_id, "Verified, and waiting for approval")
-        with progress.stage("publish"):
-            publish(verified.staged, verified.manifest, areas, entry, accepted=accepted)
+        return _verified(product, job, screened, protected, entry, judged.rows)
     except MicroguardError:
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
         raise
-    _write_page(product, areas, verified.evidence)
+
+
+def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> Outcome:
+    """Publish what passed the gate, or let it wait for a person where the specification says so.
+
+    Raises
+    ------
+    GateRefused, ProtectionFailed
+    """
+    areas, waiting = job.areas, release.waiting
+    release_id = waiting.entry.release_id
+    try:
+        refuse(release.verdicts)
+        if job.specification.publish.approval == "required":
+            let_wait(waiting, areas)
+            _write_page(product, areas, release.evidence)
+            return _answer(areas, release_id, "Verified, and waiting for approval")
+        with job.progress.stage("publish"):
+            publish(waiting.staged, waiting.manifest, areas, waiting.entry, accepted=waiting.accepted)
+    except MicroguardError:
+        areas.forget_work(release_id)  # a refusal leaves nothing but evidence
+        raise
+    _write_page(product, areas, release.evidence)
     areas.forget_work(release_id)
     return _answer(areas, release_id, "Published")
 
@@ -193,7 +222,7 @@ def _verified(
     protected: P,
     entry: Entry,
     judged: tuple[Verdict, ...],
-) -> Verified:
+) -> Verified[P]:
     """Measure, write, read back and judge; the evidence is there before anything is refused."""
     areas, specification, progress, release_id = job.areas, job.specification, job.progress, entry.release_id
     folder = areas.record(release_id)
@@ -221,7 +250,6 @@ def _verified(
         write_evidence(folder, evidence)
         product.write_annex(folder, protected)
         _write_page(product, areas, evidence)
-    refuse(verdicts)
     successor = bool(set(Ledger(areas).ever(entry.name)) - {release_id})
     disclosable = {
         **measured.disclosable,
@@ -234,7 +262,8 @@ def _verified(
         **product.manifest(release_id, staged, written, disclosed, successor),
         "format": specification.publish.format,
     }
-    return Verified(staged.files, manifest, evidence)
+    accepted = specification.publish.successive == "accept"
+    return Verified(protected, Waiting(staged.files, manifest, entry, accepted), evidence, verdicts)
 
 
 def _unaccounted(counts: Counts) -> float:

@@ -60,11 +60,21 @@ def session(private: Path, master: str | None) -> Iterator[SparkSession]:
     Raises
     ------
     MicroguardError
-        Where Spark cannot finish; its own text may quote a record and is not passed on.
+        Where Spark cannot finish.
     """
     spark = open_session(master, private)
     try:
-        yield spark
+        with without_values_of_records():
+            yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def without_values_of_records() -> Iterator[None]:
+    """Say that Spark could not finish without its own text, which may quote a record."""
+    try:
+        yield
     except (PySparkException, Py4JJavaError) as error:
         condition = error.getCondition() if isinstance(error, PySparkException) else None
         raise MicroguardError(
@@ -72,8 +82,23 @@ def session(private: Path, master: str | None) -> Iterator[SparkSession]:
             "published. Look at memory and at free disk space in the evidence area, and call this "
             "again: finished blocks are kept."
         ) from None
+
+
+@contextmanager
+def our_sql_settings(spark: SparkSession) -> Iterator[None]:
+    """Give a session of somebody else's the SQL settings that the answer rests on, and its own back."""
+    ours = {key: value for key, value in _SETTINGS.items() if key.startswith("spark.sql.")}
+    before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in ours}
+    try:
+        for key, value in ours.items():
+            spark.conf.set(key, value)
+        yield
     finally:
-        spark.stop()
+        for key, own in before.items():
+            if own is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, own)
 
 
 def open_session(

@@ -122,6 +122,26 @@ def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) 
         return svg_of(drawn, "blocks by records, seconds and gap")
 
 
+def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What each k costs and what it leaves open, in percent of the records or of the variation."""
+    names = {
+        "information_loss": "information loss",
+        "unique_jointly": "unique with all published columns",
+        "homogeneous": "in classes of one sensitive value",
+    }
+    with figure(6.4, 3.0) as (drawn, axes):
+        for (name, label), colour in zip(names.items(), (AFTER, ACCENT, "#6a4c93"), strict=True):
+            points = [(row["k"], 100 * row[name]) for row in rows if row[name] is not None]
+            if points:
+                axes.plot(*zip(*points, strict=True), marker="o", color=colour, label=label)
+        axes.set_xticks([row["k"] for row in rows])
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("k")
+        axes.set_ylabel("percent")
+        legend_above(drawn, axes)
+        return svg_of(drawn, "information loss, unique and homogeneous records by k")
+
+
 def stage_plot(seconds: Mapping[str, float]) -> str:
     """Where the time went."""
     with figure(6.4, 0.6 + 0.26 * len(seconds)) as (drawn, axes):

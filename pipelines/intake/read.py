@@ -85,24 +85,42 @@ def read(spark: SparkSession, specification: Specification) -> Microdata:
         files = sorted(raw.inputFiles())
         if not files:
             raise InputRejected(f"{_where(specification)} has no files with records. Check input.path.")
-        _check_columns(raw.columns, specification)
-        wanted = [
-            name
-            for name in raw.columns
-            if name in specification.variables and specification.variables[name].role != "identifier"
-        ]
-        _check_types(raw.select([column(name) for name in wanted]), specification)
-        frame = _recoded(_typed(raw, wanted, specification), specification)
-        published = [name for name in wanted if name in specification.published]
-        columns = frame.select([column(name) for name in published])
-        try:
-            contract = contract_of(
-                columns, files, specification.input.format == "parquet", retyped(specification)
-            )
-        except Unfit as error:
-            raise InputRejected(f"{_where(specification)} {error}") from None
-        hidden = [name for name in wanted if name not in published]
-        ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
+        return _microdata(raw, files, specification)
+
+
+def of_frame(frame: DataFrame, specification: Specification) -> Microdata:
+    """Take the records of a frame in place of those of `input.path`; its types are those of the release.
+
+    Raises
+    ------
+    InputRejected
+        Where it does not have the columns that are declared.
+    """
+    given = specification.input.model_copy(update={"format": "parquet"})  # typed, and empty text is a text
+    with reading(specification):
+        return _microdata(frame, [], specification.model_copy(update={"input": given}))
+
+
+def _microdata(raw: DataFrame, files: list[str], specification: Specification) -> Microdata:
+    """What the specification names, out of all columns."""
+    _check_columns(raw.columns, specification)
+    wanted = [
+        name
+        for name in raw.columns
+        if name in specification.variables and specification.variables[name].role != "identifier"
+    ]
+    _check_types(raw.select([column(name) for name in wanted]), specification)
+    frame = _recoded(_typed(raw, wanted, specification), specification)
+    published = [name for name in wanted if name in specification.published]
+    columns = frame.select([column(name) for name in published])
+    try:
+        contract = contract_of(
+            columns, files, bool(files) and specification.input.format == "parquet", retyped(specification)
+        )
+    except Unfit as error:
+        raise InputRejected(f"{_where(specification)} {error}") from None
+    hidden = [name for name in wanted if name not in published]
+    ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
     return Microdata(ordered, contract, len(files))
 
 

@@ -1,0 +1,8 @@
+"""`spark-submit jobs/compare.py`: the same as `microguard compare`."""
+
+import sys
+
+from microguard import main
+
+if __name__ == "__main__":
+    sys.exit(main(["compare", *sys.argv[1:]]))

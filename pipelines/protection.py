@@ -1,0 +1,119 @@
+"""Protection from Python: frames of a session that goes on, in the same order as the verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines.check import risk_of
+from pipelines.engine.column_names import column
+from pipelines.engine.outcome import Outcome
+from pipelines.engine.progress import Progress
+from pipelines.engine.session import our_sql_settings, without_values_of_records
+from pipelines.evidence.evidence import Evidence
+from pipelines.gate.gate import Verdicts
+from pipelines.intake.read import of_frame
+from pipelines.job import Job
+from pipelines.publication.areas import Areas
+from pipelines.publication.publish import finish_what_died
+from pipelines.records.product import ProtectedRecords, Records
+from pipelines.run import Verified, publish_verified, verified_release
+from schemas.errors import GateRefused
+from schemas.specification.model import Specification
+from schemas.specification.read import read_specification
+from schemas.specification.table_input import require_records
+
+
+@dataclass(frozen=True)
+class ProtectedFrame:
+    """Protected records that nobody has published.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The published columns. It lies in the evidence area until `Protection.publish` or a refusal.
+    evidence : Evidence
+    verdicts : Verdicts
+        Whether the gate lets it pass, and what is not met.
+    """
+
+    frame: DataFrame
+    evidence: Evidence
+    verdicts: Verdicts
+    _release: Verified[ProtectedRecords]
+
+
+class Protection:
+    """A release specification, and what can be done by it with the frames of a session.
+
+    The session is that of the frame; it is never stopped and gets its own settings back. Nothing is written
+    outside the two areas of the specification.
+
+    Parameters
+    ----------
+    specification : Specification, or path of one
+        Its `input.path` is not read.
+    progress : bool
+        Whether bars go to standard error.
+
+    Raises
+    ------
+    SpecificationError
+    """
+
+    def __init__(self, specification: Specification | str | Path, *, progress: bool = False) -> None:
+        if not isinstance(specification, Specification):
+            specification = read_specification(specification)
+        require_records(specification)
+        self.specification = specification
+        self._progress = progress
+
+    def check(self, frame: DataFrame) -> Outcome:
+        """Judge a frame as the input, and answer with its risk; nothing but the quarantine report is written.
+
+        Raises
+        ------
+        InputRejected
+        """
+        with self._job(frame.sparkSession) as job:
+            return risk_of(job, of_frame(frame, self.specification))
+
+    def protect(self, frame: DataFrame) -> ProtectedFrame:
+        """Protect, stage, read back and judge; nothing is published, and nothing refused yet.
+
+        Raises
+        ------
+        InputRejected, ProtectionFailed, SpecificationError
+        GateRefused
+            Where a release of these records stands already, or another one of its name.
+        """
+        with self._job(frame.sparkSession) as job:
+            product = Records(self.specification)
+            release = verified_release(product, job, of_frame(frame, self.specification))
+            if isinstance(release, Outcome):
+                raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done anew.")
+            names = [column(name) for name in release.protected.contract.names]
+            published = release.protected.comparison.protected.select(*names)
+            return ProtectedFrame(published, release.evidence, release.verdicts, release)
+
+    def publish(self, protected: ProtectedFrame) -> Outcome:
+        """Publish what was protected, in the order of the verb: gate, ledger, switch.
+
+        Raises
+        ------
+        GateRefused, ProtectionFailed
+        """
+        with self._job(protected.frame.sparkSession) as job:
+            return publish_verified(Records(self.specification), job, protected._release)
+
+    @contextmanager
+    def _job(self, spark: SparkSession) -> Iterator[Job]:
+        areas = Areas(Path(self.specification.public_area), Path(self.specification.evidence_area))
+        areas.require_public()
+        with areas.lock(), our_sql_settings(spark), without_values_of_records():
+            finish_what_died(areas)
+            yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))

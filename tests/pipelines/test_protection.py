@@ -1,0 +1,79 @@
+"""Protection from Python: the frames of a host's session, which goes on as it was."""
+
+import json
+import logging
+
+import pandas as pd
+import pytest
+
+import microguard
+from pipelines.audit.release import audit
+from pipelines.publication.areas import Areas
+from pipelines.publication.publish import current
+from schemas.errors import GateRefused, InputRejected
+from tests.pipelines.microdata import persons, published, specification
+
+pytestmark = pytest.mark.spark
+
+
+def areas_of(spec):
+    return Areas(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
+
+
+def test_a_frame_is_checked_protected_and_published_on_a_session_that_goes_on(spark, tmp_path):
+    spec = specification(tmp_path, method={"effort": "fast"})
+    protection, areas = microguard.Protection(spec), areas_of(spec)
+    frame = spark.createDataFrame(persons())
+    settings, level = dict(spark.conf.getAll), logging.getLogger().level
+    checked = protection.check(frame)
+    assert checked.content["records"] == 70
+    result = protection.protect(frame)
+    assert not areas.public.exists()
+    assert result.verdicts.passed
+    assert result.evidence.counts.published == 70
+    protected = result.frame.toPandas()
+    assert protected.groupby(["region", "sex", "age", "income"]).size().min() >= 3
+    outcome = protection.publish(result)
+    assert current(areas) == outcome.content["release_id"]
+    assert audit(areas.release(current(areas))).passed
+    columns = list(protected.columns)
+    pd.testing.assert_frame_equal(
+        protected.sort_values(columns, ignore_index=True), published(areas), check_dtype=False
+    )
+    assert dict(spark.conf.getAll) == settings
+    assert logging.getLogger().level == level
+    assert spark.range(3).count() == 3
+    assert {path.name for path in tmp_path.iterdir()} == {"lake", "evidence"}
+    with pytest.raises(GateRefused, match="already"):
+        protection.protect(frame)
+
+
+def test_a_result_that_the_gate_refuses_is_there_to_look_at_and_is_not_published(spark, tmp_path):
+    spec = specification(tmp_path, method={"effort": "fast"}, quality={"max_information_loss": 0.0})
+    protection, areas = microguard.Protection(spec), areas_of(spec)
+    result = protection.protect(spark.createDataFrame(persons()))
+    assert not result.verdicts.passed
+    assert result.frame.count() == 70
+    with pytest.raises(GateRefused, match="information_loss"):
+        protection.publish(result)
+    assert not areas.public.exists()
+    assert areas.unfinished() == []
+
+
+def test_a_frame_without_a_declared_column_is_rejected_without_a_value(spark, tmp_path):
+    spec = specification(tmp_path)
+    with pytest.raises(InputRejected, match="income") as rejected:
+        microguard.Protection(spec).check(spark.createDataFrame(persons().drop(columns="income")))
+    assert "CANARY" not in str(rejected.value)
+
+
+def test_a_specification_may_be_named_by_its_path(tmp_path):
+    path = tmp_path / "release.toml"
+    variables = {"sex": {"role": "quasi_identifier", "kind": "nominal"}}
+    lines = [f"{name} = {json.dumps(each).replace(':', ' =')}" for name, each in variables.items()]
+    text = "\n".join(lines).replace('"role"', "role").replace('"kind"', "kind")
+    path.write_text(
+        f'[release]\nname = "p"\nk = 3\n[input]\npath = "x"\n[variables]\n{text}\n'
+        '[publish]\npath = "lake"\nevidence = "evidence"\n'
+    )
+    assert microguard.Protection(path).specification.release.k == 3
