@@ -73,8 +73,8 @@ def compare(
         write_atomically(folder / PICTURE, plots.trade_off_plot([asdict(row) for row in rows]))
     text = "\n".join(
         [
-            f"Compared on {min(records, SAMPLE):,} of {records:,} records, drawn by a hash of their contents; "
-            "nothing was published.",
+            f"Compared on about {min(records, SAMPLE):,} of {records:,} records, drawn by a hash of their "
+            "contents; nothing was published.",
             *_table(rows),
             f"Picture: {folder / PICTURE}",
         ]
