@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from jobs.answer import INTERRUPTED, Answer, one_line, submitted
+from jobs.answer import INTERRUPTED, STATUS, Answer, one_line, submitted
 from jobs.verbs import UNBUILT, VERBS, call, parse
 from schemas.errors import MicroguardError
 
@@ -47,6 +47,7 @@ class _Command:
         self.verb = next((word for word in arguments if word in VERBS or word in UNBUILT), None)
         self.debug = "--debug" in arguments
         self.quiet = "--quiet" in arguments
+        self.log = any(word == "--log" or word.startswith("--log=") for word in arguments)
         self.answer = Answer(arguments, self.verb)
         self.progress: Progress | None = None
 
@@ -65,13 +66,14 @@ class _Command:
     def _progress(self) -> Progress:
         from pipelines.engine.progress import Progress
 
-        self.progress = Progress(quiet=self.quiet)
+        self.progress = Progress(quiet=self.quiet, events=self.log)
         return self.progress
 
     def done(self, outcome: Outcome) -> int:
         if not self.quiet or (self.verb in VERBS and VERBS[self.verb].shown_when_quiet):
             self.answer.summary(outcome.summary())
         self.answer.content(0, outcome.as_json())
+        self._end(0, outcome.as_json().get("release_id"))
         return 0
 
     def failed(self, exit_code: int, reason: str) -> int:
@@ -79,7 +81,20 @@ class _Command:
             traceback.print_exc()
         self.answer.reason(reason)
         self.answer.content(exit_code, {"reason": one_line(reason)})
+        self._end(exit_code, None)
         return exit_code
+
+    def _end(self, exit_code: int, release_id: str | None) -> None:
+        if self.log:
+            from pipelines.engine.events import emit
+
+            emit(
+                event="end",
+                verb=self.verb,
+                exit_code=exit_code,
+                status=STATUS.get(exit_code, "interrupted"),
+                release_id=release_id,
+            )
 
     def unexpected(self, error: Exception) -> str:
         stages = list(self.progress.seconds) if self.progress is not None else []

@@ -8,8 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Any
 
 from tqdm import tqdm
+
+from pipelines.engine.events import emit
 
 #: Seconds between plain lines where standard error is no terminal.
 LINE_EVERY = 5.0
@@ -18,7 +21,7 @@ LOOK_EVERY = 0.5
 
 
 class Progress:
-    """Says which stage runs and how much of it is done; silent where `quiet`.
+    """Says which stage runs and how much of it is done; silent where `quiet`, in events where `events`.
 
     Attributes
     ----------
@@ -26,8 +29,9 @@ class Progress:
         Wall time of each finished stage, for the evidence.
     """
 
-    def __init__(self, quiet: bool = False) -> None:
-        self.quiet = quiet
+    def __init__(self, quiet: bool = False, events: bool = False) -> None:
+        self.quiet = quiet or events
+        self._events = events
         self.seconds: dict[str, float] = {}
 
     @contextmanager
@@ -37,14 +41,24 @@ class Progress:
         """Run a stage; `done` counts what is finished of `total`, looked at twice a second."""
         start = time.monotonic()
         watch = None if self.quiet else _Watch(name, total, done)
+        status = "failed"
+        self._event(name, "started", blocks=total)
         try:
             if watch is None:
                 yield
             else:
                 with watch:
                     yield
+            status = "done"
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
+            seconds = time.monotonic() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+            self._event(name, status, seconds=round(seconds, 3))
+
+    def _event(self, stage: str, status: str, **more: Any) -> None:
+        if self._events:
+            given = {key: value for key, value in more.items() if value is not None}
+            emit(event="stage", stage=stage, status=status, **given)
 
 
 class _Watch:

@@ -10,6 +10,7 @@ import runpy
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ import pytest
 from jobs import command
 from jobs.command import run_command
 from jobs.verbs import SPECIFICATION, UNBUILT, VERBS, Verb
+from pipelines.engine.events import ALLOWED, emit
 from pipelines.engine.outcome import Outcome
+from pipelines.engine.progress import Progress
 from schemas.errors import GateRefused, InputRejected, MicroguardError, ProtectionFailed, SpecificationError
 from tests.schemas.malformed import SOUND
 
@@ -141,9 +144,28 @@ def test_a_verb_that_is_not_built_is_refused_by_name(verb: str, capsys: pytest.C
     assert json.loads(out)["verb"] == verb
 
 
-def test_an_option_that_is_not_built_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(["draft", "file.csv", "--log", "json"]) == 2
-    assert "--log is not built" in capsys.readouterr().err
+def test_a_log_of_events_says_only_what_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["draft", "no-such-file.csv", "--log", "json"]) != 0
+    *_, last = capsys.readouterr().err.strip().splitlines()
+    event = json.loads(last)
+    assert set(event) <= set(ALLOWED)
+    assert (event["event"], event["verb"]) == ("end", "draft")
+    with pytest.raises(ValueError, match="income"):
+        emit(event="stage", income=7)
+
+
+def test_stages_become_events_with_their_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(events=True)
+    with progress.stage("protect", 3):
+        pass
+    with suppress(KeyError), progress.stage("write"):
+        raise KeyError("a value of a record")
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(each["stage"], each["status"]) for each in events] == [
+        ("protect", "started"), ("protect", "done"), ("write", "started"), ("write", "failed"),
+    ]  # fmt: skip
+    assert events[0]["blocks"] == 3
+    assert all(set(each) <= set(ALLOWED) for each in events)
 
 
 @pytest.mark.parametrize(
