@@ -10,6 +10,7 @@ from pipelines.measures.control_tables import BY_DIMENSION, TABLES
 from pipelines.measures.determined import DETERMINED
 from pipelines.measures.diversity import DIVERSITY
 from pipelines.measures.dominance import DOMINANCE
+from pipelines.measures.edit_rules import EDIT_RULES
 from pipelines.measures.homogeneity import HOMOGENEITY
 from pipelines.measures.loss import LOSS
 from pipelines.measures.measure import Measure
@@ -27,6 +28,7 @@ RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     CORRELATIONS,
     DOMINANCE,
     DIVERSITY,
+    EDIT_RULES,
     BY_DIMENSION,
     TABLES,
     BLOCKS,

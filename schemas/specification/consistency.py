@@ -11,7 +11,7 @@ from schemas.specification.control_table_consistency import control_table_faults
 from schemas.specification.faults import NOTHING, Fault, Path, fault, shown_key, shown_value
 from schemas.specification.method_consistency import algorithm_faults, diversity_faults, method_faults
 from schemas.specification.model import Specification
-from schemas.specification.recode_consistency import recode_faults
+from schemas.specification.recode_consistency import recode_faults, rule_faults
 from schemas.specification.sections import Section
 from schemas.specification.table_consistency import table_faults
 
@@ -48,7 +48,6 @@ UNBUILT: dict[Path, Callable[[Any], bool]] = {
     ("publish", "changes"): _other_than("keep"),
     ("publish", "keep"): _other_than(None),
     ("series",): _other_than({}),
-    ("rules",): _other_than({}),
 }
 """Keys of the interface that this version does not carry out, each with the values of it that it refuses.
 
@@ -80,6 +79,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             _acceptances,
             diversity_faults,
             _dependencies,
+            rule_faults,
             table_faults,
         ]
     return [each for check in checks for each in check(specification)]

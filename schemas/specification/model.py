@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr
 
 from schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
 from schemas.roles import PUBLISHED, PUBLISHED_AS_IT_IS
+from schemas.specification.rules import Rule, parse_rule
 from schemas.specification.sections import (
     Blocking,
     Group,
@@ -195,6 +196,11 @@ class Specification(Section):
             for dimension in range(1, min(chosen.max_dimension or DEFAULT_DIMENSION, len(nominal)) + 1):
                 tables += combinations(nominal, dimension)
         return tuple(tables)
+
+    @property
+    def edit_rules(self) -> dict[str, Rule]:
+        """The edit rules, parsed."""
+        return {name: parse_rule(text) for name, text in self.rules.items()}
 
     @property
     def max_block_records(self) -> int:

@@ -1,4 +1,4 @@
-"""Checks of the keys that change values before anything is counted: recodes, and how numbers are written."""
+"""Checks of what is written about values: recodes, how numbers are written, and edit rules."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ from collections.abc import Iterator
 
 from schemas.specification.faults import NOTHING, Fault, Path, fault
 from schemas.specification.model import Specification
+from schemas.specification.rules import FaultyRule, parse_rule
 
 
 def recode_faults(spec: Specification) -> Iterator[Fault]:
     """Recodes that their variable cannot carry, and marks that cannot be told apart."""
     yield from _writing(spec)
     yield from _recodes(spec)
+
+
+def rule_faults(spec: Specification) -> Iterator[Fault]:
+    """Edit rules that cannot be parsed, or ask for what is not published."""
+    for name, text in spec.rules.items():
+        try:
+            rule = parse_rule(text)
+        except FaultyRule as error:
+            yield fault(("rules", name), text, f"a rule, but it has {error}")
+            continue
+        for variable in rule.variables:
+            if variable not in spec.published:
+                yield fault(("rules", name), variable, "published variables", choices=spec.published)
 
 
 def _writing(spec: Specification) -> Iterator[Fault]:

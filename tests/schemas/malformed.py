@@ -164,6 +164,18 @@ MALFORMED = (
         ("[input] thousands", "another mark"),
     ),
     Malformed(
+        "a rule that is none",
+        PUBLISH,
+        PUBLISH + '\n[rules]\nyoung = "income <"',
+        ("[rules] young", "an end where"),
+    ),
+    Malformed(
+        "a rule about what is not published",
+        PUBLISH,
+        PUBLISH + '\n[rules]\nyoung = "incme > 5"',
+        ("[rules] young", 'did you mean "income"'),
+    ),
+    Malformed(
         "a variable as published tables call their counts",
         SEX,
         SEX.replace("sex", "frequency"),

@@ -149,7 +149,6 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
         ("release.period=2026-11", "[release] period"),
         ("variables.sex.kind=ordinal", "[variables] sex.kind"),
         ("series.pool=6", "[series]"),
-        ('rules.child="age < 15 -> income = 0"', "[rules]"),
     ],
 )
 def test_what_waits_to_be_built_is_refused_by_name(override: str, named: str, sound: Path) -> None:

@@ -1,0 +1,37 @@
+"""Edit rules before and after: how many records break each, over all published columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from pipelines.measures.rules import violations
+
+
+@dataclass(frozen=True)
+class BrokenRule:
+    """Records that break one rule, before and after protection."""
+
+    before: int
+    after: int
+
+
+def _take(comparison: Comparison) -> dict[str, BrokenRule] | None:
+    rules = comparison.specification.edit_rules
+    if not rules:
+        return None
+    before = violations(comparison.screened.frame, rules)
+    after = violations(comparison.protected, rules)
+    return {name: BrokenRule(before[name], after[name]) for name in rules}
+
+
+def _glance(section: Mapping[str, BrokenRule], k: int) -> Iterator[str]:
+    for name, rule in section.items():
+        yield f"The edit rule {name} is broken by {rule.after:,} records, and was by {rule.before:,}."
+
+
+EDIT_RULES: Measure[Comparison, dict[str, BrokenRule]] = Measure(
+    name="edit_rules", section=dict[str, BrokenRule], take=_take, glance=_glance
+)

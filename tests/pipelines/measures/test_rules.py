@@ -1,0 +1,40 @@
+"""Violations of edit rules, counted in Spark."""
+
+import pytest
+
+from pipelines.measures.rules import violations
+from schemas.specification.rules import parse_rule
+from tests.pipelines.microdata import persons, quality, run, specification
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_record_breaks_a_rule_where_the_condition_holds_and_the_rest_does_not(spark):
+    records = [
+        ("child", "single", 5),
+        ("child", "married", 5),
+        ("head", "married", 15),
+        ("child", None, None),
+    ]
+    frame = spark.createDataFrame(records, "relation string, `marital.status` string, age int")
+    rules = {
+        "child": "relation = 'child' -> \"marital.status\" = 'single'",
+        "married": "\"marital.status\" = 'married' -> age >= 16",
+        "adult": "age >= 16 or relation in ('child')",
+        "known": "age is not missing",
+        "text": "relation = 5 -> age > 100",
+    }
+    found = violations(frame, {name: parse_rule(text) for name, text in rules.items()})
+    assert found == {"child": 1, "married": 2, "adult": 1, "known": 1, "text": 0}
+    assert violations(frame, {}) == {}
+
+
+def test_rules_are_counted_before_and_after_over_the_published_columns(spark, tmp_path):
+    persons(60).to_parquet(tmp_path / "data", index=False)
+    rules = {"grown_up": "sex = 'f' -> age >= 25", "known": "income is not missing"}
+    _, areas = run(spark, specification(tmp_path, method={"effort": "fast"}, rules=rules))
+    original = persons(60)
+    before = int(((original["sex"] == "f") & (original["age"] < 25)).sum())
+    section = quality(areas)["edit_rules"]
+    assert section["grown_up"]["before"] == before
+    assert section["known"] == {"before": 0, "after": 0}
