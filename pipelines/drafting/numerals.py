@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MATCHING = 0.95
@@ -83,7 +84,7 @@ def quoted_sql(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def numerals_of(columns: Iterable[tuple[int, Callable[[str], int]]]) -> Numerals:
+def numerals_of(columns: Iterable[Sequence[str]]) -> Numerals:
     """The writing under which most columns are numbers.
 
     Marks between thousands are believed where a column has them in a way that decimals do not have: with
@@ -91,15 +92,25 @@ def numerals_of(columns: Iterable[tuple[int, Callable[[str], int]]]) -> Numerals
 
     Parameters
     ----------
-    columns : iterable of (int, callable)
-        Values of a column that are present, and how many of them match a regular expression.
+    columns : iterable of sequences of str
+        Distinct values of each column of text.
     """
     numeric = dict.fromkeys(STYLES, 0)
     believed = {style for style in STYLES if style.thousands is None}
-    for present, matching in columns:
+    for values in columns:
+        if not any(re.search("[0-9][^0-9]", value) for value in values):
+            continue  # as much a number under every writing: it decides nothing
         for style in STYLES:
-            if present and matching(style.number) >= MATCHING * present:
+            if _matching(style.number, values) >= MATCHING * len(values):
                 numeric[style] += 1
-                if style not in believed and matching(style.marked) and matching(style.telling):
+                told = style in believed or (
+                    _matching(style.marked, values) and _matching(style.telling, values)
+                )
+                if told:
                     believed.add(style)
     return max((style for style in STYLES if style in believed), key=lambda style: numeric[style])
+
+
+def _matching(pattern: str, values: Sequence[str]) -> int:
+    expression = re.compile(pattern)
+    return sum(expression.search(value) is not None for value in values)

@@ -5,7 +5,7 @@ DuckDB counts, in memory and in no file of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -27,6 +27,10 @@ LARGEST_NUMBER = 1e150
 
 GLANCE = 20_000
 """Records of the glance: the first ones."""
+WRITTEN = 2_000
+"""First records from which the writing of numbers is told."""
+SMALL = 100_000
+"""With fewer records one thread is quicker than two."""
 ENDS = 60
 """Distinct values at each end of a column among which codes of missing values are looked for."""
 
@@ -130,6 +134,8 @@ class Profile:
         self.cut = self._one("count(*)") > MOST_RECORDS
         self._engine.execute(f"DELETE FROM file WHERE rowid >= {MOST_RECORDS}")
         self.records = self._one("count(*)")
+        if self.records < SMALL:
+            self._engine.execute("SET threads = 1")
         self.missing = self._missing_mark(positions)
         self.numerals = self._numerals(positions)
         self.columns = tuple(self._column(position) for position in positions)
@@ -241,18 +247,10 @@ class Profile:
 
     def _numerals(self, positions: list[int]) -> Numerals:
         texts = [f"c{i}" for i in positions if _is_text(self.source.schema.field(i).type)]
-        if self.source.format == "parquet":
+        if self.source.format == "parquet" or not texts:
             return Numerals()
-        return numerals_of((self._first(label), self._matching(label)) for label in texts)
-
-    def _first(self, label: str, condition: str = "true") -> int:
-        return self._one(f"count({label}) FILTER (rowid < {GLANCE} AND {condition})")
-
-    def _matching(self, label: str) -> Callable[[str], int]:
-        def matching(pattern: str) -> int:
-            return self._first(label, f"regexp_matches({label}, {quoted_sql(pattern)})")
-
-        return matching
+        frame = self._engine.execute(f"SELECT {', '.join(texts)} FROM file WHERE rowid < {WRITTEN}").df()
+        return numerals_of(frame[label].dropna().unique().tolist() for label in texts)
 
     def _number(self, column: Column) -> str:
         return self._number_in(column.label, column.type)
@@ -268,14 +266,13 @@ class Profile:
 
     def _missing_codes(self, label: str, number: str) -> tuple[int, ...]:
         """Codes of missing values among the numbers of a column; they become NULL."""
-        listed = ", ".join(map(str, sorted(CODES)))
-        counts = f"SELECT {number} AS v, count(*) AS n FROM file WHERE v IS NOT NULL GROUP BY v"
-        found = self._engine.execute(
-            f"WITH counts AS ({counts}), "
-            "ranked AS (SELECT v, n, row_number() OVER (ORDER BY v) AS r, count(*) OVER () AS m FROM counts) "
-            f"SELECT v, n FROM ranked WHERE r <= {ENDS} OR r > m - {ENDS} OR v IN ({listed}) ORDER BY v"
+        counts = self._engine.execute(
+            f"SELECT {number} AS v, count(*) AS n FROM file WHERE v IS NOT NULL GROUP BY v ORDER BY v"
         ).fetchnumpy()
-        codes = sentinels(np.asarray(found["v"], np.float64), np.asarray(found["n"], np.int64))
+        values, times = np.asarray(counts["v"], np.float64), np.asarray(counts["n"], np.int64)
+        place = np.arange(len(values))
+        near = (place < ENDS) | (place >= len(values) - ENDS) | np.isin(values, list(CODES))
+        codes = sentinels(values[near], times[near])
         if codes:
             condition = f"{number} IN ({', '.join(map(str, codes))})"
             self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {condition}")
@@ -288,24 +285,23 @@ class Profile:
         numeric = _is_number(entry.type) or self.source.format == "csv"
         reads = numeric and self._one(f"count({number})") == self._one(f"count({label})") > 0
         codes = self._missing_codes(label, number) if reads else ()
-        text = f"CAST({label} AS VARCHAR)"
+        text, dates = f"CAST({label} AS VARCHAR)", f"regexp_full_match(s, '{_DATE}')"
         if pa.types.is_floating(entry.type) or pa.types.is_decimal(entry.type):
-            whole = f"{number} = round({number}) AND abs({number}) < 1e15"
-            text = f"CASE WHEN {whole} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) ELSE {text} END"
-        else:
-            whole = f"regexp_matches({text}, {quoted_sql(self.numerals.whole)})"
-        dates = "true" if pa.types.is_temporal(entry.type) else f"regexp_full_match({text}, '{_DATE}')"
-        if pa.types.is_floating(entry.type) or pa.types.is_decimal(entry.type):
+            whole = "v = round(v) AND abs(v) < 1e15"
+            integer = f"{number} = round({number}) AND abs({number}) < 1e15"
+            text = f"CASE WHEN {integer} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) ELSE {text} END"
             dates = f"({dates}) AND ({whole})"  # 2019.11 is an amount
-        words = f"length({text}) - length(replace({text}, ' ', '')) + 1"
+        else:
+            whole = f"regexp_matches(s, {quoted_sql(self.numerals.whole)})"
+        if pa.types.is_temporal(entry.type):
+            dates = "true"
         row = self._engine.execute(
-            f"""SELECT count({label}), count(DISTINCT {label}), count({number}),
-            count(*) FILTER ({whole}),
-            count({label}) FILTER ({dates}),
-            count(*) FILTER (regexp_full_match({text}, '^0[0-9]+$')),
-            count(*) FILTER ({number} > 0), count(*) FILTER ({_finite(number)}),
-            count(*) FILTER ({whole} AND fmod({number}, 10) = 0),
-            min(length({text})), max(length({text})), avg({words}), min({number}), max({number}) FROM file"""
+            f"""SELECT count(x), count(DISTINCT x), count(v), count(*) FILTER ({whole}),
+            count(x) FILTER ({dates}), count(*) FILTER (regexp_full_match(s, '^0[0-9]+$')),
+            count(*) FILTER (v > 0), count(*) FILTER ({_finite("v")}),
+            count(*) FILTER (fmod(v, 10) = 0 AND {whole}),
+            min(length(s)), max(length(s)), avg(length(s) - length(replace(s, ' ', '')) + 1), min(v), max(v)
+            FROM (SELECT {label} AS x, {number} AS v, {text} AS s FROM file)"""
         ).fetchone()
         assert row is not None
         counts = [int(value or 0) for value in row[:11]]

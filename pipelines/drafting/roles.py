@@ -62,8 +62,8 @@ def guess(profile: Profile) -> list[Guess]:
         for name in names
     ]
     guesses = _one_each(_with_repeated_keys(guesses, profile))
-    guesses = _without_rare_numbers(_codes(guesses, profile), profile)
-    guesses = _with_region(guesses, profile)
+    guesses = _with_region(_codes(guesses, profile), profile)
+    guesses = _without_small_region(_without_rare_numbers(guesses, profile), profile)
     guesses = _without_dependencies(guesses, profile)
     return _with_some_quasi_identifier(guesses)
 
@@ -288,8 +288,6 @@ def _without_rare_numbers(guesses: list[Guess], profile: Profile) -> list[Guess]
 
 def _with_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """The coarsest complete column that is a region by name and has no region below k."""
-    numeric = [each.column for each in guesses if each.kind == "numeric" and each.column]
-    accepted = "true" if by_pattern(guesses, profile) else profile.accepting(numeric)
     counted = counts_units(guesses, profile)
     candidates = [
         each
@@ -299,13 +297,29 @@ def _with_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
         and each.kind == "nominal"
         and each.column.present == profile.records
         and says(each.name, "region")
-        and profile.classes([each.column], K, accepted, counted)[3] >= K
+        and profile.classes([each.column], K, counted=counted)[3] >= K
     ]
     if not candidates:
         return guesses
     region = min(candidates, key=lambda each: each.column.distinct if each.column else 0)
     why = f"a region by name, {region.why}"
     return [replace(each, role="region", kind=None, why=why) if each is region else each for each in guesses]
+
+
+def _without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
+    """A region that rejected records leave below k is protected instead."""
+    if by_pattern(guesses, profile):
+        return guesses
+    accepted = profile.accepting([each.column for each in guesses if each.kind == "numeric" and each.column])
+    counted = counts_units(guesses, profile)
+    return [
+        replace(each, role="quasi_identifier", kind="nominal", why="a region too small for k")
+        if each.role == "region"
+        and each.column is not None
+        and profile.classes([each.column], K, accepted, counted)[3] < K
+        else each
+        for each in guesses
+    ]
 
 
 def _without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:

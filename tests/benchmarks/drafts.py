@@ -1,0 +1,63 @@
+"""Drafts of thirty office files: roles that are right, and whether each draft passes its own check."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.draft import draft
+from pipelines.engine.session import open_session
+from pipelines.intake.accept import accept_input
+from pipelines.intake.read import read
+from pipelines.intake.screen import screen
+from schemas.errors import MicroguardError
+from schemas.specification.read import build_specification
+from tests.benchmarks.table import Table
+from tests.pipelines.drafting.office_files import KEYS, office_files
+
+LEAST_RIGHT = 0.9
+
+
+def run(quick: bool = False) -> Iterator[Table]:
+    """Draft and check the files; without the wide ones where it is to be quick."""
+    files = [file for file in office_files() if not (quick and "wide" in file.name)]
+    rows, right, columns = [], 0, 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        spark = open_session("local[2]", folder, {"spark.sql.shuffle.partitions": "2"})
+        try:
+            for file in files:
+                path = file.write(folder)
+                start = time.process_time()
+                content = tomllib.loads(draft(str(path)).summary())
+                seconds = time.process_time() - start
+                found = {
+                    each: line["kind"] if line["role"] == "quasi_identifier" else line["role"]
+                    for each, line in content["variables"].items()
+                }
+                exposed = [
+                    each for each, true in file.truth.items() if true == "key" and found[each] not in KEYS
+                ]
+                assert not exposed, f"{file.name}: {exposed} would be published"
+                specification = build_specification(content, folder)
+                try:
+                    screened = screen(read(spark, specification), specification)
+                    accept_input(screened, specification, folder / "evidence")
+                    passes = "yes"
+                except MicroguardError as error:
+                    passes = f"no: {error}"
+                spark.catalog.clearCache()
+                right, columns = right + len(file.right(found)), columns + len(file.truth)
+                share = len(file.right(found)) / len(file.truth)
+                rows.append((file.name, len(file.truth), f"{share:.3f}", passes, f"{seconds:.1f}"))
+        finally:
+            spark.stop()
+    assert right >= LEAST_RIGHT * columns, f"{right} of {columns} roles are right"
+    assert all(row[3] == "yes" for row in rows), [row[0] for row in rows if row[3] != "yes"]
+    rows.append(("all", columns, f"{right / columns:.3f}", "yes", ""))
+    yield Table(
+        "Drafts of office files", ("file", "columns", "roles right", "passes its check", "CPU s"), rows
+    )

@@ -1,0 +1,33 @@
+"""Codes of missing numbers: beyond a gap, below zero, or standing out; values are left alone."""
+
+import numpy as np
+import pytest
+
+from pipelines.drafting.sentinels import sentinels
+
+
+def counted(*values):
+    return np.unique(np.array(values, dtype=float), return_counts=True)
+
+
+HOURS = [*range(5, 61)] * 4
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ([*HOURS, *[97] * 5, *[99] * 20], (97, 99)),
+        ([*HOURS, 99, 99], ()),
+        ([*range(100)] * 3, ()),
+        ([*[*range(100)] * 3, *[99] * 40], (99,)),
+        ([*range(0, 5000, 7), -9, -9, -9], (-9,)),
+        ([*range(-50, 50)] * 4, ()),
+        ([*range(100, 20000, 9), *[9999] * 30], (9999,)),
+        ([*range(100, 20000, 9), *[99999] * 30], (99999,)),
+        ([99, 99, 99], ()),
+        ([], ()),
+    ],
+    ids=["gap", "too few", "ages", "a spike", "negative", "profits", "inside", "beyond", "alone", "none"],
+)
+def test_a_code_is_one_that_the_other_values_do_not_lead_up_to(values, codes):
+    assert sentinels(*counted(*values)) == codes
