@@ -41,12 +41,30 @@ class TableErrors:
 
 
 def measure_counts(tables: ControlTables, counts: np.ndarray) -> TableErrors:
-    """Errors of protected counts over the tables."""
-    errors = tables.errors(counts)
-    sizes, original = np.abs(errors), tables.original
-    squares = errors**2 * tables.reciprocals
-    relative = sizes * tables.reciprocals
-    dimensions = {int(d): tables.dimension == d for d in np.unique(tables.dimension)}
+    """Errors of protected counts over the tables of the whole file."""
+    return measure_cells(tables, tables.totals(counts))
+
+
+def measure_cells(tables: ControlTables, published: np.ndarray, level: Hashable | None = None) -> TableErrors:
+    """Errors of published cells, however they were made.
+
+    Parameters
+    ----------
+    tables : ControlTables
+    published : (cells,) int array, what is published for each cell
+    level : name of a level of regions, optional
+        Whose tables are measured: by default those of the whole file.
+    """
+    if published.shape != tables.original.shape:
+        raise ShapeMismatch(f"{published.shape} published cells for {tables.original.shape} cells")
+    among = tables.level == (0 if level is None else 1 + tables.levels.index(level))
+    original = tables.original[among]
+    errors = (published - tables.original)[among]
+    sizes = np.abs(errors)
+    squares = errors**2 * tables.reciprocals[among]
+    relative = sizes * tables.reciprocals[among]
+    dimension = tables.dimension[among]
+    dimensions = {int(d): dimension == d for d in np.unique(dimension)}
     return TableErrors(
         chi2=float(squares.sum()),
         chi2_by_dimension={d: float(squares[at].sum()) for d, at in dimensions.items()},

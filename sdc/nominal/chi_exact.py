@@ -33,9 +33,21 @@ class ChiExactParameters:
     ----------
     nodes : int
         Branch-and-bound nodes, the work limit; the default takes minutes at worst for 200 records.
+
+    deviation_weight : float
+        w of (5.6.1): cost of each record by which a combination changes, in units of chi-square. It
+        stands for the tables that are not controlled.
     """
 
     nodes: int = 2_000
+    deviation_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.nodes < 0 or not self.deviation_weight >= 0:
+            raise InvalidParameter(
+                f"nodes and deviation_weight may not be negative, found {self.nodes} and "
+                f"{self.deviation_weight}"
+            )
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,7 @@ class ChiExact:
     ----------
     counts : (m,) int64 array, 0 or at least k, with the total of each region kept
     chi2 : chi-square over the cells of the control tables
+    objective : chi2 plus w times the sum of |y - y0|, which is minimised (5.6.1)
     lower_bound : valid bound on the objective over all such vectors, or None
     optimal : whether the objective is proved least
     nodes : branch-and-bound nodes
@@ -54,6 +67,7 @@ class ChiExact:
 
     counts: np.ndarray
     chi2: float
+    objective: float
     lower_bound: float | None
     optimal: bool
     nodes: int
@@ -61,10 +75,10 @@ class ChiExact:
 
     @property
     def gap(self) -> float | None:
-        """(chi2 - lower_bound) / chi2; None without a bound."""
+        """(objective - lower_bound) / objective; None without a bound."""
         if self.lower_bound is None:
             return None
-        return 0.0 if self.chi2 == 0 else max(0.0, (self.chi2 - self.lower_bound) / self.chi2)
+        return 0.0 if self.objective == 0 else max(0.0, 1.0 - self.lower_bound / self.objective)
 
 
 def chi_exact(
@@ -89,10 +103,6 @@ def chi_exact(
     seed : of the local search
     deadline : a safety net
 
-    Notes
-    -----
-    The weight w of the deviations |y - y0| in (5.6.1) is 0 here: the objective is the chi-square alone.
-
     Raises
     ------
     TooFewRecords, InvalidParameter
@@ -103,9 +113,14 @@ def chi_exact(
     if start is None:
         start = protect_frequencies(frequencies, k, tables, seed=seed, deadline=deadline).counts
     _check_start(frequencies, k, start)
-    chi2 = tables.chi2(start)
+    weight = parameters.deviation_weight
+
+    def value(counts: np.ndarray) -> float:
+        return tables.chi2(counts) + weight * float(np.abs(counts - frequencies.counts).sum())
+
+    known = value(start)
     rows = merge_cells(tables.incidence, np.zeros(len(tables.original)), tables.original)
-    program, point = _program(frequencies, k, rows, start, chi2)
+    program, point = _program(frequencies, k, rows, start, known, weight)
     answer = solve(
         program,
         Limits(nodes=parameters.nodes, seconds=deadline.remaining, absolute_gap=OBJECTIVE_TOLERANCE),
@@ -113,14 +128,15 @@ def chi_exact(
     )
     counts = start
     if answer.values is not None:
-        found = np.round(answer.values[: len(frequencies)]).astype(np.int64)
-        counts = found if tables.chi2(found) < chi2 else start
-    best = tables.chi2(counts)
+        solved = np.round(answer.values[: len(frequencies)]).astype(np.int64)
+        counts = solved if value(solved) < known else start
+    best = value(counts)
     optimal = answer.status is Status.OPTIMAL
     bound = min(answer.bound, best)
     return ChiExact(
         counts=counts,
-        chi2=best,
+        chi2=tables.chi2(counts),
+        objective=best,
         lower_bound=bound if np.isfinite(bound) else None,
         optimal=optimal,
         nodes=answer.nodes,
@@ -129,16 +145,17 @@ def chi_exact(
 
 
 def _program(
-    frequencies: FrequencyVector, k: int, rows: ErrorRows, start: np.ndarray, chi2: float
+    frequencies: FrequencyVector, k: int, rows: ErrorRows, start: np.ndarray, known: float, weight: float
 ) -> tuple[Program, np.ndarray]:
     """(5.6.1)-(5.6.5) over hulls, and the point of the start in it.
 
-    Columns are the counts y, whether each is above 0, and the pieces of the hulls.
+    Columns are the counts y, whether each is above 0, the pieces of the hulls, and with a weight the
+    deviations |y - y0|. No solution worth having has a chi-square above the objective known.
     """
     m = len(frequencies)
     regions = frequencies.region_matrix()
     totals = regions @ frequencies.counts.astype(float)
-    hull = hull_program(rows, _attainable(rows, k, regions, totals, chi2), chi2)
+    hull = hull_program(rows, _attainable(rows, k, regions, totals, known), known)
     most = _largest_counts(
         rows, hull.first + np.bincount(_rows_of(hull.pieces), hull.lengths, len(hull.first))
     )
@@ -164,11 +181,37 @@ def _program(
         integer=np.arange(2 * m + pieces) < 2 * m,
         offset=hull.offset,
     )
-    return program, np.concatenate([start, start > 0, hull.fill(rows.incidence @ start)])
+    point = np.concatenate([start, start > 0, hull.fill(rows.incidence @ start)])
+    if weight == 0:
+        return program, point
+    deviations = np.abs(start - frequencies.counts)
+    return _with_deviations(program, frequencies.counts, weight), np.concatenate([point, deviations])
+
+
+def _with_deviations(program: Program, original: np.ndarray, weight: float) -> Program:
+    """The program with a column d >= |y - y0| per combination, at the weight."""
+    m, columns = len(original), len(program.costs)
+    one, zeros = sparse.identity(m, format="csr"), _nothing(m, columns - m)
+    return Program(
+        costs=np.concatenate([program.costs, np.full(m, weight)]),
+        matrix=sparse.vstack(
+            [
+                sparse.hstack([program.matrix, _nothing(program.matrix.shape[0], m)]),
+                sparse.hstack([one, zeros, one]),
+                sparse.hstack([one, zeros, -one]),
+            ]
+        ),
+        row_lower=np.concatenate([program.row_lower, original, np.full(m, -INFINITY)]),
+        row_upper=np.concatenate([program.row_upper, np.full(m, INFINITY), original]),
+        lower=np.concatenate([program.lower, np.zeros(m)]),
+        upper=np.concatenate([program.upper, np.full(m, INFINITY)]),
+        integer=np.concatenate([np.asarray(program.integer, bool), np.zeros(m, bool)]),
+        offset=program.offset,
+    )
 
 
 def _attainable(
-    rows: ErrorRows, k: int, regions: sparse.csr_matrix, totals: np.ndarray, chi2: float
+    rows: ErrorRows, k: int, regions: sparse.csr_matrix, totals: np.ndarray, known: float
 ) -> list[np.ndarray]:
     """Per row: 0 and k or more, as far as its error alone does not exceed the objective known.
 
@@ -179,7 +222,7 @@ def _attainable(
     whole = ((touched == 0) | (touched == members)).all(axis=0)
     largest = totals @ (touched > 0)
     middle = -rows.linear / (2 * rows.square)
-    reach = np.sqrt(np.maximum(0.0, (chi2 - rows.constant) / rows.square + middle**2)) + 1
+    reach = np.sqrt(np.maximum(0.0, (known - rows.constant) / rows.square + middle**2)) + 1
     points = []
     for row in range(len(whole)):
         if whole[row]:

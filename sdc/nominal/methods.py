@@ -24,7 +24,7 @@ from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
 from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.nominal.partitioning.construction import Guidance
-from sdc.nominal.protected_counts import Certificate, ProtectedCounts
+from sdc.nominal.protected_counts import Certificate, Objective, ProtectedCounts
 from sdc.nominal.two_step import RANDOM, two_step
 from sdc.nominal.two_step_names import TWO_STEP
 from sdc.stop import Deadline
@@ -186,12 +186,14 @@ def _chi_exact(task: ProtectionTask, name: str) -> ProtectedCounts:
         seed=task.seed,
         deadline=task.deadline,
     )
+    alone = task.parameters is None or task.parameters.deviation_weight == 0
+    objective: Objective = "chi-square" if alone else "chi-square and deviations"
     return ProtectedCounts(
         proved.counts,
         proved.stopped_by,
-        lower_bound=proved.lower_bound,
-        optimal=proved.optimal,
-        certificates=(Certificate(name, "chi-square", proved.chi2, proved.lower_bound, proved.optimal),),
+        lower_bound=proved.lower_bound if alone else None,
+        optimal=proved.optimal and alone,
+        certificates=(Certificate(name, objective, proved.objective, proved.lower_bound, proved.optimal),),
         work={"nodes": proved.nodes},
     )
 

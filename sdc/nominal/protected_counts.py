@@ -9,8 +9,9 @@ import numpy as np
 
 from sdc.stop import StoppedBy
 
-#: What a step minimises: the weight of a partition, chi-square, or the largest error of a cell.
-Objective = Literal["weight", "chi-square", "largest error"]
+#: What a step minimises: the weight of a partition, chi-square (with changes of combinations), or the largest
+#: error of a cell.
+Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error"]
 
 
 @dataclass(frozen=True)

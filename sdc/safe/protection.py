@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sdc.errors import InvalidParameter
+from sdc.errors import ImpossibleProtection, InvalidParameter
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, check_k, check_regions, from_frame
 from sdc.nominal.frequency_search.greedy import settle
@@ -120,6 +120,8 @@ def safe(
         combination below k; a frame without variables, or with values that cannot be told equal or not.
     UnknownVariable
         Two variables of one name, or a control table of a name that is no variable.
+    ImpossibleProtection
+        Without keep_records: no record at all would be left.
     SolverFailed
         An exact problem ended in a state from which nothing can be concluded.
 
@@ -130,7 +132,7 @@ def safe(
     coded = from_frame(frame)
     check_k(len(frame), k)
     tables = ControlTables.of(coded.frequencies, control_tables)
-    found = safe_frequencies(
+    solution = safe_frequencies(
         coded.frequencies,
         k,
         tables,
@@ -139,22 +141,22 @@ def safe(
         keep_records=keep_records,
         deadline=Deadline.after(time_limit),
     )
-    if found.record_change == 0:
-        flows = transport(coded.frequencies, found.counts)
+    if solution.record_change == 0:
+        flows = transport(coded.frequencies, solution.counts)
         protected = coded.decode_combinations(carry_back(coded.combination, flows))
     else:
-        protected = coded.carriers().take(np.repeat(np.arange(len(found.counts)), found.counts))
+        protected = coded.carriers().take(np.repeat(np.arange(len(solution.counts)), solution.counts))
         protected = protected.reset_index(drop=True)
     return SafeResult(
         protected=protected,
-        chi2=tables.chi2(found.counts),
-        errors=found.errors,
-        record_change=found.record_change,
-        objective=found.objective,
-        lower_bound=found.lower_bound,
-        optimal=found.optimal,
+        chi2=tables.chi2(solution.counts),
+        errors=solution.errors,
+        record_change=solution.record_change,
+        objective=solution.objective,
+        lower_bound=solution.lower_bound,
+        optimal=solution.optimal,
         algorithm=algorithm,
-        stopped_by=found.stopped_by,
+        stopped_by=solution.stopped_by,
     )
 
 
@@ -184,10 +186,15 @@ def safe_frequencies(
     counts = safe_counts(frequencies, k, tables, parameters)[0]
     if keep_records or exact:
         counts = restore_records(frequencies, counts, k, tables)
+    if not counts.any():
+        raise ImpossibleProtection(
+            "SAFE emptied every combination and left no record at all. Set keep_records, or allow more by "
+            "allowed_deviation and the bounds"
+        )
     objective, bound, optimal = None, None, False
     stopped_by: StoppedBy = "work"
     if exact:
-        found = safe_exact(
+        solution = safe_exact(
             frequencies,
             k,
             tables,
@@ -196,8 +203,8 @@ def safe_frequencies(
             start=counts,
             deadline=deadline or Deadline.after(None),
         )
-        counts, objective, bound = found.counts, found.objective, found.lower_bound
-        optimal, stopped_by = found.optimal, found.stopped_by
+        counts, objective, bound = solution.counts, solution.objective, solution.lower_bound
+        optimal, stopped_by = solution.optimal, solution.stopped_by
     return SafeFrequencies(
         counts=counts,
         errors=tables.max_absolute_error(counts),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -108,3 +110,20 @@ def test_scenario_of_the_thesis_is_proved_optimal() -> None:
     result = chi_exact(frequencies, 3, ControlTables.of(frequencies, 3))
     assert result.optimal
     assert result.chi2 == pytest.approx(255.6305, abs=1e-3)
+
+
+@pytest.mark.parametrize("weight", [0.5, 3.0])
+def test_the_second_term_of_the_objective_agrees_with_brute_force(weight: float) -> None:
+    frame = pd.DataFrame({"a": [1, 1, 1, 2, 2, 3, 3], "b": [1, 1, 2, 2, 2, 1, 2]})
+    frequencies = from_frame(frame).frequencies
+    tables = ControlTables.of(frequencies, 2)
+    result = chi_exact(frequencies, 3, tables, parameters=ChiExactParameters(deviation_weight=weight))
+    values = [
+        tables.chi2(np.array(counts)) + weight * np.abs(np.array(counts) - frequencies.counts).sum()
+        for counts in product((0, 3, 4, 5, 6, 7), repeat=len(frequencies))
+        if sum(counts) == 7
+    ]
+    assert result.optimal
+    assert result.objective == pytest.approx(min(values))
+    assert result.lower_bound == pytest.approx(min(values))
+    assert result.chi2 == pytest.approx(tables.chi2(result.counts))

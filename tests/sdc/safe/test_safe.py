@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdc.errors import InvalidParameter, TooFewRecords, UnknownVariable
+from sdc.errors import ImpossibleProtection, InvalidParameter, TooFewRecords, UnknownVariable
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import from_frame
 from sdc.safe import SafeParams, safe
@@ -108,12 +108,23 @@ def test_any_frame_is_protected_with_its_records_kept(frame, k):
 def test_a_change_of_the_number_of_records_is_reported(frame, k):
     if len(frame) < k:
         return
-    result = safe(frame, k, 2)
+    try:
+        result = safe(frame, k, 2)
+    except ImpossibleProtection:  # no record would be left
+        assert len(safe(frame, k, 2, keep_records=True).protected) == len(frame)
+        return
     published = rows(result.protected)
     assert len(result.protected) - len(frame) == result.record_change
     assert all(count >= k for count in published.values())
     assert set(published) <= set(rows(frame))
     assert (result.protected.dtypes == frame.dtypes).all()
+
+
+def test_a_file_of_which_no_record_would_be_left_is_refused_by_name():
+    frame = pd.DataFrame({"a": [1, 2, 3]})
+    with pytest.raises(ImpossibleProtection, match="keep_records"):
+        safe(frame, 3, 1)
+    assert len(safe(frame, 3, 1, keep_records=True).protected) == 3
 
 
 @settings(max_examples=15)
