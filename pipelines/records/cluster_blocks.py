@@ -38,6 +38,11 @@ from sdc.microaggregation.sse import sum_of_squares
 
 #: Report of a block, on its first record; the moments of a partition, on a line of their own.
 REPORT = "__report"
+CLUSTER = "__cluster"
+BEFORE = "__before"
+"""With the position of a nominal variable: its value before, where representatives are chosen together."""
+#: More clusters than any block has: a cluster of the file is its block times this, and its label.
+CLUSTERS_OF_A_BLOCK = 1 << 31
 
 #: What a block is protected by when the method asked for fails on it.
 FALLBACK = "mdav"
@@ -61,6 +66,9 @@ class ClusteringTask:
         The (n, k) rule that clusters are counted by.
     resume : str, optional
         Private folder that finished blocks are kept in, where it is one that every task can write to.
+    jointly : bool
+        Whether nominal representatives are chosen for the whole file later: clusters and values before are
+        kept beside the records then.
     """
 
     k: int
@@ -75,6 +83,7 @@ class ClusteringTask:
     nominal: tuple[str, ...]
     dominance: tuple[int, float]
     resume: str | None
+    jointly: bool = False
 
     @property
     def coordinates(self) -> Coordinates:
@@ -102,8 +111,13 @@ def cluster_blocks(frame: DataFrame, clustering: ClusteringTask) -> DataFrame:
         The same columns and types, the clustering's variables replaced by representatives. A row whose
         `BLOCK` is NULL holds a report only: moments of a partition, or why a block failed.
     """
+    kept = [(CLUSTER, t.LongType())] if clustering.jointly else []
+    if clustering.jointly:
+        types = {entry.name: entry.dataType for entry in frame.schema}
+        kept += [(f"{BEFORE}{place}", types[name]) for place, name in enumerate(clustering.nominal)]
     schema = t.StructType(
         [t.StructField(entry.name, entry.dataType, True) for entry in frame.schema]
+        + [t.StructField(name, kind, True) for name, kind in kept]
         + [t.StructField(REPORT, t.StringType(), True)]
     )
 
@@ -114,13 +128,13 @@ def cluster_blocks(frame: DataFrame, clustering: ClusteringTask) -> DataFrame:
             first = block.slice(0, 1) if first is None else first
             protected, report, own = protect_block(block, clustering)
             moments = moments if own is None else moments + own
-            yield from _reported(protected, report).to_batches()
+            yield from _reported(_widened(protected, clustering), report).to_batches()
         if first is not None and clustering.numeric:
             row = {
                 "first_block": first[BLOCK][0].as_py(),
                 "moments": [getattr(moments, name).tolist() for name in moments.__dataclass_fields__],
             }
-            yield from _reported(first.slice(0, 0), row).to_batches()
+            yield from _reported(_widened(first.slice(0, 0), clustering), row).to_batches()
 
     return map_in_arrow(frame, task, schema)
 
@@ -163,6 +177,8 @@ def protect_block(
         if labels.max() < found.max():
             told |= _merged(told, _spread(points, nominal), labels)
         protected = _replaced(block, points, nominal, labels, clustering)
+        if clustering.jointly:
+            protected = _with_clusters(protected, block, labels, clustering)
         moments = _moments(block, protected, clustering)
         report |= told | _clusters(block, labels, clustering)
         report["file_bound"] = _file_bound(block, points, nominal, clustering)
@@ -328,6 +344,27 @@ def _replaced(
         representative=clustering.representative,
         points=_spread(points, nominal) if clustering.representative == "medoid" else None,
     )
+
+
+def _with_clusters(
+    protected: pa.Table, block: pa.Table, labels: np.ndarray, clustering: ClusteringTask
+) -> pa.Table:
+    """Beside the protected records: their cluster in the file, and their nominal values before."""
+    cluster = block[BLOCK][0].as_py() * CLUSTERS_OF_A_BLOCK + labels.astype(np.int64)
+    protected = protected.append_column(CLUSTER, pa.array(cluster))
+    for place, name in enumerate(clustering.nominal):
+        protected = protected.append_column(f"{BEFORE}{place}", block[name])
+    return protected
+
+
+def _widened(table: pa.Table, clustering: ClusteringTask) -> pa.Table:
+    """A table with the columns of `_with_clusters`; one that lacks them has no records."""
+    if not clustering.jointly or CLUSTER in table.column_names:
+        return table
+    table = table.append_column(CLUSTER, pa.array([], pa.int64()))
+    for place, name in enumerate(clustering.nominal):
+        table = table.append_column(f"{BEFORE}{place}", table[name])
+    return table
 
 
 def _moments(before: pa.Table, after: pa.Table, clustering: ClusteringTask) -> Moments | None:

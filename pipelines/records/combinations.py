@@ -76,7 +76,7 @@ def combinations(frame: DataFrame, group: Group, specification: Specification) -
         .agg(f.count(f.lit(1)).alias(_COUNT))
         .toArrow()
     )
-    coded = {name: _coded(counted[f"v{i}"]) for i, name in enumerate(keys)}
+    coded = {name: coded(counted[f"v{i}"]) for i, name in enumerate(keys)}
     codes = np.column_stack([coded[name][0] for name in names])
     sizes = np.array([len(coded[name][1]) for name in names])
     regions = None if specification.region is None else coded[specification.region][0]
@@ -266,7 +266,7 @@ def _stream(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
+def coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     """Codes in the order of the values, NULL last, and the values of the codes."""
     distinct = pc.unique(values).drop_null()
     distinct = distinct.take(pc.array_sort_indices(distinct))

@@ -34,6 +34,7 @@ from pipelines.records.blocks import BLOCK, Plan, blocked, plan
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from pipelines.records.cluster_blocks import REPORT, ClusteringTask, cluster_blocks
 from pipelines.records.combinations import carried_back, combinations, on_combinations, protected_counts
+from pipelines.records.joint import chosen_together, with_joint_representatives
 from schemas.errors import InputRejected
 from schemas.requirements.records import Requirement, promised_requirements
 from schemas.specification.model import Specification
@@ -182,8 +183,9 @@ def _by_cluster(
     finished_blocks = private_folder(resume / f"blocks-{group.name}")
     target = resume / f"protected-{group.name}"
     checkpoint = read_checkpoint(target)
+    jointly = chosen_together(group, specification, screened.kept)
     while True:
-        task = _clustering_task(chosen, group, specification, str(finished_blocks))
+        task = _clustering_task(chosen, group, specification, str(finished_blocks), jointly)
         if checkpoint is None:
             pattern = pattern_of(group, specification)
             in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
@@ -201,8 +203,10 @@ def _by_cluster(
         if not protection.too_few:
             if checkpoint is None:
                 write_checkpoint(target)  # not before: what failed is to be tried again
-            names = [column(name) for name in frame.columns]
-            return stored.where(f.col(BLOCK).isNotNull()).select(*names), protection
+            protected = stored.where(f.col(BLOCK).isNotNull())
+            if jointly:
+                protected = _represented(job, protected, group, resume / f"represented-{group.name}")
+            return protected.select(*[column(name) for name in frame.columns]), protection
         chosen, checkpoint = chosen.without_trees(protection.too_few), None
 
 
@@ -234,7 +238,19 @@ def _content(frame: DataFrame, specification: Specification) -> list[str]:
     ]
 
 
-def _clustering_task(chosen: Plan, group: Group, specification: Specification, resume: str) -> ClusteringTask:
+def _represented(job: Job, protected: DataFrame, group: Group, target: Path) -> DataFrame:
+    """The records with representatives chosen together, written down once."""
+    if read_checkpoint(target) is None:
+        with job.progress.stage("reconcile"):
+            together = with_joint_representatives(job, protected, group)
+            together.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
+            write_checkpoint(target)
+    return job.spark.read.parquet(str(target))
+
+
+def _clustering_task(
+    chosen: Plan, group: Group, specification: Specification, resume: str, jointly: bool
+) -> ClusteringTask:
     return ClusteringTask(
         k=specification.release.k,
         seed=specification.release.seed,
@@ -248,4 +264,5 @@ def _clustering_task(chosen: Plan, group: Group, specification: Specification, r
         nominal=tuple(name for name in group.variables if name in specification.nominal),
         dominance=dominance_rule(specification),
         resume=resume,
+        jointly=jointly,
     )

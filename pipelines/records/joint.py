@@ -1,0 +1,89 @@
+"""Representatives of all clusters of a file, chosen together on the errors of the control tables.
+
+A cluster's mode drops every rare value in every cluster, and the errors add up (Cost 2023, Example 5.1.2).
+The tasks keep what each cluster was made of; here every cluster gets one of its own combinations, so that k,
+diversity and the numeric variables stay as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.job import Job
+from pipelines.records.cluster_blocks import BEFORE, CLUSTER
+from pipelines.records.combinations import coded
+from schemas.specification.model import Specification
+from schemas.specification.sections import Group
+from sdc.nominal.aggregation.joint import joint_representatives
+
+#: Records up to which the clusters of a file are gathered for one search; larger files keep their modes.
+MOST_RECORDS = 500_000
+_REGION = "__region"
+
+
+def chosen_together(group: Group, specification: Specification, records: int) -> bool:
+    """Whether the nominal representatives of a clustering are chosen for the control tables."""
+    return (
+        specification.method.representative in ("auto", "control_tables")
+        and bool(_tables(group, specification))
+        and records <= MOST_RECORDS
+    )
+
+
+def with_joint_representatives(job: Job, stored: DataFrame, group: Group) -> DataFrame:
+    """The protected records, each cluster's nominal values replaced by those chosen for it.
+
+    Parameters
+    ----------
+    stored : DataFrame
+        Protected records with `CLUSTER` and, by position, the nominal values `BEFORE`.
+    """
+    specification = job.specification
+    names = _nominal(group, specification)
+    before = [f"{BEFORE}{position}" for position in range(len(names))]
+    region = f.lit(0) if specification.region is None else column(specification.region)
+    cells = (
+        stored.groupBy(CLUSTER, region.alias(_REGION), *before)
+        .agg(f.count(f.lit(1)).alias("n"))
+        .orderBy(CLUSTER, *before)
+        .toArrow()
+    )
+    columns = [coded(cells[name]) for name in before]
+    regions, _ = coded(cells[_REGION])
+    chosen = joint_representatives(
+        np.column_stack([codes for codes, _ in columns]),
+        cells[CLUSTER].to_numpy(),
+        names,
+        _tables(group, specification),
+        records=cells["n"].to_numpy(),
+        regions=None if specification.region is None else regions,
+        effort=specification.method.effort,
+        seed=specification.release.seed,
+    )
+    values = {
+        f"__new{position}": categories.take(pa.array(chosen.codes[:, position]))
+        for position, (_, categories) in enumerate(columns)
+    }
+    by_cluster = job.spark.createDataFrame(pa.table({CLUSTER: chosen.labels} | values))
+    joined = stored.join(f.broadcast(by_cluster), on=CLUSTER, how="left")
+    fresh = {name: f.col(f"__new{position}") for position, name in enumerate(names)}
+    types = {field.name: field.dataType for field in stored.schema}
+    return joined.select(
+        *[
+            fresh[name].cast(types[name]).alias(name) if name in fresh else column(name)
+            for name in stored.columns
+        ]
+    )
+
+
+def _nominal(group: Group, specification: Specification) -> tuple[str, ...]:
+    return tuple(name for name in group.variables if name in specification.nominal)
+
+
+def _tables(group: Group, specification: Specification) -> list[tuple[str, ...]]:
+    names = set(_nominal(group, specification))
+    return [table for table in specification.control_tables if set(table) <= names]
