@@ -111,13 +111,13 @@ def cluster_blocks(frame: DataFrame, clustering: ClusteringTask) -> DataFrame:
         The same columns and types, the clustering's variables replaced by representatives. A row whose
         `BLOCK` is NULL holds a report only: moments of a partition, or why a block failed.
     """
-    kept = [(CLUSTER, t.LongType())] if clustering.jointly else []
+    beside: list[tuple[str, t.DataType]] = [(CLUSTER, t.LongType())] if clustering.jointly else []
     if clustering.jointly:
         types = {entry.name: entry.dataType for entry in frame.schema}
-        kept += [(f"{BEFORE}{place}", types[name]) for place, name in enumerate(clustering.nominal)]
+        beside += [(f"{BEFORE}{place}", types[name]) for place, name in enumerate(clustering.nominal)]
     schema = t.StructType(
         [t.StructField(entry.name, entry.dataType, True) for entry in frame.schema]
-        + [t.StructField(name, kind, True) for name, kind in kept]
+        + [t.StructField(name, kind, True) for name, kind in beside]
         + [t.StructField(REPORT, t.StringType(), True)]
     )
 
