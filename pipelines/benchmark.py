@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from collections.abc import Callable
 from difflib import get_close_matches
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +17,7 @@ from schemas.errors import MicroguardError, SpecificationError
 from sdc.errors import SdcError
 
 PACKAGE = "tests.benchmarks"
+_ROOT = Path(__file__).resolve().parents[1]
 
 
 def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[str], None]) -> Outcome:
@@ -68,6 +71,9 @@ def _known() -> list[str]:
 
 
 def _package() -> ModuleType | None:
+    """The benchmarks of the checkout that this is installed from in place; a wheel has none."""
+    if (_ROOT / Path(*PACKAGE.split("."))).is_dir() and str(_ROOT) not in sys.path:
+        sys.path.insert(0, str(_ROOT))
     try:
         return importlib.import_module(PACKAGE)
     except ModuleNotFoundError:
