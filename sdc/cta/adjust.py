@@ -109,7 +109,7 @@ def _searched_result(
 ) -> Adjustment:
     prove = algorithm == "exact" or (algorithm == "auto" and allowed.prove)
     if allowed.relax:
-        bound = relaxation_bound(problem, deadline.remaining / 4)
+        bound = relaxation_bound(problem, deadline.remaining / 4, allowed.plane_nodes)
     else:
         bound = disjoint_lines_bound(problem)
     share = deadline

@@ -14,8 +14,10 @@ Effort = Literal["fast", "standard", "thorough", "exact"]
 EFFORTS: tuple[Effort, ...] = ("fast", "standard", "thorough", "exact")
 #: Cells beyond which no linear program over the whole table is solved.
 LARGE_CELLS = 120_000
-#: Lines from which one annealing run is all there is time for, and no relaxation.
-MANY_LINES = 2500
+#: Lines and entries of the relations from which, both together, one annealing run is all there is time for
+#: and no relaxation. Lines alone make nothing hard: hierarchical tables have many short ones, whose programs
+#: solve in seconds; it is long lines that cross which fill the solver's factors.
+MANY_LINES, MANY_ENTRIES = 2500, 40_000
 #: Moves of annealing, and columns of linear programs in total, that an effort pays for. A million moves
 #: take 0.15 seconds and more with more lines, a million columns about 20 seconds, on one core.
 _MOVES = {"fast": 3e6, "standard": 1.2e8, "thorough": 3e8, "exact": 3e8}
@@ -32,6 +34,9 @@ _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000
 #: Above this many sensitive cells only the root is solved, for its bound: it takes up to half a minute.
 _ROOT_ONLY_SIZE = {"fast": 25, "standard": 70, "thorough": 100, "exact": 10**9}
 
+#: Nodes of the integer program of each plane; a plane of the size they are made for takes a few hundred.
+_PLANE_NODES = {"fast": 0, "standard": 150, "thorough": 600, "exact": 600}
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -44,6 +49,7 @@ class Budget:
     prove : whether branch and bound is run
     nodes : its nodes, None for as many as it takes
     relax : whether the relaxation with line cuts is solved for a bound, or disjoint lines must do
+    plane_nodes : nodes of the plane cuts that tighten it, none for no such cuts
     """
 
     search: LocalSearchParams
@@ -51,6 +57,7 @@ class Budget:
     prove: bool
     nodes: int | None
     relax: bool
+    plane_nodes: int
 
 
 def budget(problem: Problem, effort: str) -> Budget:
@@ -67,7 +74,7 @@ def budget(problem: Problem, effort: str) -> Budget:
     columns = 2 * len(problem.free) + 2 * problem.lines.shape[0]
     programs = int(max(4, _COLUMNS[effort] / max(columns, 1)))
     lines = problem.lines.shape[0]
-    many = lines >= MANY_LINES
+    many = lines >= MANY_LINES and problem.lines.nnz >= MANY_ENTRIES
     starts = 1 if many else max(2, min(6 if size > _FEW_STARTS_SIZE else 60, programs // 6))
     moves = _MOVES[effort] / 2 / size / (1 + lines / _MOVE_DOUBLING_LINES)
     sweeps = int(min(20_000, 100 * size, max(30, moves / starts)))
@@ -87,4 +94,5 @@ def budget(problem: Problem, effort: str) -> Budget:
         prove=size <= _PROOF_SIZE[effort] and cells <= LARGE_CELLS,
         nodes=nodes,
         relax=cells <= LARGE_CELLS and not many,
+        plane_nodes=_PLANE_NODES[effort],
     )

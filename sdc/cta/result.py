@@ -13,6 +13,7 @@ BoundKind = Literal[
     "unavoidable part",
     "line cuts",
     "linear relaxation with line cuts",
+    "linear relaxation with plane cuts",
     "branch and bound",
     "nothing to protect",
 ]

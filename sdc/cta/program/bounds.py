@@ -8,10 +8,12 @@ import numpy as np
 
 from sdc.cta.program.line_classes import disjoint_classes
 from sdc.cta.program.line_cuts import line_cuts
-from sdc.cta.program.model import cut_model
+from sdc.cta.program.model import cut_model, with_rows
+from sdc.cta.program.plane_cuts import cut_rows, plane_cuts
 from sdc.cta.program.problem import Problem
 from sdc.cta.result import BoundKind
 from sdc.solver import FEASIBILITY_TOLERANCE, Limits, Status, solve
+from sdc.stop import Deadline
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,27 @@ def disjoint_lines_bound(problem: Problem) -> LowerBound:
     return LowerBound(problem.unavoidable + float(sums.max()), "line cuts")
 
 
-def relaxation_bound(problem: Problem, seconds: float) -> LowerBound:
-    """The linear relaxation with line cuts; the disjoint lines where the clock ended it."""
+def relaxation_bound(problem: Problem, seconds: float, plane_nodes: int = 0) -> LowerBound:
+    """The linear relaxation with line cuts, and plane cuts of so many nodes each; the disjoint lines where
+    the clock ended it."""
+    program = cut_model(problem).relaxed
+    kind: BoundKind = "linear relaxation with line cuts"
+    deadline = Deadline.after(seconds if np.isfinite(seconds) else None)
+    if plane_nodes:
+        cuts = plane_cuts(problem, plane_nodes, deadline)
+        if cuts.planes:
+            program = with_rows(program, *cut_rows(problem, cuts, program.costs))
+            kind = "linear relaxation with plane cuts"
     solution = solve(
-        cut_model(problem).relaxed,
-        Limits(seconds=seconds, options={"solver": "ipm"} if problem.lines.shape[0] > 300 else {}),
+        program,
+        Limits(
+            seconds=max(deadline.remaining, 1.0),
+            options={"solver": "ipm"} if problem.lines.shape[0] > 300 else {},
+        ),
     )
     if solution.status is not Status.OPTIMAL or solution.objective is None:
         return disjoint_lines_bound(problem)
     value = solution.objective - FEASIBILITY_TOLERANCE * abs(solution.objective)
     if value < problem.unavoidable:
         return unavoidable_bound(problem)
-    return LowerBound(value, "linear relaxation with line cuts")
+    return LowerBound(value, kind)

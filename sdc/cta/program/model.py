@@ -124,7 +124,7 @@ def cut_model(problem: Problem) -> Model:
     cuts = line_cuts(problem)
     if len(cuts.lines) == 0:
         return model
-    return Model(problem, _with_rows(model.program, _adjustments(model, cuts.lines), cuts.least))
+    return Model(problem, with_rows(model.program, _adjustments(model, cuts.lines), cuts.least))
 
 
 def pattern_model(problem: Problem, cuts: LineCuts | None = None) -> Model:
@@ -146,7 +146,7 @@ def pattern_model(problem: Problem, cuts: LineCuts | None = None) -> Model:
     long = ~np.isin(cuts.lines, short)
     program = model.program
     if long.any():
-        program = _with_rows(program, _adjustments(model, cuts.lines[long]), cuts.least[long])
+        program = with_rows(program, _adjustments(model, cuts.lines[long]), cuts.least[long])
     return Model(problem, _with_patterns(model, program, incidence, short))
 
 
@@ -162,7 +162,8 @@ def _adjustments(model: Model, lines: np.ndarray) -> sparse.csr_array:
     return sparse.csr_array(sparse.hstack(blocks))
 
 
-def _with_rows(program: Program, rows: sparse.csr_array, least: np.ndarray) -> Program:
+def with_rows(program: Program, rows: sparse.csr_array, least: np.ndarray) -> Program:
+    """The program with further rows that must reach their least."""
     return replace(
         program,
         matrix=sparse.vstack([program.matrix, rows]).tocsr(),
