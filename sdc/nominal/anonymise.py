@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from sdc.errors import UnknownVariable
 from sdc.nominal.chi_exact import ChiExactParameters
 from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.distances import Distance, expanded_codes
 from sdc.nominal.frequency import check_k, from_frame
 from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
 from sdc.nominal.methods import Effort, ProtectionTask, chosen, protect_counts
@@ -72,6 +73,7 @@ def anonymise(
     structural_zeros: Declared | None = None,
     region: Hashable | Sequence[Hashable] | None = None,
     region_dimension: int = 1,
+    distances: Mapping[Hashable, Distance] | None = None,
 ) -> Anonymised:
     """Make a frame of nominal variables k-anonymous with little error in its frequency tables.
 
@@ -109,6 +111,10 @@ def anonymise(
     region_dimension : int
         Region, at every level, by all tables of up to so many variables are control tables, too.
 
+    distances : mapping of name to Nominal, Ordinal or Hierarchical, optional
+        Distances and weights of variables, for the clusters of the two-step methods and for which records
+        take which of the protected combinations; the others are nominal of weight 1.
+
     Returns
     -------
     Anonymised
@@ -141,6 +147,7 @@ def anonymise(
     tables = ControlTables.of(
         coded.frequencies, control_tables, levels=levels, region_dimension=region_dimension
     )
+    expanded = expanded_codes(coded, distances) if distances else None
     task = ProtectionTask(
         coded.frequencies,
         k,
@@ -150,11 +157,12 @@ def anonymise(
         max_absolute_error=max_absolute_error,
         allowed=None if structural_zeros is None else allowed_combinations(coded, structural_zeros),
         parameters=parameters,
+        expanded=expanded,
         deadline=Deadline.after(time_limit),
     )
     name = chosen(algorithm, task)
     solution = protect_counts(task, name)
-    target = carry_back(coded.combination, transport(coded.frequencies, solution.counts))
+    target = carry_back(coded.combination, transport(coded.frequencies, solution.counts, expanded))
     protected = coded.decode_combinations(target)
     if levels is not None:
         protected = pd.concat([protected, frame[list(levels.names)]], axis=1)[list(frame.columns)]

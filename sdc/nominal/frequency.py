@@ -120,6 +120,10 @@ class CodedFrame:
         """Frame in which each record has the values of the combination named, (n,)."""
         return self.decode(self.frequencies.codes[combination])
 
+    def values(self, variable: int) -> list[Hashable]:
+        """Value of each code of a variable."""
+        return self.frame.iloc[:, variable].take(self._carriers[variable]).tolist()
+
     def carriers(self) -> pd.DataFrame:
         """One record of each combination, in canonical order: the values the combination stands for."""
         _, first = np.unique(self.combination, return_index=True)

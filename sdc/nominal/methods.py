@@ -52,6 +52,7 @@ class ProtectionTask:
     max_absolute_error : mapping of table dimension, or of a table's names, to records, optional
     allowed : (m,) bool array, optional; False for structural zeros
     parameters : of the type that the method's row names, optional
+    expanded : (m, columns) codes whose Hamming distances a partition is to use, optional
     deadline : a safety net
     """
 
@@ -63,6 +64,7 @@ class ProtectionTask:
     max_absolute_error: ByTable | None = None
     allowed: np.ndarray | None = None
     parameters: object | None = None
+    expanded: np.ndarray | None = None
     deadline: Deadline = field(default_factory=lambda: Deadline.after(None))
 
     @property
@@ -208,6 +210,7 @@ def _two_step(task: ProtectionTask, name: str) -> ProtectedCounts:
         seed=task.seed,
         deadline=task.deadline,
         guidance=task.parameters,
+        expanded=task.expanded,
     )
 
 

@@ -39,11 +39,19 @@ class Flows:
     count: np.ndarray
 
 
-def transport(frequencies: FrequencyVector, new_counts: np.ndarray) -> Flows:
+def transport(
+    frequencies: FrequencyVector, new_counts: np.ndarray, expanded: np.ndarray | None = None
+) -> Flows:
     """Flows that turn the original counts into the new ones.
 
     Where a region moves at most a thousand records their total Hamming distance is the least
-    possible; else nearest combinations are matched first, ring by ring.
+    possible; else nearest combinations are matched first, ring by ring, by the variables they differ in.
+
+    Parameters
+    ----------
+    frequencies : FrequencyVector
+    new_counts : (m,) array
+    expanded : (m, columns) codes whose Hamming distances are to be small; by default those of the frequencies
 
     Raises
     ------
@@ -52,6 +60,7 @@ def transport(frequencies: FrequencyVector, new_counts: np.ndarray) -> Flows:
     """
     change = np.asarray(new_counts, np.int64) - frequencies.counts
     _, region = np.unique(frequencies.region_of(), return_inverse=True)
+    points = frequencies.codes if expanded is None else expanded
     difference = np.zeros(int(region.max(initial=-1)) + 1, np.int64)
     np.add.at(difference, region, change)
     if difference.any():
@@ -65,7 +74,7 @@ def transport(frequencies: FrequencyVector, new_counts: np.ndarray) -> Flows:
     found = _by_rings(frequencies, np.where(few, 0, surplus), np.where(few, 0, deficit))
     for r in np.flatnonzero((moved > 0) & (moved <= _EXACT)):
         members = np.flatnonzero(region == r) if len(moved) > 1 else np.arange(len(frequencies))
-        found.append(_assigned(frequencies, members, surplus, deficit))
+        found.append(_assigned(points, members, surplus, deficit))
     flows = np.concatenate(found) if found else np.empty((0, 3), np.int64)
     flows = flows[np.lexsort((flows[:, 1], flows[:, 0]))]
     return Flows(flows[:, 0], flows[:, 1], flows[:, 2])
@@ -90,15 +99,13 @@ def carry_back(combination: np.ndarray, flows: Flows) -> np.ndarray:
     return moved
 
 
-def _assigned(
-    frequencies: FrequencyVector, members: np.ndarray, surplus: np.ndarray, deficit: np.ndarray
-) -> np.ndarray:
+def _assigned(codes: np.ndarray, members: np.ndarray, surplus: np.ndarray, deficit: np.ndarray) -> np.ndarray:
     """Flows of one region at the least total Hamming distance: an assignment of records."""
     origins = np.repeat(members, surplus[members])
     targets = np.repeat(members, deficit[members])
     distance = np.zeros((len(origins), len(targets)), np.int32)
-    for j in range(frequencies.variables):
-        distance += frequencies.codes[origins, j][:, None] != frequencies.codes[targets, j]
+    for column in codes.T:
+        distance += column[origins][:, None] != column[targets]
     row, column = linear_sum_assignment(distance)
     pairs, count = np.unique(np.column_stack([origins[row], targets[column]]), axis=0, return_counts=True)
     return np.column_stack([pairs, count])

@@ -32,6 +32,7 @@ def two_step(
     seed: int = 0,
     deadline: Deadline | None = None,
     guidance: Guidance | None = None,
+    expanded: np.ndarray | None = None,
 ) -> ProtectedCounts:
     """Protect a frequency vector by a two-step method.
 
@@ -46,6 +47,7 @@ def two_step(
     seed : of the random partition and the search for representatives
     deadline : a safety net
     guidance : gamma and lambda of Algorithm 7; those of Table 6.5 by default
+    expanded : (m, columns) codes whose Hamming distances are those of the partition; by default the codes
 
     Raises
     ------
@@ -57,8 +59,9 @@ def two_step(
         )
     check_k(frequencies.records, k)
     deadline = deadline or Deadline.after(None)
+    points = frequencies.codes if expanded is None else expanded
     regions = [
-        _Region.of(frequencies, region, k, name, seed, deadline, guidance)
+        _Region.of(frequencies, points, region, k, name, seed, deadline, guidance)
         for region in np.unique(frequencies.region_of()[frequencies.counts > 0])
     ]
     combination = np.concatenate([region.combination for region in regions])
@@ -92,6 +95,7 @@ class _Region:
     def of(
         cls,
         frequencies: FrequencyVector,
+        points: np.ndarray,
         region: int,
         k: int,
         name: str,
@@ -100,7 +104,7 @@ class _Region:
         guidance: Guidance | None,
     ) -> _Region:
         inside = np.flatnonzero((frequencies.region_of() == region) & (frequencies.counts > 0))
-        problem = PartitionProblem(frequencies.codes[inside], frequencies.counts[inside], k)
+        problem = PartitionProblem(points[inside], frequencies.counts[inside], k)
         if problem.records < k:
             raise TooFewRecords(f"a region has {problem.records} records; k = {k} needs at least {k}")
         partition = partition_problem(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.nominal.distances import Distance, expanded_codes
 from sdc.nominal.frequency import CodedFrame, check_k, from_frame
 from sdc.nominal.partitioning.construction import Guidance, construct_integer, default_guidance
 from sdc.nominal.partitioning.local_search import local_search
@@ -69,7 +71,7 @@ class Partition:
     Attributes
     ----------
     labels : (n,) int64 array, cluster of each record, 0 ... clusters - 1
-    weight : sum over clusters of all pairwise Hamming distances
+    weight : sum over clusters of all pairwise distances
     lp_bound : value of the linear relaxation where it was solved to optimality, else None
     lower_bound : valid bound on the weight of every partition into clusters of at least k, or None
     optimal : whether `weight` is proved least
@@ -102,6 +104,7 @@ def partition(
     seed: int = 0,
     time_limit: float | None = None,
     guidance: Guidance | None = None,
+    distances: Mapping[Hashable, Distance] | None = None,
 ) -> Partition:
     """Cluster the records of a frame of nominal variables, at least k per cluster, with least weight.
 
@@ -130,6 +133,8 @@ def partition(
     guidance : Guidance, optional
         gamma and lambda of the thesis's construction (Algorithm 7), for its own names; by default the pair
         of Table 6.5 whose scenario is nearest.
+    distances : mapping of name to Nominal, Ordinal or Hierarchical, optional
+        Distances and weights of variables; the others are nominal of weight 1.
 
     Returns
     -------
@@ -144,7 +149,7 @@ def partition(
         A bad k, effort, algorithm or time limit; guidance of a method without duals; a frame without
         variables, or with values that cannot be told equal or not.
     UnknownVariable
-        Two variables of one name.
+        Two variables of one name, or a distance of a name that is none.
     SolverFailed
         The linear program ended in a state from which nothing can be concluded.
 
@@ -159,7 +164,8 @@ def partition(
         raise InvalidParameter(
             f"no partitioning algorithm {algorithm!r}; expected one of {', '.join((*ALGORITHMS, *TWO_STEP))}"
         )
-    problem = PartitionProblem(coded.frequencies.codes, coded.frequencies.counts, int(k))
+    codes = expanded_codes(coded, distances) if distances else coded.frequencies.codes
+    problem = PartitionProblem(codes, coded.frequencies.counts, int(k))
     if algorithm == "auto":
         provable = len(coded.frequencies) <= spend.provable_combinations
         algorithm = "set-partitioning" if provable else "local-search"

@@ -1,0 +1,81 @@
+"""Ordinal, hierarchical and weighted distances: as defined, against brute force, and through the methods."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdc.errors import InvalidParameter, UnknownVariable
+from sdc.nominal import Hierarchical, Nominal, Ordinal, anonymise, partition
+from sdc.nominal.distances import expanded_codes
+from sdc.nominal.frequency import from_frame
+from tests.sdc.nominal.brute_force import partitions
+
+#: Sections, divisions and classes of an activity, finest first.
+TREE = {"a1": ("a", "all"), "a2": ("a", "all"), "b1": ("b", "all"), "b2": ("b", "all")}
+DISTANCES = {"age": Ordinal(), "activity": Hierarchical(TREE, weight=2), "sex": Nominal(weight=3)}
+
+
+def file(records: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(0, 5, records),
+            "activity": rng.choice(list(TREE), records),
+            "sex": rng.choice(["f", "m"], records),
+        }
+    )
+
+
+def distance(one: tuple, other: tuple, ages: list[int]) -> int:
+    """Steps between the ages that occur, twice the levels below a common ancestor, thrice the sex."""
+    steps = abs(ages.index(one[0]) - ages.index(other[0]))
+    levels = 0 if one[1] == other[1] else 1 if one[1][0] == other[1][0] else 2
+    return steps + 2 * levels + 3 * (one[2] != other[2])
+
+
+def test_hamming_distances_of_expanded_codes_are_the_distances_asked_for():
+    frame = file(30, 1)
+    coded = from_frame(frame)
+    codes = expanded_codes(coded, DISTANCES)
+    rows = [tuple(row) for row in coded.carriers().itertuples(index=False)]
+    ages = sorted(frame["age"].unique())
+    for (i, one), (j, other) in combinations(enumerate(rows), 2):
+        assert (codes[i] != codes[j]).sum() == distance(one, other, ages)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_partition_of_least_weight_agrees_with_brute_force(seed: int):
+    frame = file(7, seed)
+    rows = [tuple(row) for row in frame.itertuples(index=False)]
+    ages = sorted(frame["age"].unique())
+    best = min(
+        sum(distance(rows[i], rows[j], ages) for cluster in clusters for i, j in combinations(cluster, 2))
+        for clusters in partitions(list(range(7)), 3)
+    )
+    result = partition(frame, 3, distances=DISTANCES)
+    assert result.optimal
+    assert result.weight == best
+
+
+def test_records_take_the_values_of_an_ordinal_neighbour():
+    frame = pd.DataFrame({"age": [1] * 3 + [2] + [8] * 3, "sex": ["f"] * 7})
+    kept = anonymise(frame, 3, 1, algorithm="own-eee", distances={"age": Ordinal()})
+    assert kept.protected["age"].tolist() == [1, 1, 1, 1, 8, 8, 8]
+
+
+def test_faulty_distances_are_named():
+    frame = file(20, 2)
+    with pytest.raises(UnknownVariable):
+        partition(frame, 3, distances={"income": Ordinal()})
+    with pytest.raises(InvalidParameter, match="not in its tree"):
+        partition(frame, 3, distances={"activity": Hierarchical({"a1": ("a",)})})
+    with pytest.raises(InvalidParameter, match="one a level"):
+        Hierarchical({"a1": ("a",), "b1": ("b", "all")})
+    with pytest.raises(InvalidParameter, match="two others"):
+        Hierarchical({"a1": ("a", "x"), "a2": ("a", "y")})
+    with pytest.raises(InvalidParameter, match="weight"):
+        Ordinal(weight=0)
