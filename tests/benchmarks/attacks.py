@@ -1,0 +1,209 @@
+"""Attacks on a release by who holds the originals: a colleague, homogeneity, uniques, linkage by distance.
+
+`python -m tests.benchmarks.attacks RELEASE_FOLDER ORIGINALS` attacks any release: the published files and
+manifest are read as a reader would, the originals (Parquet) are what the attackers know and what decides
+whether they are right.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from sdc.risk.classes import classes_of, unique_share
+from sdc.risk.inference import best_guess_share, counts_by_class, homogeneous_share
+from tests.benchmarks.table import Table
+from tests.system.command import microguard
+
+TRIED = 2_000
+"""Originals that an attacker looks for; drawn with a fixed seed, all where there are fewer."""
+COLLEAGUE = ("occupation", "hours")
+"""What a colleague knows exactly, besides the region; the rest as well as everybody does."""
+NUMBER = "record_number"
+"""Column of the release that tells which record is which, where it has one; no attacker looks at it."""
+TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a reader of the public area has, beside the originals.
+
+    Attributes
+    ----------
+    published, original : DataFrame
+        The columns of the release.
+    k : int
+    protected, numeric, plain, sensitive : tuple of str
+        Quasi-identifiers, the numeric ones of them, columns published as they are, sensitive ones of them.
+    region : tuple of str
+        The region, or nothing.
+    """
+
+    published: pd.DataFrame
+    original: pd.DataFrame
+    k: int
+    protected: tuple[str, ...]
+    numeric: tuple[str, ...]
+    plain: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    region: tuple[str, ...]
+
+    @classmethod
+    def of(cls, folder: Path, original: Path) -> Release:
+        """Read a release folder and the originals."""
+        manifest = json.loads((folder / "manifest.json").read_text())
+        columns = manifest["columns"]
+
+        def chosen(**keys: object) -> tuple[str, ...]:
+            return tuple(c["name"] for c in columns if all(c[key] == value for key, value in keys.items()))
+
+        names = [c["name"] for c in columns]
+        return cls(
+            ds.dataset(folder / "microdata").to_table().to_pandas()[names],
+            ds.dataset(original).to_table(columns=names).to_pandas(),
+            manifest["guarantee"]["k"],
+            chosen(protected=True),
+            chosen(protected=True, kind="numeric"),
+            tuple(name for name in chosen(protected=False) if name != NUMBER),
+            chosen(role="sensitive"),
+            chosen(role="region"),
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """Share of the originals tried whose record was found, and whose sensitive value was told."""
+
+    record: float
+    sensitive: float
+
+
+def search(release: Release, exact: Sequence[str], seed: int = 1) -> Found:
+    """Look for originals: records equal in `exact`, of these the nearest in the protected variables.
+
+    Distance is that of standardised numbers, a mismatch of categories counting 1. Where several are as near
+    the attacker picks any of them. The right record is told by `NUMBER`; without it by all columns published
+    as they are, and by chance among records that these do not tell apart: then the share is a lower bound.
+    """
+    n = len(release.original)
+    known = classes_of(_stacked(release, exact))
+    numbered = NUMBER in release.published.columns
+    truth = classes_of(_stacked(release, [NUMBER] if numbered else release.plain))
+    values = classes_of(_stacked(release, release.sensitive))
+    before, after = _coordinates(release)
+    order = np.argsort(known[n:], kind="stable")
+    ordered = known[n:][order]
+    same = np.bincount(truth[n:], minlength=int(truth.max()) + 1)
+    tried = np.random.default_rng(seed).permutation(n)[:TRIED]
+    record = sensitive = 0.0
+    for i in tried:
+        candidates = order[slice(*np.searchsorted(ordered, [known[i], known[i] + 1]))]
+        if len(candidates) == 0:
+            continue
+        distances = np.square(after[candidates] - before[i]).sum(axis=1)
+        nearest = candidates[distances <= distances.min() * (1.0 + TIE) + TIE]
+        record += float(np.mean(truth[n:][nearest] == truth[i]) / max(same[truth[i]], 1))
+        sensitive += float(np.mean(values[n:][nearest] == values[i]))
+    return Found(record / len(tried), sensitive / len(tried))
+
+
+def _stacked(release: Release, names: Sequence[str]) -> pd.DataFrame:
+    return pd.concat([release.original[list(names)], release.published[list(names)]], ignore_index=True)
+
+
+def _coordinates(release: Release) -> tuple[np.ndarray, np.ndarray]:
+    both = _stacked(release, release.protected)
+    parts = []
+    for name in release.protected:
+        if name in release.numeric:
+            values = both[name].to_numpy(np.float64)
+            spread = np.nanstd(values[: len(release.original)])
+            parts.append(np.nan_to_num(values / (spread or 1.0))[:, None])
+        else:
+            indicators = pd.get_dummies(both[name], dummy_na=True).to_numpy(np.float64)
+            parts.append(indicators / np.sqrt(2.0))
+    points = np.hstack(parts)
+    return points[: len(release.original)], points[len(release.original) :]
+
+
+def attacked(release: Release) -> dict[str, float]:
+    """All attacks, as shares of the records."""
+    frame = release.published
+    keys = [*release.region, *release.protected]
+    classes = classes_of(frame, keys)
+    found = {
+        "unique on protected variables": unique_share(classes),
+        "the same with one plain column, worst": max(
+            (unique_share(classes_of(frame, [*keys, name])) for name in release.plain), default=0.0
+        ),
+        "unique on all columns": unique_share(classes_of(frame, [*keys, *release.plain])),
+        "linked by distance": search(release, release.region).record,
+    }
+    exact = [name for name in COLLEAGUE if name in release.plain]
+    if exact:
+        colleague = search(release, [*release.region, *exact])
+        found |= {"found by a colleague": colleague.record}
+        if release.sensitive:
+            found |= {"told to a colleague": colleague.sensitive}
+    for name in release.sensitive:
+        counts = counts_by_class(classes, classes_of(frame, [name]))
+        found |= {
+            f"homogeneous in {name}": homogeneous_share(counts),
+            f"{name} guessed by class": best_guess_share(counts),
+            f"{name} guessed without a release": float(counts.sum(axis=0).max() / counts.sum()),
+        }
+    return found
+
+
+def run(quick: bool = False) -> Iterator[Table]:
+    """The demo's town at k = 3, 5 and 10, and with two diagnoses in every cluster."""
+    records = 5_000 if quick else 20_000
+    cases = [("k = 3", 3, 1), ("k = 5", 5, 1), ("k = 10", 10, 1), ("k = 3, two diagnoses", 3, 2)]
+    columns: dict[str, dict[str, float]] = {}
+    for name, k, diversity in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            release = _demo(Path(folder), records, k, diversity)
+            columns[name] = attacked(release)
+            assert columns[name]["unique on protected variables"] == 0.0
+            assert columns[name]["linked by distance"] <= 1.0 / k, "k does not hold"
+    measures = list(columns["k = 3"])
+    rows = [(measure, *(100 * columns[name][measure] for name, _, _ in cases)) for measure in measures]
+    yield Table(
+        f"Attacks on the demo's town, {records:,} persons",
+        ("attack, % of the records", *(name for name, _, _ in cases)),
+        rows,
+        note=f"Searches try {min(TRIED, records):,} originals; protected data by the demo's own roles.",
+    )
+
+
+def _demo(folder: Path, records: int, k: int, diversity: int) -> Release:
+    made = microguard("demo", "--records", str(records), "--out", folder, "--only-data", "--quiet")
+    assert made.code == 0, made.err
+    number = 0
+    for part in sorted((folder / "data").glob("*.parquet")):
+        table = pq.read_table(part)
+        numbers = pa.array(np.arange(number, number + len(table)))
+        pq.write_table(table.append_column(NUMBER, numbers), part)
+        number += len(table)
+    path = folder / "release.toml"
+    path.write_text(path.read_text().replace("[variables]", f'[variables]\n{NUMBER} = {{ role = "other" }}'))
+    options = ["--set", f"release.k={k}", "--set", f"method.min_diversity={diversity}", "--quiet"]
+    ran = microguard("protect", folder / "release.toml", *options)
+    assert ran.code == 0, ran.err
+    current = json.loads((folder / "lake" / "current.json").read_text())["release_id"]
+    return Release.of(folder / "lake" / current, folder / "data")
+
+
+if __name__ == "__main__":
+    for attack, share in attacked(Release.of(Path(sys.argv[1]), Path(sys.argv[2]))).items():
+        print(f"{attack}: {share:.2%}")

@@ -1,0 +1,40 @@
+"""The attack programs on a release that a reader can solve."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.benchmarks.attacks import NUMBER, Release, attacked
+
+
+def released(income, job):
+    original = pd.DataFrame(
+        {
+            "region": ["n"] * 6,
+            "income": [1.0, 2.0, 3.0, 11.0, 12.0, 13.0],
+            "occupation": job,
+            "illness": ["a", "a", "a", "b", "c", "d"],
+            NUMBER: range(6),
+        }
+    )
+    published = original.assign(income=income).sample(frac=1, random_state=3).reset_index(drop=True)
+    names = (("income",), ("income",), ("region", "occupation", "illness"), ("illness",), ("region",))
+    return Release(published, original, 3, *names)
+
+
+def test_who_knows_only_what_is_protected_finds_one_of_k_and_who_knows_more_finds_all():
+    found = attacked(released([2.0] * 3 + [12.0] * 3, ["x", "y", "z"] * 2))
+    assert found["linked by distance"] == pytest.approx(1 / 3)
+    assert found["found by a colleague"] == pytest.approx(1.0)
+    assert found["told to a colleague"] == pytest.approx(1.0)
+    assert found["homogeneous in illness"] == pytest.approx(0.5)
+    assert found["illness guessed by class"] == pytest.approx(4 / 6)
+    assert found["illness guessed without a release"] == pytest.approx(0.5)
+    assert found["unique on protected variables"] == 0.0
+    assert found["unique on all columns"] == 1.0
+
+
+def test_a_release_that_changes_nothing_gives_every_record_away():
+    found = attacked(released(np.array([1.0, 2, 3, 11, 12, 13]), ["x"] * 6))
+    assert found["linked by distance"] == 1.0
+    assert found["the same with one plain column, worst"] == 1.0
