@@ -1,0 +1,56 @@
+"""Representatives chosen together: the tables of a mixed release, with k and loss as they were."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.pipelines.microdata import ROLES, persons, published, quality, run, specification
+
+pytestmark = pytest.mark.spark
+SHARES = [0.7, 0.2, 0.07, 0.03]
+ROLES_WITH_TWO_NOMINAL = ROLES | {"note": {"role": "quasi_identifier", "kind": "nominal"}}
+
+
+@pytest.fixture(scope="module")
+def releases(spark, tmp_path_factory):
+    """The original records, and by representative what is published and measured."""
+    rng = np.random.default_rng(5)
+    original = persons(300).assign(
+        note=lambda frame: rng.choice(
+            ["common", "seldom", "rare", None], len(frame), p=[0.7, 0.2, 0.07, 0.03]
+        )
+    )
+    found = {}
+    for representative in ("auto", "mode"):
+        folder = tmp_path_factory.mktemp(representative)
+        original.to_parquet(folder / "data", index=False)
+        method = {"effort": "fast", "representative": representative}
+        _, areas = run(spark, specification(folder, ROLES_WITH_TWO_NOMINAL, method=method))
+        found[representative] = published(areas), quality(areas)
+    return original, found
+
+
+def chi2(measured, dimension):
+    return measured["by_dimension"][dimension]["chi2"]
+
+
+def test_tables_are_better_than_those_of_modes_at_the_same_loss(releases):
+    _, found = releases
+    (_, together), (_, modes) = found["auto"], found["mode"]
+    for dimension in ("1", "2"):
+        assert chi2(together, dimension) < 0.5 * chi2(modes, dimension)
+    loss = [measured["loss"]["all"]["information_loss"] for measured in (together, modes)]
+    assert loss[0] == pytest.approx(loss[1])
+
+
+def test_every_class_has_k_records_and_a_combination_that_occurred_in_its_region(releases):
+    original, found = releases
+    frame, _ = found["auto"]
+    keys = ["region", "sex", "age", "income", "note"]
+    assert frame.groupby(keys, dropna=False).size().min() >= 3
+    nominal = ["region", "sex", "note"]
+    occurring = set(map(tuple, original[nominal].fillna("missing").to_numpy()))
+    assert set(map(tuple, frame[nominal].fillna("missing").to_numpy())) <= occurring
+    pd.testing.assert_series_equal(
+        frame["weight"].sort_values(ignore_index=True), original["weight"].sort_values(ignore_index=True)
+    )
