@@ -60,8 +60,9 @@ def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str,
         for parts in _parts(engine, folder, table, manifest):
             keys = ", ".join(_name(name) for name in table["columns"])
             value = _name(manifest["value"]["name"])
+            there = f"coalesce(m.{value}, 0)" if manifest.get("zeros") == "omit" else f"m.{value}"
             ((compared, different),) = engine.execute(
-                f"SELECT count(*), count(*) FILTER (WHERE m.{value} IS DISTINCT FROM p.s) FROM "
+                f"SELECT count(*), count(*) FILTER (WHERE {there} IS DISTINCT FROM p.s) FROM "
                 f"(SELECT {keys}, sum({value}) AS s FROM ({parts}) GROUP BY ALL) AS p "
                 f"LEFT JOIN {_file(folder, table)} AS m USING ({keys})"
             ).fetchall()

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
+from pipelines.tables.empty_cells import absent_codes
 from pipelines.tables.hierarchy import paths, refuse_bad_codes
 from schemas.errors import InputRejected
 from schemas.specification.model import Specification
@@ -28,7 +29,7 @@ LARGEST_UNITS = 2**53
 #: What a missing category is called in a table; below a coarser code it carries that code's name.
 MISSING = "(missing)"
 _AMOUNT, _CONTRIBUTION, _UNIT = "__amount", "__contribution", "__unit"
-_RANK, _COUNT, _LARGEST = "__rank", "__count", "__largest"
+_RANK, _COUNT, _LARGEST, _GROSS = "__rank", "__count", "__largest", "__gross"
 _DIGITS = 28
 """Digits of a record's amount; ten more are left for sums."""
 
@@ -48,7 +49,9 @@ class Cells:
     contributors : (cells,) array or None
         Numbers of contributors, where known.
     largest : (cells, m) array
-        Largest contributions in units, zero where there are fewer.
+        Largest contributions by size in units, zero where there are fewer.
+    gross : (cells,) array or None
+        Sum of the sizes of all contributions in units, where known: what a share of them is a share of.
     given : mapping of name to (cells,) array
         Levels and capacities in units, and costs, where the input has them.
     """
@@ -59,6 +62,7 @@ class Cells:
     contributors: np.ndarray | None = None
     largest: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     given: Mapping[str, np.ndarray] = field(default_factory=dict)
+    gross: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.units)
@@ -66,7 +70,7 @@ class Cells:
 
 def contributions_needed(table: Table) -> int:
     """Largest contributions a rule looks at."""
-    return max(table.dominance.n if table.dominance else 0, 2 if table.p_percent else 0)
+    return max([rule.n for rule in table.dominance] + [2 if table.p_percent else 0])
 
 
 def grouping_sets(table: Table) -> list[tuple[str, ...]]:
@@ -130,6 +134,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         table,
         units=units,
         contributors=found[_COUNT].to_numpy(np.int64),
+        gross=units_of(found[_GROSS], table.digits),
         largest=largest * 10.0**table.digits,
     )
 
@@ -142,6 +147,7 @@ def tabulated(
     contributors: np.ndarray | None = None,
     largest: np.ndarray | None = None,
     given: Mapping[str, np.ndarray] | None = None,
+    gross: np.ndarray | None = None,
 ) -> Cells:
     """Tie cells to their margins, and put them in the order of their codes.
 
@@ -151,6 +157,15 @@ def tabulated(
         Where levels do not nest or a margin is missing.
     """
     refuse_bad_codes(codes, table)
+    largest = np.zeros((len(codes), 0)) if largest is None else largest
+    given = dict(given or {})
+    if table.counts and table.levels == "secret" and table.zeros == "all":
+        absent = absent_codes(codes, table)
+        codes = pd.concat([codes, absent], ignore_index=True)
+        units, largest = _lengthened(units, len(absent)), _lengthened(largest, len(absent))
+        contributors = None if contributors is None else _lengthened(contributors, len(absent))
+        given = {name: _lengthened(array, len(absent)) for name, array in given.items()}
+        gross = None if gross is None else _lengthened(gross, len(absent))
     dimensions, placed = paths(codes, table)
     tabulation, areas = from_cells(dimensions, placed)
     tied = int(np.count_nonzero(tabulation.relations.data > 0))
@@ -166,9 +181,15 @@ def tabulated(
         units=np.asarray(units, float)[order],
         tabulation=tabulation,
         contributors=None if contributors is None else contributors[order],
-        largest=np.zeros((len(codes), 0)) if largest is None else largest[order],
-        given={name: array[order] for name, array in (given or {}).items()},
+        largest=largest[order],
+        given={name: array[order] for name, array in given.items()},
+        gross=None if gross is None else gross[order],
     )
+
+
+def _lengthened(array: np.ndarray, count: int) -> np.ndarray:
+    """The array with so many zeros, or rows of zeros, at its end."""
+    return np.concatenate([array, np.zeros((count, *array.shape[1:]), dtype=array.dtype)])
 
 
 def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:
@@ -228,7 +249,10 @@ def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
         records = records.withColumn(_RANK, f.row_number().over(window))
         among = f.when(f.col(_RANK) <= most, size.cast("double"))
         largest = f.sort_array(f.collect_list(among), asc=False)
-    return records.groupBy(*labels).agg(_total(), f.count(f.lit(1)).alias(_COUNT), largest.alias(_LARGEST))
+    gross = f.sum(f.abs(f.col(_AMOUNT))).alias(_GROSS)
+    return records.groupBy(*labels).agg(
+        _total(), gross, f.count(f.lit(1)).alias(_COUNT), largest.alias(_LARGEST)
+    )
 
 
 def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], most: int) -> DataFrame:
@@ -236,6 +260,7 @@ def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], m
     together = f.sort_array(f.flatten(f.collect_list(_LARGEST)), asc=False)
     return finest.groupingSets(sets, *labels).agg(
         _total(),
+        f.sum(_GROSS).alias(_GROSS),
         f.sum(_COUNT).alias(_COUNT),
         (f.slice(together, 1, most) if most else together).alias(_LARGEST),
     )

@@ -47,11 +47,14 @@ def published(codes: pd.DataFrame, units: np.ndarray, table: Table) -> dict[str,
     ----------
     codes : (cells, columns) frame
     units : (cells,) array
-        Protected values in units of the last digit.
+        Protected values in units of the last digit; zeros are left out where `table.zeros` says so, those
+        that are true and those that are not.
     """
     contents = {}
     for dimensions, name in zip(table.tables, table_files(table.tables), strict=True):
         inside = rows_of(codes, table, dimensions)
+        if table.zeros == "omit":
+            inside &= units != 0
         columns = columns_of(table, dimensions)
         arrays = {column: pa.array(codes.loc[inside, column], pa.string()) for column in columns}
         arrays[table.value_name] = _values(units[inside], table)

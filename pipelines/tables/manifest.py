@@ -20,12 +20,32 @@ GUARANTEE = (
     "as the rule asks for, others are changed a little so that every total is the sum of its parts, to the "
     "last digit."
 )
+COUNTS_GUARANTEE = (
+    "Small counts, genuine ones among them, are published at 0, at the base or at twice the base, by a "
+    "secret draw whose expectation is the true count; others are changed a little so that every total is the "
+    "sum of its parts."
+)
 LIMITS = (
     "Any value may differ from the true one: do not read small differences between cells.",
-    "A cell that does not occur had no contributor; cells are neither added nor removed.",
-    "Protection holds against an attacker who knows the rule, the margins and how far cells may move. It "
-    "does not hold against comparison with another table or microdata made from the same records.",
+    "The protection holds against an attacker who knows the method, its parameters, every published number "
+    "and which cells there are, but not the key of the agency. Such an attacker knows that a sensitive value "
+    "lies in one of two bands, above or below the published one, and whoever learns in which of them knows "
+    "it as closely as that band is wide.",
+    "Cells of the same source are published with the same value in every table, so that several tables say "
+    "no more about a cell than one of them. Microdata made from the same records may.",
 )
+ABSENT = "A cell that does not occur had no contributor; cells are neither added nor removed."
+COUNTS_ZEROS = (
+    "A zero is no evidence of absence: small counts are published as 0 too.",
+    "No cell of 0 is listed, whether nobody was there or a small count was published as 0.",
+)
+
+
+def table_limits(table: Table) -> tuple[str, ...]:
+    """What a reader of this table must know."""
+    if not (table.counts and table.levels == "secret"):
+        return (*LIMITS, ABSENT)
+    return (*LIMITS, COUNTS_ZEROS[table.zeros == "omit"])
 
 
 def table_manifest(
@@ -43,12 +63,13 @@ def table_manifest(
         "name": specification.release.name,
         "software": {"name": "microguard", "version": version("microguard")},
         "content": FOLDER,
-        "guarantee": GUARANTEE,
-        "limits": [*LIMITS, *([DIFFERENCING] if successor else [])],
+        "guarantee": COUNTS_GUARANTEE if table.counts and table.levels == "secret" else GUARANTEE,
+        "limits": [*table_limits(table), *([DIFFERENCING] if successor else [])],
         "method": {"name": "controlled tabular adjustment"},
         "kind": table.kind,
         "value": {"name": table.value_name, "type": str(value_type(table))},
         "total": table.total,
+        "zeros": table.zeros,
         "cells": written.cells,
         "tables": [
             {

@@ -10,11 +10,15 @@ adjustment
     algorithm, stopped_by, work, history (linear programs solved, objective).
 attacker
     examined, of, sampled, narrowest, median, widest (width of the interval over the larger protection level;
-    none where nothing is sensitive), below_protection.
+    none where nothing is sensitive), below_protection. Of magnitudes: determined (cells whose direction
+    follows), direction_error (least and median error of the best guess where the direction is known, over
+    the protected share of the guess), direction_odds. Of counts: posterior (by true count 0, 1, ... for each
+    of the published 0, base, twice the base), moved (cells, the same way round), largest_posterior.
 changes
     by size of the cell: cells, sensitive cells, median and largest relative change.
 metrics
-    what the gate looks at: attacker_interval, total_adjustment, cell_adjustment, gap.
+    what the gate looks at: attacker_interval, total_adjustment, cell_adjustment, gap; posterior of counts;
+    directions_determined, direction_error, direction_odds of magnitudes.
 written
     what the verification of the written files found.
 
@@ -33,6 +37,7 @@ import numpy as np
 
 from pipelines.evidence import table_plots
 from pipelines.measures.measure import Measure
+from pipelines.tables.attacks import attacks
 from pipelines.tables.cells import Cells
 from pipelines.tables.problem import TableProblem
 from schemas.requirements.records import MetricKey
@@ -72,6 +77,7 @@ def measured(
     total = float(sizes.sum())
     widths = _widths(intervals, problem)
     cost_unit = 1.0 if table.costs == "inverse" else unit
+    attacked = attacks(problem, adjustment, intervals)
     return {
         "table": {
             "cells": len(cells),
@@ -96,6 +102,7 @@ def measured(
             "widest": float(widths.max()) if len(widths) else None,
             "below_protection": int(np.sum(widths < 1)),
             "widths": np.sort(widths).tolist(),
+            **attacked.section,
         },
         "changes": _by_size(sizes * unit, change * unit, sensitive),
         "metrics": {
@@ -103,6 +110,7 @@ def measured(
             "total_adjustment": float(change.sum()) / total if total else 0.0,
             "cell_adjustment": float(np.max(change[free] / sizes[free], initial=0.0)),
             "gap": adjustment.gap,
+            **attacked.metrics,
         },
     }
 

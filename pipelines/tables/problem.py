@@ -9,13 +9,18 @@ from operator import or_
 
 import numpy as np
 
+from pipelines.tables.a_priori import APriori, read_a_priori
 from pipelines.tables.cells import Cells
+from pipelines.tables.standing import StandingCells, held_values, keep_standing
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from sdc.cta import CellTable
+from sdc.cta.counts.consistent import consistent_draws
+from sdc.cta.counts.count_table import as_known, totals, with_draws
+from sdc.cta.counts.draw import drawn_counts
 from sdc.cta.rules.identical_cells import identical_cells, merged
 from sdc.cta.rules.non_negative import kept_non_negative
-from sdc.cta.rules.secret_factor import LARGEST_FACTOR, with_secret_levels
+from sdc.cta.rules.secret_factor import with_room_for_factors, with_secret_levels
 from sdc.cta.rules.sensitivity import (
     Sensitivity,
     capacities,
@@ -25,6 +30,7 @@ from sdc.cta.rules.sensitivity import (
     minimum_frequency,
     p_percent,
 )
+from sdc.cta.table.summation import Summation
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,45 +44,97 @@ class TableProblem:
     variables : (cells,) array
         The variable that each cell is: cells that are one and the same share it.
     secret : CellTable
-        The variables, with the levels to adjust to: multiplied by the secret factors.
+        The variables, with the levels to adjust to: multiplied by the secret factors, or of counts exactly
+        where the small ones were drawn to.
     known : CellTable
-        The variables, with levels and capacities as far as an attacker who knows the rule can tell them.
+        The variables, with levels and capacities as far as an attacker who knows rule and method can tell
+        them.
+    base : int or None
+        Of the draw of small counts; None where nothing is drawn.
     """
 
     by_rule: CellTable
     variables: np.ndarray
     secret: CellTable
     known: CellTable
+    base: int | None = None
 
 
-def table_problem(cells: Cells, specification: Specification, key: bytes) -> TableProblem:
+def table_problem(
+    cells: Cells, specification: Specification, key: bytes, standing: StandingCells | None = None
+) -> TableProblem:
     """Apply the rules of a specification to its cells; everything in units of the last published digit.
+
+    Parameters
+    ----------
+    cells : Cells
+    specification : Specification
+    key : bytes
+        The secret that factors and draws come from.
+    standing : StandingCells, optional
+        Values at which cells of this table were published before; they are kept.
 
     Raises
     ------
     SdcError
-        Where values, levels and capacities do not make a table.
+        Where values, levels and capacities do not make a table, or a standing value does not protect.
     """
     table = specification.table
     assert table is not None
     least = table.minimum_frequency or specification.release.k
     rules = list(_rules(cells, table, least))
     found = reduce(or_, rules) if rules else _none(len(cells))
-    whole = _cell_table(cells, table, found)
-    variables = identical_cells(whole)
-    known = merged(_cell_table(cells, table, _as_known(found, cells, table, least)), variables)
-    by_rule = kept_non_negative(whole)
-    secret = merged(by_rule, variables)
-    if table.levels == "secret":
-        names = cells.tabulation.identities()
-        first = np.unique(variables, return_index=True)[1]
-        secret = kept_non_negative(with_secret_levels(secret, key, [names[cell] for cell in first]))
-    return TableProblem(by_rule, variables, secret, known)
+    said = read_a_priori(specification.resolve(table.a_priori), cells, table) if table.a_priori else None
+    by_rule = kept_non_negative(_cell_table(cells, table, found, said))
+    variables = identical_cells(by_rule)
+    once = merged(by_rule, variables)
+    names = _names(cells, variables)
+    base = least if _drawn(cells, table, least) else None
+    held = np.full(once.cells, np.nan) if standing is None else held_values(variables, standing)
+    if base is not None:
+        secret, known = _as_counts(once, base, key, names, held)
+    elif table.levels == "secret":
+        known = with_room_for_factors(once, table.spread)
+        secret = kept_non_negative(with_secret_levels(once, key, names, table.spread))
+    else:
+        secret = known = once
+    return TableProblem(by_rule, variables, keep_standing(secret, once, held), known, base)
 
 
-def _cell_table(cells: Cells, table: Table, found: Sensitivity) -> CellTable:
+def _drawn(cells: Cells, table: Table, least: int) -> bool:
+    """Whether small counts are drawn: not where the specification gives levels of its own."""
+    given = "lower_protection" in cells.given
+    return table.counts and table.levels == "secret" and least > 1 and not given
+
+
+def _names(cells: Cells, variables: np.ndarray) -> list[str]:
+    """What each variable is called by the draws: its finest cell, which it is in every other table too."""
+    names = cells.tabulation.identities()
+    depth = np.count_nonzero(cells.tabulation.nodes, axis=1)
+    order = np.lexsort((np.arange(len(cells)), -depth, variables))
+    first = order[np.unique(variables[order], return_index=True)[1]]
+    return [names[int(cell)] for cell in first]
+
+
+def _as_counts(
+    once: CellTable, base: int, key: bytes, names: list[str], held: np.ndarray
+) -> tuple[CellTable, CellTable]:
+    """The table with its small counts drawn, and what an attacker takes for possible."""
+    counts = once.values
+    drawn = drawn_counts(counts, base, key, names)
+    if np.isfinite(held).any() or Summation.of(once.relations) is None:
+        drawn = consistent_draws(once.relations, counts, drawn, base, totals(once), held)
+    secret = with_draws(once, counts, drawn, base)
+    return secret, as_known(secret, counts, base)
+
+
+def _cell_table(cells: Cells, table: Table, by_rules: Sensitivity, said: APriori | None) -> CellTable:
+    found = by_rules if said is None else said.sensitivity(by_rules, cells, table)
     lower, upper = np.ceil(found.lower), np.ceil(found.upper)
     down, up = _capacity(cells, table, "lower", lower), _capacity(cells, table, "upper", upper)
+    costs = _costs(cells, table)
+    if said is not None:
+        down, up, costs = said.capacity("lower", down), said.capacity("upper", up), said.costs(costs)
     if table.fixed_margins:
         kept = _margins(cells) & ~found.sensitive
         down, up = np.where(kept, 0.0, down), np.where(kept, 0.0, up)
@@ -88,51 +146,32 @@ def _cell_table(cells: Cells, table: Table, found: Sensitivity) -> CellTable:
         upper_protection=upper,
         lower_capacity=np.floor(down),
         upper_capacity=np.floor(up),
-        costs=_costs(cells, table),
+        costs=costs,
     )
-
-
-def _as_known(found: Sensitivity, cells: Cells, table: Table, least: int) -> Sensitivity:
-    """Levels as far as the rule tells them: a count below the least is any from one on, whatever it was."""
-    if not _counts(table) or cells.contributors is None:
-        return found
-    widest = (least - 1) * 10.0**table.digits
-    few = found.sensitive & (cells.contributors < least)
-    return Sensitivity(
-        found.sensitive, np.where(few, widest, found.lower), np.where(few, widest, found.upper)
-    )
-
-
-def _counts(table: Table) -> bool:
-    return table.kind == "frequency" and not table.weighted
 
 
 def _rules(cells: Cells, table: Table, least: int) -> Iterator[Sensitivity]:
     counts = cells.contributors
     if counts is not None and least > 1:
-        if _counts(table):
+        if table.counts:
             found = minimum_frequency(counts, least)
             scale = 10.0**table.digits
             yield Sensitivity(found.sensitive, found.lower * scale, found.upper * scale)
         else:
             yield minimum_contributors(counts, cells.units, least, table.safety_range)
-    if table.dominance is not None:
-        yield dominance(cells.largest, cells.units, table.dominance.n, table.dominance.k)
+    for rule in table.dominance:
+        yield dominance(cells.largest, cells.units, rule.n, rule.k, gross=cells.gross)
     if table.p_percent is not None:
-        yield p_percent(cells.largest, cells.units, table.p_percent)
+        yield p_percent(cells.largest, cells.units, table.p_percent, q=table.q_percent, gross=cells.gross)
     if "lower_protection" in cells.given:
         lower, upper = cells.given["lower_protection"], cells.given["upper_protection"]
         yield Sensitivity((lower > 0) | (upper > 0), lower, upper)
 
 
 def _capacity(cells: Cells, table: Table, side: str, level: np.ndarray) -> np.ndarray:
-    """As given, or by percent; a sensitive cell may go as far as any secret factor takes its like.
-
-    With less room, a sensitive total and a sensitive part that makes up nearly all of it, with different
-    factors, could not move together.
-    """
+    """As given, or by percent; a sensitive cell at least as far as its level."""
     given = cells.given.get(f"{side}_capacity")
-    return capacities(cells.units, table.capacity, LARGEST_FACTOR * level) if given is None else given
+    return capacities(cells.units, table.capacity, level) if given is None else given
 
 
 def _none(count: int) -> Sensitivity:

@@ -14,9 +14,9 @@ PROMISED = ("content_as_staged", "columns_as_declared", "lines_open", "cells_unp
 def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]:
     """The promise on the written files, and the limits of `[table.quality]`.
 
-    `sensitive` says whether any cell is; without one there is no interval to ask for.
+    `sensitive` says whether any cell is; without one there is nothing an attacker could learn.
     """
-    return (*_promise(), *(_interval(table) if sensitive else ()), *_limits(table))
+    return (*_promise(), *(_attacker(table) if sensitive else ()), *_limits(table))
 
 
 def _promise() -> Iterator[Requirement]:
@@ -30,12 +30,27 @@ def _promise() -> Iterator[Requirement]:
         yield Requirement(MetricKey(metric), broken, at_most=0, promised=True)
 
 
-def _interval(table: Table) -> Iterator[Requirement]:
+def _attacker(table: Table) -> Iterator[Requirement]:
     wider = (
         "an attacker who knows capacities and margins is left too little doubt: raise table.capacity or the "
         "levels, free the margins, or lower table.quality.min_interval"
     )
     yield Requirement(MetricKey("attacker_interval"), wider, at_least=table.quality.min_interval)
+    if table.levels == "exact" or (table.counts and table.lower_protection is not None):
+        return
+    if table.counts:
+        mixed = (
+            "what is published says too much about a small count: publish all zeros (table.zeros), merge "
+            "categories, raise the minimum frequency, or accept more in table.quality.max_posterior"
+        )
+        yield Requirement(MetricKey("posterior"), mixed, at_most=table.quality.max_posterior)
+        return
+    free = "the direction of a change follows from the other cells: free the margins or raise table.capacity"
+    yield Requirement(MetricKey("directions_determined"), free, at_most=table.quality.max_determined)
+    spread = "whoever learns the direction of a change knows the value too well: raise table.spread"
+    yield Requirement(MetricKey("direction_error"), spread, at_least=table.quality.min_direction_error)
+    even = "most changes go one way, so that directions can be guessed: free the margins or lower the levels"
+    yield Requirement(MetricKey("direction_odds"), even, at_most=table.quality.max_direction_odds)
 
 
 def _limits(table: Table) -> Iterator[Requirement]:

@@ -30,12 +30,22 @@ summed over. Codes of several levels in one column nest as `[table.parents.COLUM
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from schemas.methods import Effort
-from schemas.specification.sections import AutoOrCount, Bound, Count, Dominance, Names, Section, Share, Text
+from schemas.specification.sections import (
+    AutoOrCount,
+    Bound,
+    Count,
+    Dominance,
+    Names,
+    PathText,
+    Section,
+    Share,
+    Text,
+)
 
 TableAlgorithm = Literal[
     "auto",
@@ -53,6 +63,14 @@ DEFAULT_DECIMALS = 2
 """Digits after the point of a table of magnitudes, or of weighted counts."""
 
 
+def _several(value: Any) -> Any:
+    """One rule, or a list of them, as a list."""
+    return (value,) if isinstance(value, (dict, Dominance)) else value
+
+
+_OneOrSeveral = BeforeValidator(_several, json_schema_input_type=Dominance | tuple[Dominance, ...])
+
+
 class TableQuality(Section):
     """`[table.quality]`: the gate of a table; each key optional, none means no limit."""
 
@@ -67,6 +85,16 @@ class TableQuality(Section):
     its protection levels."""
     examined: AutoOrCount = "auto"
     """Sensitive cells whose interval is computed, drawn by the secret key; "auto" by the table's size."""
+    max_determined: int = Field(default=0, ge=0)
+    """Magnitudes: sensitive cells among those examined whose direction follows from what is published."""
+    min_direction_error: Bound = 0.25
+    """Magnitudes: how far off, at the least, the best guess of somebody who knows a cell's direction may be,
+    over the protected share of the guess; `table.spread` is what is aimed at."""
+    max_direction_odds: Share = 0.9
+    """Magnitudes: odds of guessing the direction of a sensitive cell by the one most of them have."""
+    max_posterior: Share = 0.7
+    """Counts: probability, for whoever knows the method, of any true count below the minimum frequency given
+    its published value."""
 
 
 class Table(Section):
@@ -103,20 +131,29 @@ class Table(Section):
     """A cell with fewer contributors is sensitive; by default release.k, where contributors are known."""
     safety_range: float = Field(default=20, gt=0, allow_inf_nan=False)
     """Protection of a magnitude (or weighted count) with too few contributors, in percent of its value."""
-    dominance: Dominance | None = None
-    """A cell is sensitive whose n largest contributors exceed k percent of it."""
+    dominance: Annotated[tuple[Dominance, ...], _OneOrSeveral, Field(strict=False)] = ()
+    """A cell is sensitive whose n largest contributors exceed k percent of it; several rules as a list, each
+    of which makes sensitive. Contributions count by size, whatever their sign."""
     p_percent: float | None = Field(default=None, gt=0, le=100, allow_inf_nan=False)
     """A cell is sensitive whose second largest contributor can estimate the largest to p percent."""
+    q_percent: float = Field(default=100, gt=0, le=100, allow_inf_nan=False)
+    """With p_percent, the prior-posterior rule: everybody could estimate every contribution to q percent
+    before; 100 is the p-percent rule itself."""
     lower_protection: Text | None = None
     """Cells: column with given levels, down; a cell with a level is sensitive. With upper_protection."""
     upper_protection: Text | None = None
     """Cells: column with given levels, up."""
-    capacity: float = Field(default=40, ge=0, allow_inf_nan=False)
-    """How far a cell may move, in percent of its value; a sensitive one as far as its protection needs."""
+    capacity: float = Field(default=100, ge=0, allow_inf_nan=False)
+    """How far a cell may move, in percent of its value; a sensitive one as far as its protection needs. A
+    limit, not an aim: with little of it the wide bands of secret levels have no room in small totals."""
     lower_capacity: Text | None = None
     """Cells: column with given capacities, down, instead of percent. With upper_capacity."""
     upper_capacity: Text | None = None
     """Cells: column with given capacities, up."""
+    a_priori: PathText | None = None
+    """Magnitudes: a CSV file of what is known of single cells before any rule, relative to the specification:
+    columns of the table (those left out are summed over), `status` (safe, sensitive, fixed or nothing), and
+    levels, capacities and costs of their own."""
     fixed_margins: bool = False
     """Whether margins that are not sensitive keep their values."""
     costs: Text = "unit"
@@ -125,8 +162,15 @@ class Table(Section):
     mode: Literal["at-least", "exact"] = "at-least"
     """Sensitive cells move by at least their level, or by exactly one of their two levels."""
     levels: Literal["secret", "exact"] = "secret"
-    """Levels multiplied by secret factors from 1 to 1.5, or exactly as the rule has them: then an attacker
-    who knows the rule is left with two candidates for a cell."""
+    """Magnitudes: levels multiplied by secret factors, or exactly as the rule has them: then an attacker who
+    knows the rule is left with two candidates for a cell. Counts: small ones drawn by the secret key, or
+    moved by least cost to the nearest count allowed, which whoever knows the method undoes."""
+    spread: float = Field(default=1.0, ge=0, le=1)
+    """With secret levels: how wide the band of a changed value is, half of it over the protected share of its
+    middle. 1: knowing the direction does not give the protected per cent away; less costs less."""
+    zeros: Literal["all", "omit"] = "all"
+    """Counts: every combination of occurring codes is published, or no zero at all, so that true zeros and
+    small counts published as 0 look alike."""
     effort: Effort = "standard"
     """How much work the table is worth."""
     algorithm: TableAlgorithm = "auto"
@@ -139,7 +183,12 @@ class Table(Section):
         """Digits after the point, the default resolved."""
         if self.decimals is not None:
             return self.decimals
-        return 0 if self.kind == "frequency" and not self.weighted else DEFAULT_DECIMALS
+        return 0 if self.counts else DEFAULT_DECIMALS
+
+    @property
+    def counts(self) -> bool:
+        """Whether the cells are numbers of contributors, each of them one."""
+        return self.kind == "frequency" and not self.weighted
 
     @property
     def dimensions(self) -> tuple[str, ...]:

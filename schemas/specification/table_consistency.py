@@ -26,7 +26,7 @@ def table_faults(spec: Specification) -> list[Fault]:
     """All faults of the section; none where there is no such section."""
     if spec.table is None:
         return []
-    checks = (_dimensions, _nesting, _numbers, _source, _rules, _publication)
+    checks = (_dimensions, _nesting, _numbers, _source, _counts, _rules, _publication)
     return [each for check in checks for each in check(spec, spec.table)]
 
 
@@ -110,19 +110,39 @@ def _source(spec: Specification, table: Table) -> Iterator[Fault]:
         yield fault(("table", "costs"), table.costs, "unit, inverse", choices=("unit", "inverse"))
 
 
+def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
+    if table.counts:
+        if table.digits:
+            yield fault(("table", "decimals"), table.decimals, "0 for counts, which are whole")
+        if table.mode == "exact" and table.levels == "secret":
+            yield fault(("table", "mode"), table.mode, '"at-least" for counts, which are drawn')
+        if table.a_priori is not None:
+            yield fault(("table", "a_priori"), table.a_priori, "no such key for counts, which are drawn")
+        if table.fixed_margins and table.levels == "secret":
+            yield fault(("table", "fixed_margins"), True, "false for counts, whose totals follow the draws")
+    elif table.zeros == "omit":
+        yield fault(("table", "zeros"), table.zeros, '"all", as zeros of a magnitude are no counts')
+
+
+def _dumped(table: Table) -> list[dict[str, object]]:
+    return [rule.model_dump() for rule in table.dominance]
+
+
 def _rules(spec: Specification, table: Table) -> Iterator[Fault]:
+    if table.q_percent != 100 and (table.p_percent is None or table.p_percent >= table.q_percent):
+        yield fault(("table", "q_percent"), table.q_percent, "more than table.p_percent, which it goes with")
     if table.kind == "frequency":
-        for key in ("dominance", "p_percent"):
-            if getattr(table, key) is not None:
-                yield fault(
-                    ("table", key), getattr(table, key), "no such key, as every count contributes one"
-                )
+        if table.dominance:
+            yield fault(("table", "dominance"), _dumped(table), "no such key, as every count contributes one")
+        if table.p_percent is not None:
+            allowed = "no such key, as every count contributes one"
+            yield fault(("table", "p_percent"), table.p_percent, allowed)
     if table.source == "microdata":
         return
     known = len(table.largest)
-    if table.dominance is not None and table.dominance.n > known:
+    if any(rule.n > known for rule in table.dominance):
         allowed = f"n up to {known}, as table.largest names so many columns"
-        yield fault(("table", "dominance"), table.dominance.model_dump(), allowed)
+        yield fault(("table", "dominance"), _dumped(table), allowed)
     if table.p_percent is not None and known < 2:
         yield fault(
             ("table", "p_percent"), table.p_percent, "no such key unless table.largest names 2 columns"
@@ -131,7 +151,7 @@ def _rules(spec: Specification, table: Table) -> Iterator[Fault]:
         yield fault(
             ("table", "minimum_frequency"), table.minimum_frequency, "no such key without contributors"
         )
-    rules = (table.contributors, table.dominance, table.p_percent, table.lower_protection)
+    rules = (table.contributors, table.dominance or None, table.p_percent, table.lower_protection)
     if table.kind == "magnitude" and not any(rule is not None for rule in rules):
         yield fault(("table",), NOTHING, "a rule: contributors, dominance, p_percent or protection columns")
 

@@ -1,10 +1,10 @@
-"""What is left to an attacker who knows the rule, the capacities and the margins.
+"""What is left to an attacker who knows everything but the key: rule, parameters, absent cells, every number.
 
-From published values t the attacker knows that the original is t - y for some y with M y = 0 and
--LB <= y <= UB, where a sensitive cell's own reach may be known more closely than its capacity (level times
-the largest secret factor). One pair of linear programs per sensitive cell gives the interval of originals.
-Directions are not assumed: the interval is what remains when every choice of them is possible, so it is
-at most too wide by what the combination of directions would exclude.
+From published values t the attacker knows that the original is t - y for some y with M y = 0. A sensitive
+cell went up or down by at least its level and at most as far as factors and capacities take it: two *bands*,
+not the hull of both. What the attacker can tell is measured three ways: the interval that margins leave where
+no direction is known (one pair of linear programs a cell), the part of it in one band where the direction is
+known, and whether the direction follows by itself, from signs, capacities or sums (`determined`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from sdc.cta.determined import determined_directions
+from sdc.cta.reach import Reach, possible_reach
 from sdc.cta.rules.secret_factor import LARGEST_FACTOR
 from sdc.cta.table.cell_table import CellTable
 from sdc.errors import ShapeMismatch, SolverFailed
@@ -22,26 +24,39 @@ from sdc.solver import INFINITY, Limits, Master, Program, Solution, Status
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Intervals of original values an attacker cannot narrow further.
+    """Original values an attacker cannot exclude.
 
     Attributes
     ----------
     cells : (k,) positions of the sensitive cells looked at
-    lower, upper : (k,) ends of the interval of each
+    lower, upper : (k,) ends of the interval of each, where its direction is not known
+    known_lower, known_upper : (k,) the same where it is
     below_protection : (k,) whether the interval is narrower than the cell's larger protection level
+    determined : (k,) whether the direction follows from what is published
+    upward : (sensitive cells,) whether each went up, examined or not
     sampled : whether not every sensitive cell was looked at
     """
 
     cells: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    known_lower: np.ndarray
+    known_upper: np.ndarray
     below_protection: np.ndarray
+    determined: np.ndarray
+    upward: np.ndarray
     sampled: bool
 
     @property
     def width(self) -> np.ndarray:
         """(k,) widths of the intervals."""
         return self.upper - self.lower
+
+    @property
+    def odds(self) -> float:
+        """Odds of whoever guesses that every cell went the way most of them did; one cell a side is added."""
+        up = float(self.upward.sum())
+        return (max(up, len(self.upward) - up) + 1) / (len(self.upward) + 2) if len(self.upward) else 0.5
 
 
 def attacker_intervals(
@@ -51,34 +66,63 @@ def attacker_intervals(
     largest_factor: float = LARGEST_FACTOR,
     most_cells: int | None = None,
     seed: int = 0,
+    relative: bool = False,
+    directions: bool = True,
 ) -> Intervals:
-    """Intervals for all sensitive cells, or for a sample of them.
+    """Intervals and determined directions for all sensitive cells, or for a sample of them.
 
     Parameters
     ----------
     table : CellTable
-        With the rule's own levels, before any secret factor.
+        With the rule's own levels, before any secret factor, and capacities as far as any factor takes a
+        cell.
     adjusted : (cells,) published values
     largest_factor : float
         A sensitive cell moves by at most its level times this, or by its capacity where that is less;
         1 for a table adjusted to the exact levels.
     most_cells : int, optional
         Look at no more than so many cells, drawn by `seed`.
+    relative : bool
+        Whether levels and capacities are known as shares of the unknown original, or as amounts.
+    directions : bool
+        Whether directions that follow are looked for; where they were drawn they tell nothing, and none does.
     """
     published = np.asarray(adjusted, dtype=float)
     if published.shape != (table.cells,):
         raise ShapeMismatch(f"adjusted values have shape {published.shape}, expected ({table.cells},)")
     made = published - table.values
-    rise, fall = table.upper_capacity.copy(), table.lower_capacity.copy()
-    s = table.sensitive
-    rise[s] = np.minimum(rise[s], largest_factor * table.upper_protection[s])
-    fall[s] = np.minimum(fall[s], largest_factor * table.lower_protection[s])
-    rise, fall = np.maximum(rise, made), np.maximum(fall, -made)  # raised levels may be rounded up
+    reach = possible_reach(table, published, largest_factor=largest_factor, relative=relative)
     cells = np.flatnonzero(table.sensitive)
+    upward = made[cells] > 0
     sampled = most_cells is not None and len(cells) > most_cells
     if sampled:
         chosen = np.random.default_rng(seed).choice(cells, size=most_cells, replace=False)
         cells = np.sort(chosen)
+    least, most = _ends(table, reach, cells)
+    up = made[cells] > 0
+    band_low = np.where(up, reach.up_least[cells], -reach.down_most[cells])
+    band_high = np.where(up, reach.up_most[cells], -reach.down_least[cells])
+    here = published[cells]
+    level = np.maximum(table.lower_protection, table.upper_protection)[cells]
+    determined = np.zeros(len(cells), dtype=bool)
+    if directions:
+        determined = determined_directions(table, made, reach, cells, least, most)
+    return Intervals(
+        cells=cells,
+        lower=here - most,
+        upper=here - least,
+        known_lower=here - np.minimum(most, band_high),
+        known_upper=here - np.maximum(least, band_low),
+        below_protection=most - least < level * (1 - 1e-9),
+        determined=determined,
+        upward=upward,
+        sampled=sampled,
+    )
+
+
+def _ends(table: CellTable, reach: Reach, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) least and greatest deviation of each cell that the lines leave possible, over hulls of bands."""
+    rise, fall = reach.up_most, reach.down_most
     unit = max(float(np.max(np.where(np.isfinite(rise), rise, 0.0), initial=0.0)) / 1e3, 1e-300)
     zeros = np.zeros(table.lines)
     master = Master(
@@ -92,18 +136,15 @@ def attacker_intervals(
         ),
         Limits(),
     )
-    lower, upper = np.empty(len(cells)), np.empty(len(cells))
+    least, most = np.empty(len(cells)), np.empty(len(cells))
     costs = np.zeros(table.cells)
     for position, cell in enumerate(cells):
-        ends = []
-        for sign in (-1.0, 1.0):
+        for sign, ends in ((1.0, least), (-1.0, most)):
             costs[cell] = sign
             master.change_costs(costs)
-            ends.append(_end(master.solve(), int(cell)) * unit)
+            ends[position] = _end(master.solve(), int(cell)) * unit
         costs[cell] = 0.0
-        lower[position], upper[position] = published[cell] - ends[0], published[cell] - ends[1]
-    level = np.maximum(table.lower_protection, table.upper_protection)[cells]
-    return Intervals(cells, lower, upper, upper - lower < level * (1 - 1e-9), sampled)
+    return least, most
 
 
 def _end(solution: Solution, cell: int) -> float:

@@ -1,71 +1,101 @@
 """Protection levels times a secret factor per cell, for publication.
 
 Optimal deviations stop exactly at a limit, so an attacker who knows the rule is left with two candidates.
-A factor in [1, 1.5] drawn per cell from a key that nobody outside holds turns each into an interval. The
-factor depends on key and cell alone: the same cell gets the same factor in every run and table, so
-repeated releases cannot be averaged.
+A factor drawn per cell from a key that nobody outside holds turns each into a band. The bands are wide: with
+`spread` 1 even somebody who learns the direction of a change and takes the middle of what is left knows the
+value no better than to the protected per cent of it. The factor depends on key and cell alone: the same cell
+gets the same factor in every run and table.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sdc.cta.rules.keyed_draw import keyed_numbers
 from sdc.cta.table.cell_table import CellTable
 from sdc.errors import InvalidParameter, ShapeMismatch
 
-LEAST_FACTOR, LARGEST_FACTOR = 1.0, 1.5
-#: Bytes a key must have at least: shorter ones can be tried out.
-MIN_KEY_BYTES = 16
-_CONTEXT = b"microguard/cta/protection-factor\x00"
+#: Share of its value at which a level counts for the width of a band: beyond it a band would reach further
+#: than any table carries, and such a level hides the value by itself.
+LARGEST_SHARE = 0.5
+#: Share of its value by which a sensitive cell falls at most, unless its level asks for more.
+LARGEST_FALL = 0.6
+#: Of all factors: upwards, at the largest share and a spread of 1.
+LARGEST_FACTOR = 7.0
+_CONTEXT = b"microguard/cta/protection-factor"
 
 
-def secret_factors(key: bytes, identities: Sequence[str]) -> np.ndarray:
-    """(cells,) factors in [1, 1.5), from HMAC-SHA256 of each cell's identity.
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Largest factor of each cell's lower and upper level, (cells,) each; the least is 1."""
 
-    Raises
-    ------
-    InvalidParameter
-        Where the key is too short.
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+def largest_factors(table: CellTable, spread: float) -> Spread:
+    """How far factors go, so that a band is `spread` times the protected share of its middle to either side.
+
+    With p the level over the value, a change of p to p F upwards leaves originals between t/(1+p) and
+    t/(1+pF) of a published t: half of that over its middle is p times the spread where
+    1+pF = (1+p)(1+sp)/(1-sp), and likewise downwards.
     """
-    if len(key) < MIN_KEY_BYTES:
-        raise InvalidParameter(f"the key has {len(key)} bytes, expected at least {MIN_KEY_BYTES}")
-    span = LARGEST_FACTOR - LEAST_FACTOR
-    factors = np.empty(len(identities))
-    for position, identity in enumerate(identities):
-        digest = hmac.new(key, _CONTEXT + identity.encode(), hashlib.sha256).digest()
-        factors[position] = LEAST_FACTOR + span * (int.from_bytes(digest[:8], "big") >> 11) / 2.0**53
-    return factors
+    if not 0 <= spread <= 1:
+        raise InvalidParameter("a spread is a number from 0 to 1")
+    sizes = np.abs(table.values)
+
+    def share(level: np.ndarray) -> np.ndarray:
+        known = (sizes > 0) & (level > 0)
+        return np.where(known, np.minimum(level / np.where(known, sizes, 1.0), LARGEST_SHARE), 1e-9)
+
+    p, q = share(table.lower_protection), share(table.upper_protection)
+    upper = ((1 + q) * (1 + spread * q) / (1 - spread * q) - 1) / q
+    lower = (1 - (1 - p) * (1 - spread * p) / (1 + spread * p)) / p
+    return Spread(np.maximum(lower, 1.0), np.maximum(upper, 1.0))
 
 
-def with_secret_levels(table: CellTable, key: bytes, identities: Sequence[str]) -> CellTable:
+def secret_numbers(key: bytes, identities: Sequence[str]) -> np.ndarray:
+    """(cells,) where between 1 and its largest factor each cell stands, in [0, 1)."""
+    return keyed_numbers(key, _CONTEXT, identities)
+
+
+def with_room_for_factors(table: CellTable, spread: float) -> CellTable:
+    """The table with capacities of sensitive cells as far as any factor takes their like.
+
+    A direction without room for the plain level gets none for the raised one. No sensitive cell falls by more
+    than `LARGEST_FALL` where its factor does not take it there: one published at zero shows its direction.
+    """
+    factors, directed = largest_factors(table, spread), table.sensitive
+    upper, lower = factors.upper * table.upper_protection, factors.lower * table.lower_protection
+    if table.whole:
+        upper, lower = np.ceil(upper), np.ceil(lower)
+    fall = np.minimum(table.lower_capacity, np.floor(LARGEST_FALL * np.abs(table.values)))
+    return replace(
+        table,
+        upper_capacity=np.where(
+            directed & table.can_rise, np.maximum(table.upper_capacity, upper), table.upper_capacity
+        ),
+        lower_capacity=np.where(directed & table.can_fall, np.maximum(fall, lower), table.lower_capacity),
+    )
+
+
+def with_secret_levels(table: CellTable, key: bytes, identities: Sequence[str], spread: float) -> CellTable:
     """The table with each sensitive cell's levels times its factor, whole again where the table is.
 
     A direction that had room for the plain level gets room for the raised one.
     """
     if len(identities) != table.cells:
         raise ShapeMismatch(f"{len(identities)} identities for {table.cells} cells")
-    factors = secret_factors(key, identities)
+    numbers, largest = secret_numbers(key, identities), largest_factors(table, spread)
 
-    def raised(levels: np.ndarray) -> np.ndarray:
-        return np.ceil(levels * factors) if table.whole else levels * factors
+    def raised(levels: np.ndarray, most: np.ndarray) -> np.ndarray:
+        product = levels * (1 + (most - 1) * numbers)
+        return np.ceil(product) if table.whole else product
 
-    upper, lower = raised(table.upper_protection), raised(table.lower_protection)
-    directed = table.sensitive
-    upper_room = np.where(
-        directed & table.can_rise, np.maximum(table.upper_capacity, upper), table.upper_capacity
-    )
-    lower_room = np.where(
-        directed & table.can_fall, np.maximum(table.lower_capacity, lower), table.lower_capacity
-    )
-    return replace(
-        table,
-        upper_protection=upper,
-        lower_protection=lower,
-        upper_capacity=upper_room,
-        lower_capacity=lower_room,
-    )
+    upper = raised(table.upper_protection, largest.upper)
+    lower = raised(table.lower_protection, largest.lower)
+    roomy = with_room_for_factors(table, spread)
+    return replace(roomy, upper_protection=upper, lower_protection=lower)

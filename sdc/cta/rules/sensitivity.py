@@ -79,30 +79,44 @@ def minimum_contributors(
     return Sensitivity(sensitive, level, level)
 
 
-def dominance(largest: ArrayLike, totals: ArrayLike, n: int, k: float) -> Sensitivity:
+def dominance(
+    largest: ArrayLike, totals: ArrayLike, n: int, k: float, gross: ArrayLike | None = None
+) -> Sensitivity:
     """(n,k) rule: the n largest contributions make up more than k percent of the total.
 
-    Levels: 100/k (x_1 + ... + x_n) - X.
+    Levels: 100/k (x_1 + ... + x_n) - X, all by size. With contributions of either sign X is their `gross`
+    sum, of absolute values; the size of the total where it is not given.
     """
     if n < 1 or not 0 < k < 100:
         raise InvalidParameter("dominance needs n of at least 1 and k strictly between 0 and 100 percent")
-    top, sums = np.asarray(largest, dtype=float), _amounts("totals", totals)
-    if top.ndim != 2 or top.shape[0] != len(sums) or top.shape[1] < n:
-        raise ShapeMismatch(f"dominance needs the {n} largest contributions of each cell")
-    return _by_level(top[:, :n].sum(axis=1) * 100 / k - sums, sums)
+    missing = f"dominance needs the {n} largest contributions of each cell"
+    top, sizes = _sizes(largest, totals, gross, n, missing)
+    return _by_level(top[:, :n].sum(axis=1) * 100 / k - sizes, sizes)
 
 
-def p_percent(largest: ArrayLike, totals: ArrayLike, p: float) -> Sensitivity:
+def p_percent(
+    largest: ArrayLike, totals: ArrayLike, p: float, q: float = 100.0, gross: ArrayLike | None = None
+) -> Sensitivity:
     """p% rule: the second largest contributor can estimate the largest to within p percent.
 
-    Levels: p/100 x_1 - (X - x_1 - x_2).
+    Levels: p/q x_1 - (X - x_1 - x_2), by size as in `dominance`. With q below 100 the prior-posterior (p,q)
+    rule: everybody could estimate each contribution to within q percent before.
     """
-    if not p > 0:
-        raise InvalidParameter("the p-percent rule needs a positive p")
-    top, sums = np.asarray(largest, dtype=float), _amounts("totals", totals)
-    if top.ndim != 2 or top.shape[0] != len(sums) or top.shape[1] < 2:
-        raise ShapeMismatch("the p-percent rule needs the two largest contributions of each cell")
-    return _by_level(p / 100 * top[:, 0] - (sums - top[:, 0] - top[:, 1]), sums)
+    if not p > 0 or not 0 < q <= 100:
+        raise InvalidParameter("the p-percent rule needs a positive p, and q up to 100 percent")
+    missing = "the p-percent rule needs the two largest contributions of each cell"
+    top, sizes = _sizes(largest, totals, gross, 2, missing)
+    return _by_level(p / q * top[:, 0] - (sizes - top[:, 0] - top[:, 1]), sizes)
+
+
+def _sizes(
+    largest: ArrayLike, totals: ArrayLike, gross: ArrayLike | None, least: int, missing: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Largest contributions, and the sum they are a share of, by size."""
+    top, sums = np.abs(np.asarray(largest, dtype=float)), np.abs(_amounts("totals", totals))
+    if top.ndim != 2 or top.shape[0] != len(sums) or top.shape[1] < least:
+        raise ShapeMismatch(missing)
+    return top, sums if gross is None else np.maximum(np.abs(_amounts("gross", gross)), sums)
 
 
 def capacities(values: ArrayLike, percent: float, protection: ArrayLike | None = None) -> np.ndarray:

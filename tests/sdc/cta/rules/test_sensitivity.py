@@ -73,3 +73,20 @@ def test_missing_contributions_and_amounts_are_refused():
         p_percent([[1.0]], [1.0], 10)
     with pytest.raises(NotFinite):
         dominance([[1.0]], [np.nan], 1, 50)
+
+
+def test_contributions_count_by_size_whatever_their_sign():
+    up = dominance([[100.0, 80, 60]], [240.0], 1, 80)
+    down = dominance([[100.0, 80, 60]], [-240.0], 1, 80)
+    assert not up.sensitive.any()
+    assert not down.sensitive.any(), "-100 to -60 is no more dominated than 100 to 60"
+    assert p_percent([[95.0, 3]], [-100.0], 10).sensitive.tolist() == [True]
+    mixed = dominance([[100.0, 90, 60]], [50.0], 1, 80, gross=[250.0])
+    assert not mixed.sensitive.any(), "a small balance of large amounts is dominated by none of them"
+
+
+def test_the_prior_posterior_rule_asks_for_more_where_more_was_known_before():
+    largest, totals = [[80.0, 10]], [100.0]
+    plain, known = p_percent(largest, totals, 10), p_percent(largest, totals, 10, q=50)
+    assert plain.upper.tolist() == [0.0]
+    assert known.upper == pytest.approx([10 / 50 * 80 - 10])

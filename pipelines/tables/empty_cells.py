@@ -1,0 +1,49 @@
+"""Combinations of occurring codes that no record has: cells of 0, which a table of counts must not lack.
+
+A combination that is left out says that nobody is there. Where a true zero, and a small count published as 0,
+both stand in the table (or neither: `table.zeros`), nothing follows from either.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from schemas.errors import InputRejected
+from schemas.specification.table import Table
+
+MOST_CELLS = 3_000_000
+"""Of a table with all its zeros: what one machine holds and the solver's lines are made for."""
+
+
+def absent_codes(codes: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """(absent cells, columns) codes of the cells that the cross product has and the table has not.
+
+    Raises
+    ------
+    InputRejected
+        Where the cross product is too large.
+    """
+    crossed = [_crossed(codes, table, dimensions) for dimensions in table.tables]
+    every = pd.concat(crossed).drop_duplicates()
+    marked = every.merge(codes.drop_duplicates(), how="left", on=list(codes.columns), indicator=True)
+    return marked.loc[marked["_merge"] == "left_only", list(codes.columns)]
+
+
+def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> pd.DataFrame:
+    """All combinations of the nodes of each dimension; columns of other tables are summed over."""
+    size, nodes = 1, []
+    for dimension in dimensions:
+        levels = list(table.levels_of(dimension))
+        others = [name for name in codes.columns if name not in levels]
+        alone = codes.loc[(codes[others] == table.total).all(axis=1), levels]
+        nodes.append(pd.concat([alone, codes[levels]]).drop_duplicates())
+        size *= len(nodes[-1])
+    if size > MOST_CELLS:
+        raise InputRejected(
+            f"A table of counts with all its zeros would have {size} cells, more than {MOST_CELLS}. Set "
+            'table.zeros to "omit", or name fewer or coarser dimensions.'
+        )
+    crossed = nodes[0]
+    for each in nodes[1:]:
+        crossed = crossed.merge(each, how="cross")
+    return crossed.reindex(columns=list(codes.columns), fill_value=table.total)

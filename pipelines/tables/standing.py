@@ -1,0 +1,211 @@
+"""One value for one cell, for ever: what was published of a cell is published of it again.
+
+A cell is what it counts: source and period, measure, and the codes that are not totals. Whatever the release,
+its name, seed or the version of the software, and whatever table the cell stands in: its value and the
+direction it went are taken from the first table that published it. So linked tables agree, and two tables
+give nothing that one does not. Where the standing value no longer protects the cell (the source was revised),
+or the table around it cannot be made additive, the table is refused.
+
+The list of `PublishedCell` is kept by whoever keeps the ledger; this module reads one and writes the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Protocol
+
+import numpy as np
+
+from pipelines.tables.cells import Cells
+from pipelines.tables.files import decimals
+from pipelines.tables.hierarchy import families
+from schemas.specification.table import Table
+from sdc.cta import CellTable
+from sdc.errors import SdcError
+
+COUNT = "(count)"
+"""Measure of a frequency table."""
+CellCodes = tuple[tuple[str, str], ...]
+"""Column and code of each dimension that is not summed over, finest code only, ordered by column."""
+
+
+class StandingValueFails(SdcError):
+    """A cell was published before at a value that cannot be published again."""
+
+
+@dataclass(frozen=True)
+class PublishedCell:
+    """A cell as it was published.
+
+    Attributes
+    ----------
+    source, period : of the units behind it
+    measure : column that is added up, `COUNT` for numbers of contributors; weighted ones are marked
+    codes : CellCodes
+    value : as published, exact
+    direction : 1 up, -1 down, 0 unchanged; private like all of the ledger
+    release_id : the first release that published it
+    """
+
+    source: str
+    period: str
+    measure: str
+    codes: CellCodes
+    value: Decimal
+    direction: int
+    release_id: str
+
+
+class PublishedCells(Protocol):
+    """What the ledger offers: cells published of a source, and a place for new ones."""
+
+    def read(self, source: str, period: str, measure: str) -> Iterable[PublishedCell]:
+        """Cells of every release that stands or stood: copies of withdrawn ones remain."""
+        ...
+
+    def add(self, cells: Iterable[PublishedCell]) -> None:
+        """Record cells in the same step that publishes their release."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class StandingCells:
+    """Published values of the cells of one table.
+
+    Attributes
+    ----------
+    published : (cells,) boolean array, whether a cell was published before
+    units : (cells,) its value in units of the last digit, 0 elsewhere
+    """
+
+    published: np.ndarray
+    units: np.ndarray
+
+
+def measure_of(table: Table) -> str:
+    """What is added up in a cell."""
+    return (table.value or COUNT) + (" (weighted)" if table.weighted else "")
+
+
+def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
+    """The codes that tell each cell, whatever else its table has."""
+    texts = {name: cells.codes[name].to_numpy(str) for name in cells.codes}
+    found: list[list[tuple[str, str]]] = [[] for _ in range(len(cells))]
+    for columns in families(table):
+        for row, codes in enumerate(found):
+            finest = [name for name in columns if texts[name][row] != table.total]
+            if finest:
+                codes.append((finest[-1], str(texts[finest[-1]][row])))
+    return [tuple(sorted(codes)) for codes in found]
+
+
+def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> StandingCells:
+    """Find the cells of a table among those published before.
+
+    Raises
+    ------
+    StandingValueFails
+        Where a standing value has more digits than this table publishes.
+    """
+    first: dict[CellCodes, Decimal] = {}
+    for cell in before:
+        first.setdefault(cell.codes, cell.value)
+    published, units = np.zeros(len(cells), dtype=bool), np.zeros(len(cells))
+    for row, codes in enumerate(cell_codes(cells, table)):
+        if codes in first:
+            scaled = first[codes].scaleb(table.digits)
+            if scaled != int(scaled):
+                raise StandingValueFails(
+                    f"cell {row} was published before with more digits than table.decimals = {table.digits}; "
+                    "publish as many digits as then",
+                    variable=row,
+                )
+            published[row], units[row] = True, float(int(scaled))
+    return StandingCells(published, units)
+
+
+def new_cells(
+    cells: Cells,
+    table: Table,
+    values: np.ndarray,
+    standing: StandingCells | None,
+    described: Mapping[str, str],
+) -> list[PublishedCell]:
+    """Cells that this release publishes for the first time, for the ledger.
+
+    Parameters
+    ----------
+    values : (cells,) published values in units
+    described : ``source``, ``period`` and ``release_id``
+    """
+    known = np.zeros(len(cells), dtype=bool) if standing is None else standing.published
+    amounts = decimals(np.rint(values), table.digits)
+    signs = np.sign(values - cells.units).astype(int)
+    return [
+        PublishedCell(described["source"], described["period"], measure_of(table), codes, amounts[row],
+                      int(signs[row]), described["release_id"])
+        for row, codes in enumerate(cell_codes(cells, table))
+        if not known[row]
+    ]  # fmt: skip
+
+
+def held_values(variables: np.ndarray, standing: StandingCells) -> np.ndarray:
+    """(variables,) value in units that each variable stands published with, NaN where it does not.
+
+    Raises
+    ------
+    StandingValueFails
+        Where cells that are one and the same stand with two values.
+    """
+    rows = np.flatnonzero(standing.published)
+    units = standing.units[rows]
+    held = np.full(int(variables.max()) + 1, np.nan)
+    held[variables[rows]] = units
+    differing = int(np.sum(held[variables[rows]] != units))
+    if differing:
+        raise StandingValueFails(
+            f"{differing} cell(s) are the same as others here and stand published with another value; leave "
+            "one of the tables out"
+        )
+    return held
+
+
+def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> CellTable:
+    """The table with every standing cell held at its published value.
+
+    Parameters
+    ----------
+    table : CellTable
+        The variables, with secret levels or draws.
+    by_rule : CellTable
+        The variables, with the levels of the rule.
+    held : (variables,) of `held_values`
+
+    Raises
+    ------
+    StandingValueFails
+        Where a value is nearer to the original than the rule allows.
+    """
+    keep = np.isfinite(held)
+    change = np.where(keep, held, table.values) - table.values
+    fails = keep & by_rule.sensitive & (by_rule.lower_protection > 0) & (by_rule.upper_protection > 0)
+    fails &= (change < by_rule.upper_protection) & (change > -by_rule.lower_protection)
+    if fails.any():
+        cell = int(np.argmax(fails))
+        raise StandingValueFails(
+            f"{int(fails.sum())} sensitive cell(s), cell {cell} among them, stand published at a value "
+            "nearer to what they are now than the rule allows: the source was revised. Publish the table of "
+            "another period, or without these cells",
+            variable=cell,
+        )
+    level = np.abs(change)
+    return replace(
+        table,
+        sensitive=np.where(keep, change != 0, table.sensitive),
+        lower_protection=np.where(keep, level, table.lower_protection),
+        upper_protection=np.where(keep, level, table.upper_protection),
+        lower_capacity=np.where(keep, np.maximum(-change, 0.0), table.lower_capacity),
+        upper_capacity=np.where(keep, np.maximum(change, 0.0), table.upper_capacity),
+    )

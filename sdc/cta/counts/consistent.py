@@ -1,0 +1,76 @@
+"""Draws that can stand together: in linked tables a total that two breakdowns share must be the sum of both.
+
+In one table, hierarchical or not, any draws can: the margins are summed again. Where a total is broken down
+twice, or stands published already, some draws give way: an integer program turns as few of them as it can,
+all small counts staying multiples of the base.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.program.infeasible import NoSolutionFound
+from sdc.solver import INFINITY, Limits, Program, solve
+
+#: Branch-and-bound nodes: what turns as few draws as possible is not worth more, any solution stands.
+NODES = 200
+#: Cost of a draw that gives way, in counts of deviation elsewhere.
+TURNING_COST = 100.0
+
+
+def consistent_draws(
+    relations: sparse.csr_matrix,
+    counts: np.ndarray,
+    drawn: np.ndarray,
+    base: int,
+    is_total: np.ndarray,
+    held: np.ndarray,
+) -> np.ndarray:
+    """(cells,) multiples of the base for the small counts that are no totals, next to the ones drawn.
+
+    Parameters
+    ----------
+    relations : sparse (lines, cells)
+    counts, drawn : (cells,) as in `draw`
+    is_total : (cells,) whether a cell is the sum of others: those are not drawn
+    held : (cells,) value that a cell stands published with, NaN where it does not
+
+    Raises
+    ------
+    NoSolutionFound
+        Where no multiples were found that add up within the nodes.
+    """
+    cells = len(counts)
+    fixed = np.isfinite(held)
+    small = (counts > 0) & (counts < 2 * base) & ~is_total & ~fixed
+    zero = (counts == 0) & ~fixed
+    scale = np.where(small, float(base), 1.0)
+    # columns: value in units of `scale`, then its excess over and its lack of what was drawn
+    one = sparse.eye_array(cells)
+    away = sparse.hstack([sparse.diags_array(scale), -one, one])
+    lines = sparse.hstack(
+        [relations @ sparse.diags_array(scale), sparse.csr_array((relations.shape[0], 2 * cells))]
+    )
+    target = np.where(small, drawn, counts)
+    cost = np.where(small, TURNING_COST, 1.0)
+    free_low = np.where(zero | is_total, 0.0, float(base))
+    most = np.where(zero, 0.0, np.where(small, 2.0, INFINITY))
+    program = Program(
+        costs=np.concatenate([np.zeros(cells), cost, cost]),
+        matrix=sparse.vstack([lines, away]).tocsr(),
+        row_lower=np.concatenate([np.zeros(relations.shape[0]), target]),
+        row_upper=np.concatenate([np.zeros(relations.shape[0]), target]),
+        lower=np.concatenate([np.where(fixed, held, np.where(small, 0.0, free_low)), np.zeros(2 * cells)]),
+        upper=np.concatenate([np.where(fixed, held, most), np.full(2 * cells, INFINITY)]),
+        integer=np.concatenate([small, np.zeros(2 * cells, dtype=bool)]),
+    )
+    solution = solve(program, Limits(nodes=NODES, relative_gap=0.01))
+    if solution.values is None:
+        raise NoSolutionFound(
+            "no draws of the small counts were found under which linked tables, or cells published before, "
+            "add up; protect fewer tables together, or merge categories"
+        )
+    settled = np.where(fixed, held, drawn)
+    settled[small] = base * np.rint(solution.values[:cells][small])
+    return settled

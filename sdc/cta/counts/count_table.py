@@ -1,0 +1,80 @@
+"""Counts as a table to adjust: the small ones go exactly where they were drawn to, the rest at least cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sdc.cta.table.cell_table import CellTable
+
+
+def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: int) -> CellTable:
+    """The table with one direction and one level for every small count, and margins that may follow.
+
+    Parameters
+    ----------
+    table : CellTable
+        Its capacities hold for large counts.
+    counts, drawn : (cells,) counts, and what the small ones that are no totals are published at
+    base : of `draw`
+
+    Returns
+    -------
+    CellTable
+        Totals have room for any draw of their parts; a large count that is no total stays at `base` or
+        above, so that nothing below it is ever published.
+    """
+    is_total = totals(table)
+    change = drawn - counts
+    small = (counts > 0) & (counts < 2 * base) & ~is_total
+    large = (counts >= 2 * base) & ~is_total
+    moving = small & (change != 0)
+    up, down = np.maximum(change, 0.0), np.maximum(-change, 0.0)
+    room = float(np.sum(np.abs(change[small])))
+    upper = np.where(is_total, room, np.where(small, up, table.upper_capacity))
+    lower = np.where(is_total, np.minimum(room, table.values), np.where(small, down, table.lower_capacity))
+    lower = np.where(large, np.minimum(lower, counts - base), lower)
+    still = counts == 0
+    level = np.where(moving, np.abs(change), 0.0)
+    return replace(
+        table,
+        sensitive=moving,
+        lower_protection=level,
+        upper_protection=level,
+        lower_capacity=np.where(still, 0.0, lower),
+        upper_capacity=np.where(still, 0.0, upper),
+    )
+
+
+def as_known(table: CellTable, counts: np.ndarray, base: int) -> CellTable:
+    """What an attacker takes for possible: every small count, and every zero, within a base of what it shows,
+    and totals as far as all of these together take them.
+
+    Parameters
+    ----------
+    table : CellTable
+        Of `with_draws`.
+    """
+    is_total = totals(table)
+    small = (counts > 0) & (counts < 2 * base) & ~is_total
+    hidden = small | ((counts == 0) & ~is_total)
+    step = float(base)
+    together = step * float(hidden.sum())
+    level = np.where(small, step, 0.0)
+    return replace(
+        table,
+        sensitive=small,
+        lower_protection=level,
+        upper_protection=level,
+        lower_capacity=np.where(is_total, together, np.where(hidden, step, table.lower_capacity)),
+        upper_capacity=np.where(is_total, together, np.where(hidden, step, table.upper_capacity)),
+    )
+
+
+def totals(table: CellTable) -> np.ndarray:
+    """(cells,) whether a cell is the total of a line with parts that can be more than nothing."""
+    relations = table.relations
+    found = np.zeros(table.cells, dtype=bool)
+    found[relations.indices[relations.data < 0]] = True
+    return found

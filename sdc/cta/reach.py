@@ -1,0 +1,73 @@
+"""How far a cell can have gone, as whoever knows rule, parameters and published value can tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdc.cta.table.cell_table import CellTable
+
+#: A share at which a fall is still read as a share: beyond it next to nothing is left of the published value.
+_LARGEST_FALL = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """Possible deviations, (cells,) each and none negative: two bands of a sensitive cell, one of others.
+
+    Attributes
+    ----------
+    up_least, up_most : rises; the least is 0 for cells that are not sensitive
+    down_least, down_most : falls
+    """
+
+    up_least: np.ndarray
+    up_most: np.ndarray
+    down_least: np.ndarray
+    down_most: np.ndarray
+
+
+def possible_reach(
+    table: CellTable, published: np.ndarray, *, largest_factor: float, relative: bool
+) -> Reach:
+    """Bands from levels and capacities, wide enough for what was done and its rounding.
+
+    With `relative`, a cell that rose by a share s of its original shows t with a rise of t s / (1 + s), one
+    that fell by it a fall of t s / (1 - s): so the attacker, who has t and not the original, reads the rule.
+    """
+    s = table.sensitive
+    up_most, down_most = table.upper_capacity.copy(), table.lower_capacity.copy()
+    up_most[s] = np.minimum(up_most[s], largest_factor * table.upper_protection[s])
+    down_most[s] = np.minimum(down_most[s], largest_factor * table.lower_protection[s])
+    up_least = np.where(s, np.minimum(table.upper_protection, up_most), 0.0)
+    down_least = np.where(s, np.minimum(table.lower_protection, down_most), 0.0)
+    if relative:
+        up_least, up_most = (_rise(table.values, published, a) for a in (up_least, up_most))
+        down_least, down_most = (_fall(table.values, published, a) for a in (down_least, down_most))
+        if table.whole:  # levels were rounded up, capacities down
+            up_least, down_least = np.maximum(up_least - 1, 0.0), np.maximum(down_least - 1, 0.0)
+            up_most, down_most = (np.where(a > 0, a + 1, 0.0) for a in (up_most, down_most))
+    made = published - table.values
+    up, down = np.maximum(made, 0.0), np.maximum(-made, 0.0)
+    if not np.any(table.values < 0):  # nothing was below zero, and everybody knows
+        up_most = np.minimum(up_most, np.maximum(published, up))
+    return Reach(
+        up_least=np.where(up > 0, np.minimum(up_least, up), up_least),
+        up_most=np.maximum(up_most, up),
+        down_least=np.where(down > 0, np.minimum(down_least, down), down_least),
+        down_most=np.maximum(down_most, down),
+    )
+
+
+def _rise(values: np.ndarray, published: np.ndarray, amount: np.ndarray) -> np.ndarray:
+    sizes = np.abs(values)
+    share = np.where((sizes > 0) & np.isfinite(amount), amount / np.where(sizes > 0, sizes, 1.0), 0.0)
+    return np.where(np.isfinite(amount), np.abs(published) * share / (1 + share), amount)
+
+
+def _fall(values: np.ndarray, published: np.ndarray, amount: np.ndarray) -> np.ndarray:
+    sizes = np.abs(values)
+    share = np.where((sizes > 0) & np.isfinite(amount), amount / np.where(sizes > 0, sizes, 1.0), 0.0)
+    read = np.abs(published) * share / (1 - np.minimum(share, _LARGEST_FALL))
+    return np.where(np.isfinite(amount) & (share < _LARGEST_FALL), read, amount)

@@ -1,0 +1,75 @@
+"""What an agency knows of single cells stands over what the rules find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.tables.a_priori import read_a_priori
+from pipelines.tables.cells import Cells, tabulated
+from pipelines.tables.problem import table_problem
+from schemas.errors import InputRejected, SpecificationError
+from schemas.specification.model import Specification
+from schemas.specification.read import build_specification
+from tests.schemas.specification.test_table import build
+
+KEY = bytes(range(32))
+
+
+def magnitude(folder: Path, text: str) -> Specification:
+    (folder / "known.csv").write_text(text)
+    content = {
+        "release": {"name": "turnover", "k": 3},
+        "input": {"path": "records.parquet"},
+        "variables": {"region": {"role": "region"}, "turnover": {"role": "other", "kind": "numeric"}},
+        "table": {"value": "turnover", "tables": [["region"]], "decimals": 1, "a_priori": "known.csv",
+                  "levels": "exact"},
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }  # fmt: skip
+    return build_specification(content, folder)
+
+
+def cells_of(specification: Specification) -> Cells:
+    assert specification.table is not None
+    codes = pd.DataFrame({"region": ["n", "s", "w", "Total"]})
+    return tabulated(codes, specification.table, units=np.array([100.0, 200, 300, 600]),
+                     contributors=np.array([1.0, 9, 9, 19]))  # fmt: skip
+
+
+def test_a_cell_is_safe_sensitive_or_fixed_as_the_file_says(tmp_path: Path) -> None:
+    text = "region,status,upper_protection,lower_protection,upper_capacity,cost\n"
+    text += "n,safe,,,,7\ns,sensitive,4,3,,\n,fixed,,,,\nw,,,,5,\n"
+    specification = magnitude(tmp_path, text)
+    cells = cells_of(specification)
+    rule = table_problem(cells, specification, KEY).by_rule
+    place = {code: row for row, code in enumerate(cells.codes["region"])}
+    assert np.flatnonzero(rule.sensitive).tolist() == [place["s"]]
+    assert (rule.lower_protection[place["s"]], rule.upper_protection[place["s"]]) == (30, 40)
+    assert rule.upper_capacity[place["Total"]] == rule.lower_capacity[place["Total"]] == 0
+    assert rule.upper_capacity[place["w"]] == 50
+    assert rule.costs[place["n"]] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("region,status\nx,safe\n", "not have"),
+        ("region,status\nn,odd\n", "unknown status"),
+        ("region,status\nn,safe\nn,fixed\n", "twice"),
+        ("region,status,cost\nn,safe,-1\n", "no number"),
+        ("region\nn\n", "needs a column"),
+    ],
+)
+def test_a_faulty_file_is_rejected_by_row_without_a_value(tmp_path: Path, text: str, said: str) -> None:
+    specification = magnitude(tmp_path, text)
+    assert specification.table is not None
+    with pytest.raises(InputRejected, match=said):
+        read_a_priori(str(tmp_path / "known.csv"), cells_of(specification), specification.table)
+
+
+def test_counts_take_no_such_file() -> None:
+    with pytest.raises(SpecificationError, match="drawn"):
+        build({"kind": "frequency", "tables": [["region"]], "a_priori": "known.csv"})

@@ -1,0 +1,121 @@
+"""A cell is published with one value for ever, whatever table, name or seed asks for it again."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.tables.cells import Cells, tabulated
+from pipelines.tables.problem import table_problem
+from pipelines.tables.standing import (
+    COUNT,
+    StandingCells,
+    StandingValueFails,
+    new_cells,
+    standing_cells,
+)
+from schemas.specification.model import Specification
+from tests.schemas.specification.test_table import build
+
+COUNTS = {"kind": "frequency", "tables": [["a21", "region"]], "hierarchies": [["a10", "a21"]]}
+DESCRIBED = {"source": "register", "period": "2026", "release_id": "r1"}
+KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
+
+
+def counted(specification: Specification, seed: int = 1) -> Cells:
+    """Counts by activity and region with all margins, as Spark hands them over."""
+    table = specification.table
+    assert table is not None
+    rng = np.random.default_rng(seed)
+    rows = []
+    for a21 in ("A", "B", "C", "Total"):
+        for region in ("n", "s", "w", "Total"):
+            rows.append({"a10": "AB" if a21 in "AB" else "CC", "a21": a21, "region": region})
+    frame = pd.DataFrame([row for row in rows if row["a21"] != "Total" and row["region"] != "Total"])
+    frame["v"] = rng.integers(0, 9, len(frame)).astype(float)
+    frame.loc[0, "v"] = 0
+    parts = [frame]
+    for columns in (["a21"], ["a10", "a21"], ["region"], ["a21", "region"], ["a10", "a21", "region"]):
+        parts.append(
+            frame.assign(**dict.fromkeys(columns, "Total"))
+            .groupby(["a10", "a21", "region"], as_index=False)
+            .sum()
+        )
+    cells = pd.concat(parts)
+    cells = cells[cells["v"] > 0]
+    values = cells.pop("v").to_numpy()
+    return tabulated(
+        cells[["a10", "a21", "region"]].reset_index(drop=True), table, units=values, contributors=values
+    )
+
+
+def test_empty_combinations_stand_in_a_table_of_counts() -> None:
+    specification = build(COUNTS)
+    cells = counted(specification)
+    assert (cells.units == 0).sum() >= 1
+    finest = (cells.codes != "Total").all(axis=1)
+    assert finest.sum() == 9
+    without = counted(build(COUNTS | {"zeros": "omit"}))
+    assert (without.units > 0).all()
+    assert not np.any(cells.tabulation.relations @ cells.units)
+
+
+def test_the_next_table_publishes_a_cell_as_the_first_one_did() -> None:
+    specification = build(COUNTS)
+    cells = counted(specification)
+    first = table_problem(cells, specification, KEY)
+    shown = first.secret.values + np.where(
+        first.secret.upper_capacity >= first.secret.upper_protection,
+        first.secret.upper_protection,
+        -first.secret.lower_protection,
+    )
+    internal = first.known.sensitive
+    published = np.where(internal, shown, first.secret.values)[first.variables]
+    table = specification.table
+    assert table is not None
+    listed = new_cells(cells, table, published, None, DESCRIBED)
+    assert {cell.measure for cell in listed} == {COUNT}
+    drawn = [cell for cell, row in zip(listed, internal[first.variables], strict=True) if row]
+    standing = standing_cells(cells, table, drawn)
+    again = table_problem(cells, specification, OTHER_KEY, standing).secret
+    kept = np.unique(first.variables[standing.published])
+    rise = np.where(again.sensitive, again.upper_capacity - again.lower_capacity, 0.0)
+    assert np.array_equal((again.values + rise)[kept], shown[kept])
+    assert not [cell for cell in new_cells(cells, table, published, standing, DESCRIBED) if cell in drawn]
+
+
+def test_a_cell_is_told_by_its_codes_whatever_else_its_table_has() -> None:
+    whole, by_region = build(COUNTS), build(COUNTS | {"tables": [["region"]], "hierarchies": []})
+    assert whole.table is not None
+    assert by_region.table is not None
+    cells = counted(whole)
+    listed = new_cells(cells, whole.table, cells.units, None, DESCRIBED)
+    regions = cells.codes.loc[(cells.codes[["a10", "a21"]] == "Total").all(axis=1), ["region"]]
+    units = cells.units[regions.index]
+    alone = tabulated(regions.reset_index(drop=True), by_region.table, units=units, contributors=units)
+    standing = standing_cells(alone, by_region.table, listed)
+    assert standing.published.all()
+    assert np.array_equal(standing.units, alone.units)
+
+
+def test_a_value_that_no_longer_protects_is_refused_without_being_named() -> None:
+    specification = build(COUNTS)
+    cells = counted(specification)
+    few = np.flatnonzero((cells.units > 0) & (cells.units < 3))
+    assert len(few)
+    standing = StandingCells(np.isin(np.arange(len(cells)), few[:1]), cells.units)
+    with pytest.raises(StandingValueFails, match="source was revised"):
+        table_problem(cells, specification, KEY, standing)
+
+
+def test_a_value_with_more_digits_than_this_table_has_is_refused() -> None:
+    specification = build(COUNTS)
+    cells = counted(specification)
+    assert specification.table is not None
+    (cell, *_) = new_cells(cells, specification.table, cells.units, None, DESCRIBED)
+    finer = type(cell)(cell.source, cell.period, cell.measure, cell.codes, Decimal("1.5"), 1, "r1")
+    with pytest.raises(StandingValueFails, match="digits"):
+        standing_cells(cells, specification.table, [finer])
