@@ -1,0 +1,181 @@
+"""Attack programs on published tables: each must succeed on the control and fail on the default.
+
+The control is what tools of the field do: least cost to the nearest allowed count, factors from 1 to 1.5,
+every table solved for itself. The attacker knows method, parameters, every published number and which cells
+are absent, never the key. Each program asserts both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sdc.cta import CellTable, adjust
+from sdc.cta.counts.count_table import totals, with_draws
+from sdc.cta.counts.draw import drawn_counts
+from sdc.cta.counts.posterior import count_posterior
+from sdc.cta.rules.keyed_draw import keyed_numbers
+from sdc.cta.rules.secret_factor import largest_factors, with_secret_levels
+from sdc.cta.rules.sensitivity import minimum_frequency
+from tests.benchmarks.cta import random_table
+from tests.benchmarks.table import Table
+
+KEY = bytes(range(32))
+LEAST = 3
+#: Limit on the posterior of a small count, as in `[table.quality]`.
+MOST_POSTERIOR = 0.7
+#: An estimate this close to the truth counts as the value itself.
+KNOWN_WITHIN = 0.01
+
+
+def run(quick: bool = False) -> Iterator[Table]:
+    """Posterior of counts, averaging over tables, a known direction, and the cost of hiding."""
+    repetitions = 4 if quick else 20
+    yield counts_from_what_is_shown(repetitions)
+    yield values_from_two_tables(repetitions)
+    yield values_from_a_known_direction(repetitions)
+    yield cost_of_hiding((10, 10) if quick else (15, 15), (1,) if quick else (1, 2, 3))
+
+
+def counts_from_what_is_shown(repetitions: int) -> Table:
+    """Largest share of one true small count among all cells that show one value, pooled over tables."""
+    rows: list[tuple[object, ...]] = []
+    for name, protect in (("least cost", _least_cost), ("drawn", _drawn)):
+        pairs = [protect(_counts(seed), seed) for seed in range(repetitions)]
+        true = np.concatenate([t for t, _ in pairs])
+        shown = np.concatenate([s for _, s in pairs])
+        shares = {
+            value: np.bincount(true[shown == value].astype(int), minlength=LEAST)[:LEAST]
+            / np.sum(shown == value)
+            for value in (0, LEAST)
+            if np.any(shown == value)
+        }
+        worst = max(float(share[1:].max()) for share in shares.values())
+        moved = np.mean(shown[true == LEAST] != LEAST) if np.any(true == LEAST) else None
+        rows.append((name, 100 * worst, None if moved is None else 100 * moved))
+        if protect is _least_cost:
+            assert worst > MOST_POSTERIOR, "the control must be undone"
+        else:
+            assert worst < MOST_POSTERIOR, "a small count shows"
+            assert count_posterior(true, shown, LEAST).largest < MOST_POSTERIOR
+    columns = ("method", "largest posterior of a count below 3, %", "genuine 3s that move, %")
+    note = f"Poisson counts of mean 2 in 6x8 tables, {repetitions} of them, without true zeros."
+    return Table("Small counts from what is shown", columns, rows, note)
+
+
+def values_from_two_tables(repetitions: int) -> Table:
+    """Midpoints of what two tables of one survey show of the same cell, within 1 % of the truth."""
+    rows: list[tuple[object, ...]] = []
+    for name in ("solved for itself", "one value for ever"):
+        hit = single = cells = 0
+        for seed in range(repetitions):
+            table = random_table((6, 6), seed, room=100.0, lognormal=True)
+            names = [str(cell) for cell in range(table.cells)]
+            spread = 0.25 if name == "solved for itself" else 1.0
+            secret = with_secret_levels(table, KEY, names, spread)
+            first = adjust(secret, effort="fast", seed=0).values
+            again = _turned(secret, first) if name == "solved for itself" else first
+            s, x = table.sensitive & (table.values > 0), table.values
+            hit += int(np.sum(np.abs((first + again)[s] / 2 - x[s]) <= KNOWN_WITHIN * x[s]))
+            single += int(np.sum(np.abs(first[s] - x[s]) <= KNOWN_WITHIN * x[s]))
+            cells += int(s.sum())
+        rows.append((name, cells, single, hit))
+        assert single == 0
+        assert (hit > 0) == (name == "solved for itself"), "the control must be averaged, the default not"
+    columns = ("second table", "sensitive cells", "known from one table", "known from the mean of two")
+    return Table("Averaging over two tables of one survey", columns, rows)
+
+
+def values_from_a_known_direction(repetitions: int) -> Table:
+    """Error of the best guess of one who knows every direction; 20 % is protected."""
+    rows: list[tuple[object, ...]] = []
+    for name, spread in (("factors to 1.5", 0.25), ("wide bands", 1.0)):
+        errors, widest = [], []
+        for seed in range(repetitions):
+            table = random_table((6, 6), seed, room=100.0)
+            names = [str(cell) for cell in range(table.cells)]
+            d = adjust(with_secret_levels(table, KEY, names, spread), effort="fast", seed=seed)
+            factors = largest_factors(table, spread)
+            s = table.sensitive & (table.values > 0)
+            t, x, up = d.values[s], table.values[s], (d.deviations > 0)[s]
+            near = np.where(up, t / 1.2, t / 0.8)
+            far = np.where(up, t / (1 + 0.2 * factors.upper[s]), t / (1 - 0.2 * factors.lower[s]))
+            errors.append(np.abs((near + far) / 2 - x) / x)
+            widest.append(np.abs(near - far) / (near + far))
+        rows.append((name, 100 * np.median(np.concatenate(errors)), 100 * np.median(np.concatenate(widest))))
+    assert rows[0][1] < 6, "the control must be undone"
+    assert rows[1][2] >= 20 * 0.95, "a known direction gives the protected per cent away"
+    columns = ("levels", "median error of the guess, %", "what the guess cannot exclude to either side, %")
+    return Table("Values from a known direction, 20 % protected", columns, rows)
+
+
+def cost_of_hiding(shape: tuple[int, ...], seeds: tuple[int, ...]) -> Table:
+    """Objective of the secure default against plain CTA on the same tables."""
+    rows: list[tuple[object, ...]] = []
+    for seed in seeds:
+        table = random_table(shape, seed, room=100.0)
+        names = [str(cell) for cell in range(table.cells)]
+        plain = adjust(table, effort="fast").objective
+        costs = [
+            adjust(with_secret_levels(table, KEY, names, spread), effort="fast").objective / plain
+            for spread in (0.25, 0.5, 1.0)
+        ]
+        rows.append(("x".join(map(str, shape)), seed, 1.0, *costs))
+    columns = ("table", "seed", "plain CTA", "spread 0.25", "spread 0.5", "spread 1 (default)")
+    return Table("Cost of hiding, objective over that of plain CTA", columns, rows)
+
+
+def _counts(seed: int) -> np.ndarray:
+    counts = np.random.default_rng(seed).poisson(2.0, (6, 8)) * 1.0
+    return np.where(counts == 0, 1.0, counts)
+
+
+def _count_table(counts: np.ndarray) -> CellTable:
+    table = random_table(counts.shape, 0)
+    full = counts
+    for axis in range(counts.ndim):
+        full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
+    values, nothing = full.ravel(), np.zeros(full.size)
+    return replace(
+        table,
+        values=values,
+        sensitive=nothing > 0,
+        lower_protection=nothing,
+        upper_protection=nothing,
+        lower_capacity=values,
+        upper_capacity=values,
+    )
+
+
+def _least_cost(counts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    table = _count_table(counts)
+    rule = minimum_frequency(table.values, LEAST)
+    room = np.maximum(table.values, rule.upper)
+    table = replace(table, sensitive=rule.sensitive, lower_protection=rule.lower, upper_protection=rule.upper,
+                    upper_capacity=room)  # fmt: skip
+    inside = ~totals(table)
+    return table.values[inside], np.rint(adjust(table, effort="fast", seed=seed).values[inside])
+
+
+def _drawn(counts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    table = _count_table(counts)
+    names = [f"{seed} {cell}" for cell in range(table.cells)]
+    drawn = drawn_counts(table.values, LEAST, KEY, names)
+    inside = ~totals(table)
+    secret = with_draws(table, table.values, drawn, LEAST)
+    return table.values[inside], np.rint(adjust(secret, effort="fast", seed=seed).values[inside])
+
+
+def _turned(table: CellTable, first: np.ndarray) -> np.ndarray:
+    """Another table of the survey: the same levels, directions as another seed may take them."""
+    number = keyed_numbers(KEY, b"another table", [str(cell) for cell in range(table.cells)])
+    up = (first > table.values) ^ (number < 0.5)
+    turning = table.sensitive & (table.values > 0)
+    free = replace(
+        table,
+        lower_capacity=np.where(turning & up, 0.0, table.lower_capacity),
+        upper_capacity=np.where(turning & ~up, 0.0, table.upper_capacity),
+    )
+    return adjust(free, effort="fast").values

@@ -1,0 +1,130 @@
+"""Random tables against an integer program written from the paper, by scipy's own interface.
+
+Two- and three-dimensional tables, linked ones, counts and magnitudes, values over 1, 6 and 12 orders of
+magnitude: the objective is the optimum where it is called optimal, bounds are valid, lines and levels exact
+in units, and a table is called infeasible only where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from sdc.cta import CellTable, adjust
+from sdc.cta.program.infeasible import NoSolutionFound
+from sdc.cta.table.check import check
+from sdc.errors import ImpossibleProtection
+from tests.benchmarks.cta import _grid_relations
+from tests.benchmarks.table import Table
+
+#: Relative difference of two optima: both programs stop at their solver's tolerance.
+SAME = 1e-5
+KINDS = ("2-D", "3-D", "linked", "counts", "6 orders", "12 orders")
+
+
+def run(quick: bool = False) -> Iterator[Table]:
+    """A thousand tables, twenty-four where it must be quick."""
+    yield against_another_program(24 if quick else 1000)
+
+
+def against_another_program(count: int, first_seed: int = 0) -> Table:
+    """Compare answers kind by kind.
+
+    Raises
+    ------
+    AssertionError
+        Where an answer is wrong.
+    """
+    tally = {kind: [0, 0, 0, 0] for kind in KINDS}
+    for seed in range(first_seed, first_seed + count):
+        kind = KINDS[seed % len(KINDS)]
+        compared = compare(small_table(kind, seed), seed)
+        for position, happened in enumerate(compared):
+            tally[kind][position] += happened
+    rows: list[tuple[object, ...]] = [(kind, *numbers) for kind, numbers in tally.items()]
+    columns = ("tables", "compared", "optimal and equal", "infeasible in both", "no answer, honestly")
+    return Table(f"{count} random tables against another integer program", columns, rows)
+
+
+def compare(table: CellTable, seed: int) -> tuple[int, int, int, int]:
+    """One table both ways; asserts and counts."""
+    mode = ("exact", "at-least")[seed % 2]
+    expected = least_objective(table, mode)
+    try:
+        answer = adjust(table, mode=mode, algorithm="exact", effort="fast", seed=seed)
+    except ImpossibleProtection:
+        assert expected is None, f"seed {seed}: called impossible, and is not"
+        return 1, 0, 1, 0
+    except NoSolutionFound:
+        return 1, 0, 0, 1
+    assert check(table, answer.values, mode).sound
+    assert answer.whole
+    assert not np.any(table.relations @ answer.values), f"seed {seed}: a line is open"
+    moved = np.abs(answer.deviations)[table.sensitive]
+    assert np.all(moved >= np.minimum(table.lower_protection, table.upper_protection)[table.sensitive])
+    if expected is None:  # the other solver's tolerance is absolute: ours was checked to the unit
+        return 1, 0, 0, 0
+    assert answer.lower_bound <= expected * (1 + SAME), f"seed {seed}: the bound is too high"
+    if answer.optimal:
+        assert answer.objective <= expected * (1 + SAME) + 1, f"seed {seed}: optimal, and is not"
+    return 1, int(answer.optimal), 0, 0
+
+
+def small_table(kind: str, seed: int) -> CellTable:
+    """A table of one kind with whole values, tight or wide capacities."""
+    rng = np.random.default_rng(seed)
+    shape = (3, 3, 2) if kind == "3-D" else (4, 4)
+    orders = {"6 orders": 6, "12 orders": 10.5}.get(kind, 1)
+    internal = np.rint(80 * 10.0 ** (orders * rng.random(shape)))
+    if kind == "counts":
+        internal = rng.poisson(4.0, shape) + 1.0
+    full = internal
+    for axis in range(internal.ndim):
+        full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
+    relations = _grid_relations(full.shape).toarray()
+    values = full.ravel()
+    if kind == "linked":  # the grand total again, by a breakdown of its own
+        parts = np.floor(values[-1] * np.array([0.2, 0.3]))
+        values = np.concatenate([values, parts, [values[-1] - parts.sum()]])
+        line = np.zeros(len(values))
+        line[full.size - 1], line[full.size :] = -1, 1
+        relations = np.vstack([np.hstack([relations, np.zeros((len(relations), 3))]), line])
+    sensitive = np.zeros(len(values), dtype=bool)
+    inside = np.ones(full.shape, dtype=bool)
+    for axis in range(internal.ndim):
+        inside[tuple(-1 if a == axis else slice(None) for a in range(internal.ndim))] = False
+    sensitive[: full.size] = inside.ravel() & (rng.random(full.size) < 0.35)
+    level = np.maximum(np.ceil(0.2 * values), 1.0)
+    room = np.maximum(np.floor(rng.choice([0.1, 0.4, 1.0]) * values), np.where(sensitive, level, 0.0))
+    return CellTable(values, relations, sensitive, level, level, room, room)
+
+
+def least_objective(table: CellTable, mode: str) -> float | None:
+    """Optimum of Cox 2005 (1)-(4), (7)-(8) by scipy's integer programming; None where there is none."""
+    cells, s = table.cells, np.flatnonzero(table.sensitive)
+    size = len(s)
+    unit = float(np.median(table.upper_protection[s])) if size else 1.0
+    rise, fall = table.upper_capacity / unit, table.lower_capacity / unit
+    up, down = table.upper_protection[s] / unit, table.lower_protection[s] / unit
+    top_up = up if mode == "exact" else np.maximum(rise[s], up)
+    top_down = down if mode == "exact" else np.maximum(fall[s], down)
+    pick = np.zeros((size, cells))
+    pick[np.arange(size), s] = 1
+    none = np.zeros((size, cells))
+    matrix = table.relations.toarray()
+    rows = [
+        LinearConstraint(np.hstack([matrix, -matrix, np.zeros((table.lines, size))]), 0, 0),
+        LinearConstraint(np.hstack([pick, none, -np.diag(up)]), 0, np.inf),
+        LinearConstraint(np.hstack([pick, none, -np.diag(top_up)]), -np.inf, 0),
+        LinearConstraint(np.hstack([none, pick, np.diag(down)]), down, np.inf),
+        LinearConstraint(np.hstack([none, pick, np.diag(top_down)]), -np.inf, top_down),
+    ]
+    bounds = Bounds(np.zeros(2 * cells + size), np.concatenate([rise, fall, np.ones(size)]))
+    costs = np.concatenate([table.costs, table.costs, np.zeros(size)])
+    integrality = np.concatenate([np.zeros(2 * cells), np.ones(size)])
+    answer = milp(
+        costs, constraints=rows, bounds=bounds, integrality=integrality, options={"mip_rel_gap": 1e-9}
+    )
+    return float(answer.fun * unit) if answer.status == 0 else None

@@ -1,0 +1,15 @@
+"""A few dozen of the thousand random tables of the benchmark `tabular_programs`."""
+
+import pytest
+
+from tests.benchmarks.tabular_programs import KINDS, compare, small_table
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_agree_with_an_integer_program_written_from_the_paper(kind):
+    first = KINDS.index(kind)
+    counted = [
+        compare(small_table(kind, seed), seed) for seed in range(first, first + 5 * len(KINDS), len(KINDS))
+    ]
+    assert sum(each[0] for each in counted) == 5
+    assert sum(each[1] + each[2] for each in counted) >= 3
