@@ -76,10 +76,10 @@ def combinations(frame: DataFrame, group: Group, specification: Specification) -
         .agg(f.count(f.lit(1)).alias(_COUNT))
         .toArrow()
     )
-    coded = {name: coded(counted[f"v{i}"]) for i, name in enumerate(keys)}
-    codes = np.column_stack([coded[name][0] for name in names])
-    sizes = np.array([len(coded[name][1]) for name in names])
-    regions = None if specification.region is None else coded[specification.region][0]
+    columns = {name: coded(counted[f"v{i}"]) for i, name in enumerate(keys)}
+    codes = np.column_stack([columns[name][0] for name in names])
+    sizes = np.array([len(columns[name][1]) for name in names])
+    regions = None if specification.region is None else columns[specification.region][0]
     frequencies, place = collapse(
         codes, sizes, tuple(names), regions=regions, counts=counted[_COUNT].to_numpy()
     )
@@ -92,7 +92,7 @@ def combinations(frame: DataFrame, group: Group, specification: Specification) -
             "report this."
         )
     values = {
-        name: pa.DictionaryArray.from_arrays(pa.array(frequencies.codes[:, j]), coded[name][1])
+        name: pa.DictionaryArray.from_arrays(pa.array(frequencies.codes[:, j]), columns[name][1])
         for j, name in enumerate(names)
     }
     return Combinations(frequencies, pa.table(values), digests)
