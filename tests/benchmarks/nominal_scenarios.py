@@ -27,6 +27,8 @@ SCENARIOS: dict[str, float | None] = {
     "200m5_20percent": 0.2,
     "200m5_100percent": 1.0,
 }
+#: Samples of Adult of other sizes: records and variables.
+SAMPLES = {"adult200m5": (200, 5), "adult500m5": (500, 5), "adult200m8": (200, 8)}
 
 
 def adult(variables: int = 8) -> pd.DataFrame:
@@ -37,10 +39,11 @@ def adult(variables: int = 8) -> pd.DataFrame:
 
 
 def instance(scenario: str, number: int, *, records: int = 200, k: int = 3) -> pd.DataFrame:
-    """Instance `number` (0 to 9) of a scenario."""
-    share = SCENARIOS[scenario]
-    if share is None:
-        return adult(5).sample(records, random_state=number).reset_index(drop=True)
+    """Instance `number` (0 to 9) of a scenario; of a sample of Adult, `records` is as its name says."""
+    if scenario in SAMPLES:
+        size, variables = SAMPLES[scenario]
+        return adult(variables).sample(size, random_state=number).reset_index(drop=True)
+    share = SCENARIOS[scenario] or 0.0
     return synthetic(records, share, k, np.random.default_rng([number, round(100 * share)]))
 
 
