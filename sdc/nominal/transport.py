@@ -71,11 +71,11 @@ def transport(
     np.add.at(moved, region, np.maximum(change, 0))
     few = moved[region] <= _EXACT
     surplus, deficit = np.maximum(-change, 0), np.maximum(change, 0)
-    found = _by_rings(frequencies, np.where(few, 0, surplus), np.where(few, 0, deficit))
+    matches = _by_rings(frequencies, np.where(few, 0, surplus), np.where(few, 0, deficit))
     for r in np.flatnonzero((moved > 0) & (moved <= _EXACT)):
         members = np.flatnonzero(region == r) if len(moved) > 1 else np.arange(len(frequencies))
-        found.append(_assigned(points, members, surplus, deficit))
-    flows = np.concatenate(found) if found else np.empty((0, 3), np.int64)
+        matches.append(_assigned(points, members, surplus, deficit))
+    flows = np.concatenate(matches) if matches else np.empty((0, 3), np.int64)
     flows = flows[np.lexsort((flows[:, 1], flows[:, 0]))]
     return Flows(flows[:, 0], flows[:, 1], flows[:, 2])
 
@@ -115,30 +115,30 @@ def _by_rings(frequencies: FrequencyVector, surplus: np.ndarray, deficit: np.nda
     """Flows matched greedily by Hamming distance; what no ring matched, along a sorted order."""
     surplus, deficit = surplus.copy(), deficit.copy()
     a = frequencies.variables
-    found: list[np.ndarray] = []
+    matches: list[np.ndarray] = []
     for distance in range(1, a + 1):
         if comb(a, distance) > _MOST_RINGS:
             break
         for free in combinations(range(a), distance):
             if not surplus.any():
-                return found
-            kept = [j for j in range(a) if j not in free]
-            found.append(_matched(frequencies, kept, surplus, deficit))
+                return matches
+            shared = [j for j in range(a) if j not in free]
+            matches.append(_matched(frequencies, shared, surplus, deficit))
     if surplus.any():
         order = sorted_combinations(frequencies)
         key = frequencies.region_of().astype(np.int64)[order]
-        found.append(_match(order, key, surplus, deficit))
-    return found
+        matches.append(_match(order, key, surplus, deficit))
+    return matches
 
 
 def _matched(
-    frequencies: FrequencyVector, kept: list[int], surplus: np.ndarray, deficit: np.ndarray
+    frequencies: FrequencyVector, shared: list[int], surplus: np.ndarray, deficit: np.ndarray
 ) -> np.ndarray:
-    """Match combinations of a region that agree in the variables kept."""
+    """Match combinations of a region that agree in the variables shared."""
     active = np.flatnonzero((surplus > 0) | (deficit > 0))
     regions = frequencies.region_of()
-    columns = [regions[active], *(frequencies.codes[active, j] for j in kept)]
-    sizes = [int(regions.max(initial=0)) + 1, *(int(frequencies.domain_sizes[j]) for j in kept)]
+    columns = [regions[active], *(frequencies.codes[active, j] for j in shared)]
+    sizes = [int(regions.max(initial=0)) + 1, *(int(frequencies.domain_sizes[j]) for j in shared)]
     key, _ = mixed_radix(columns, sizes, len(active))
     order = np.argsort(key, kind="stable")
     return _match(active[order], key[order], surplus, deficit)

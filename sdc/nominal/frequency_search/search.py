@@ -117,8 +117,8 @@ def protect_frequencies(
         return _result(frequencies, tables, state.counts, 0, "work")
     moves = min(int(_MOVES[effort] * len(movable) ** 0.5), _MOST[effort])
     search = Annealing.of(state, frequencies, tables, objective, movable, new_stream(seed))
-    found, work, stopped_by = search.run(moves, deadline or Deadline.after(None))
-    return _result(frequencies, tables, found, work, stopped_by)
+    best, work, stopped_by = search.run(moves, deadline or Deadline.after(None))
+    return _result(frequencies, tables, best, work, stopped_by)
 
 
 def protect_block(

@@ -88,9 +88,9 @@ def _next_cluster(
     problem: PartitionProblem, unassigned: np.ndarray, prices: np.ndarray, auxiliary: Solution
 ) -> np.ndarray:
     if auxiliary == "exact":
-        found = cheapest_column(problem, unassigned, prices, AUXILIARY_NODES).columns
-        if len(found):
-            return found[0]
+        cheapest = cheapest_column(problem, unassigned, prices, AUXILIARY_NODES).columns
+        if len(cheapest):
+            return cheapest[0]
     # No tolerance: the cluster is wanted whatever its reduced cost.
     return greedy_columns(problem.distances, unassigned, prices, problem.k, 1, -np.inf)[0]
 

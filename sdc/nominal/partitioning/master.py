@@ -89,23 +89,23 @@ def solve_fractional(
             raise SolverFailed("the master problem of the partitioning was not solved")
         iterations += 1
         duals = solution.row_duals
-        found = np.empty((0, problem.largest), np.int64)
+        priced = np.empty((0, problem.largest), np.int64)
         last = None
         for price in pricings:
-            found, last = price(problem, duals)
+            priced, last = price(problem, duals)
             if last is not None:
                 bound = last if bound is None else max(bound, last)
-            if len(found):
+            if len(priced):
                 break
-        if len(found) == 0:
+        if len(priced) == 0:
             break
         if iterations >= most_iterations:
             break
         if deadline.passed:
             stopped_by = "time"
             break
-        _add(master, problem, found)
-        pool = np.concatenate([pool, found])
+        _add(master, problem, priced)
+        pool = np.concatenate([pool, priced])
     value = float(solution.objective or 0.0)
     optimal = bound is not None and bound >= value - OPTIMALITY_TOLERANCE
     if optimal:

@@ -237,8 +237,8 @@ def _search_by_blocks(problem: PartitionProblem, effort: Effort, seed: int) -> n
     columns = []
     for block in blocks:
         part = replace(problem, codes=problem.codes[block], multiplicity=problem.multiplicity[block])
-        found = local_search(part, moves=_moves(part, effort), seed=seed)
-        columns.append(np.where(found == NONE, NONE, found + block[0]))
+        clusters = local_search(part, moves=_moves(part, effort), seed=seed)
+        columns.append(np.where(clusters == NONE, NONE, clusters + block[0]))
     return np.concatenate(columns)
 
 

@@ -152,9 +152,9 @@ def _set_partitioning(
     )
     if answer.values is None:
         return fallback, False, answer.timed_out
-    found = np.repeat(columns, np.round(answer.values).astype(np.int64), axis=0)
-    better = _weight(problem, found) < _weight(problem, fallback)
-    return (found if better else fallback), answer.status is Status.OPTIMAL, answer.timed_out
+    solved = np.repeat(columns, np.round(answer.values).astype(np.int64), axis=0)
+    better = _weight(problem, solved) < _weight(problem, fallback)
+    return (solved if better else fallback), answer.status is Status.OPTIMAL, answer.timed_out
 
 
 def _weight(problem: PartitionProblem, columns: np.ndarray) -> int:
