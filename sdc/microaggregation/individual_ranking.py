@@ -8,18 +8,18 @@ combination, and the means of neighbouring clusters bracket each value (Domingo-
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sdc.errors import InvalidParameter
+from sdc.errors import InvalidParameter, UnsupportedCombination
 from sdc.microaggregation.heuristics.genetic import GeneticParams, genetic
 from sdc.microaggregation.heuristics.k_ward import connected
 from sdc.microaggregation.heuristics.projections import labels_along
 from sdc.microaggregation.heuristics.univariate import fixed_size, optimal
-from sdc.microaggregation.records import Records
+from sdc.microaggregation.records import Records, given_values
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,12 @@ class IndividualRanking:
 
 
 def individual_ranking(
-    records: Any, k: int, *, algorithm: str = "optimal", seed: int = 0
+    records: Any,
+    k: int,
+    *,
+    algorithm: str = "optimal",
+    seed: int = 0,
+    genetic_parameters: GeneticParams | None = None,
 ) -> IndividualRanking:
     """Cluster the records on each variable alone, into clusters of at least k.
 
@@ -80,6 +85,8 @@ def individual_ranking(
         Method for one variable: the optimum by shortest path, or F, k-W, A and M of Table 1.
     seed : int
         Of the genetic algorithms; the others need none.
+    genetic_parameters : GeneticParams, optional
+        Their probabilities and sizes, by default the paper's; `algorithm` names the convergence.
 
     Returns
     -------
@@ -92,13 +99,17 @@ def individual_ranking(
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InvalidParameter("seed must be a non-negative integer")
+    parameters = genetic_parameters or GeneticParams()
+    average, maximum = (replace(parameters, convergence=name) for name in ("average", "maximum"))
     partitions: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
         "optimal": optimal,
         "fixed-size": fixed_size,
         "k-ward": connected,
-        "genetic-average": partial(genetic, params=GeneticParams(convergence="average"), seed=int(seed)),
-        "genetic-maximum": partial(genetic, params=GeneticParams(convergence="maximum"), seed=int(seed)),
+        "genetic-average": partial(genetic, params=average, seed=int(seed)),
+        "genetic-maximum": partial(genetic, params=maximum, seed=int(seed)),
     }
+    if genetic_parameters is not None and not algorithm.startswith("genetic"):
+        raise UnsupportedCombination(f"algorithm {algorithm} has no genetic parameters")
     if algorithm not in partitions:
         raise InvalidParameter(f"unknown algorithm {algorithm!r}; there are {', '.join(partitions)}")
     encoded, order = Records.of(records, k)
@@ -106,7 +117,9 @@ def individual_ranking(
     sse = np.empty(encoded.variables)
     sst = np.empty(encoded.variables)
     for j, values in enumerate(encoded.values.T):
-        clusters = labels_along(values, int(k), partitions[algorithm])
+        # The optimum is that of the values as given, whose differences are exact.
+        ranked_by = given_values(records, j)[order] if algorithm == "optimal" else values
+        clusters = labels_along(ranked_by, int(k), partitions[algorithm])
         labels[order, j] = clusters
         sse[j] = _sum_of_squares(values, clusters)
         sst[j] = _sum_of_squares(values, np.zeros_like(clusters))

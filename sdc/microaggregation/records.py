@@ -21,6 +21,25 @@ from sdc.microaggregation.sse import sum_of_squares
 
 #: Half the square root of the largest float: a coordinate beyond it would overflow a sum of squares.
 LARGEST_COORDINATE = 1e150
+#: Records whose median a numeric variable is centred at: a sample by content, near most values whatever
+#: codes for missing ones lie far out, so that differences between ordinary values keep their digits.
+ORIGIN_SAMPLE = 255
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The values of a file of a single numeric variable, as they were given.
+
+    Attributes
+    ----------
+    values : (n,) int64, uint64 or float64 array
+        In the order of the records; their differences are exact where those of coordinates are rounded.
+    unit : float
+        Length of one unit of the coordinate in units of the variable.
+    """
+
+    values: np.ndarray
+    unit: float
 
 
 @dataclass(frozen=True)
@@ -36,11 +55,14 @@ class Records:
         Record weights, all 1 where none were given. They weigh means and squares, never the count k.
     variables : int
         Number of leading coordinates that are numeric variables.
+    axis : Axis, optional
+        The variable as it was given, where there is only one and it is numeric.
     """
 
     values: np.ndarray
     weights: np.ndarray
     variables: int
+    axis: Axis | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -122,11 +144,23 @@ class Records:
             factors[j] * _indicators(columns[j][order]) for j in range(p) if is_nominal[j] and factors[j] > 0
         ]
         across = np.empty((len(numeric) + sum(block.shape[1] for block in indicators), n))
+        axis = None
         for d, j in enumerate(numeric):
-            across[d] = factors[j] * _coordinate(columns[j][order], int(j), standardise)
+            column = columns[j][order]
+            coordinate, unit = _coordinate(column, int(j), standardise)
+            across[d] = factors[j] * coordinate
+            if p == 1:
+                axis = Axis(column, unit / factors[j])
         if indicators:
             across[len(numeric) :] = np.column_stack(indicators).T
-        return cls(across.T.copy(), weights[order], len(numeric)), order.astype(np.int64)
+        return cls(across.T.copy(), weights[order], len(numeric), axis), order.astype(np.int64)
+
+
+def given_values(records: Any, position: int) -> np.ndarray:
+    """Values of one variable of an array or DataFrame, (n,), as numbers of its own type."""
+    if isinstance(records, pd.DataFrame):
+        return _number(records.iloc[:, position], records.columns[position])
+    return _number(np.asarray(records)[:, position], position)
 
 
 def _check_k(k: int, n: int) -> None:
@@ -269,14 +303,19 @@ def _float_array(values: Any, name: str) -> np.ndarray:
         raise NotNumeric(f"{name} must be numbers") from None
 
 
-def _coordinate(column: np.ndarray, position: int, standardise: bool) -> np.ndarray:
-    """Centred and (where asked for) standardised, without overflow or loss of large integers."""
+def _coordinate(column: np.ndarray, position: int, standardise: bool) -> tuple[np.ndarray, float]:
+    """Centred and (where asked for) standardised, without overflow or loss of large integers; the unit."""
+    unit = 1.0
+    origin = np.sort(column[:ORIGIN_SAMPLE])[len(column[:ORIGIN_SAMPLE]) // 2]
     if column.dtype.kind in "iu":
-        # Differences from the smallest fit 64 bits unsigned exactly, whatever the integers.
-        centred = (column.astype(np.uint64) - column.min().astype(np.uint64)).astype(np.float64)
+        # Both differences fit 64 bits unsigned exactly, whatever the integers; the other one wraps.
+        whole, middle = column.astype(np.uint64), np.asarray(origin).astype(np.uint64)
+        above, below = (whole - middle).astype(np.float64), (middle - whole).astype(np.float64)
+        centred = np.where(column >= origin, above, -below)
+    elif np.abs(column).max() > LARGEST_COORDINATE:
+        centred, unit = column / 2 - origin / 2, 2.0
     else:
-        middle = column[len(column) // 2]
-        centred = column / 2 - middle / 2 if np.abs(column).max() > LARGEST_COORDINATE else column - middle
+        centred = column - origin
     largest = float(np.abs(centred).max())
     if not standardise:
         if largest > LARGEST_COORDINATE:
@@ -284,12 +323,12 @@ def _coordinate(column: np.ndarray, position: int, standardise: bool) -> np.ndar
                 f"variable {position} is so large that its squares overflow; standardise it",
                 variable=position,
             )
-        return centred - centred.mean()
+        return centred * unit, 1.0
     if largest == 0.0:
-        return np.zeros(len(centred))
+        return np.zeros(len(centred)), 1.0
     scaled = centred / largest
-    scaled -= scaled.mean()
-    return scaled / scaled.std(ddof=1)
+    spread = float(scaled.std(ddof=1))
+    return scaled / spread, largest * spread * unit
 
 
 def _indicators(codes: np.ndarray) -> np.ndarray:

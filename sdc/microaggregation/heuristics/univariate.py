@@ -16,6 +16,9 @@ from sdc.kernels.compile import kernel
 
 #: Which cluster of a fixed-size partition takes the records beyond a multiple of k.
 Larger = Literal["mode", "first", "last"]
+#: Values beyond this are multiplied by 2^-600 before they are subtracted, which is exact for any that count
+#: beside them: their squares would overflow.
+LARGEST_VALUE, SCALED_DOWN = 1e150, 2.0**-600
 
 
 def fixed_size(values: np.ndarray, k: int, *, larger: Larger = "mode") -> np.ndarray:
@@ -68,16 +71,10 @@ def mode_position(values: np.ndarray) -> int:
 def optimal(values: np.ndarray, k: int) -> np.ndarray:
     """The connected clusters of k to 2k - 1 values with the least sum of squares.
 
-    A shortest path through the positions 0 to n, whose arc (i, j) is the cluster of the values i to
-    j - 1. Arc costs satisfy the quadrangle inequality, so the last start of the best path to j never
-    decreases with j; and all tails of k successive heads are known before them. Each k heads are
-    therefore solved by halving, in O(n log k) altogether instead of O(n k). The SSE is the least up to
-    the rounding of squared distances between 3k neighbouring values.
-
     Parameters
     ----------
-    values : (n,) float array
-        In ascending order, n >= k.
+    values : (n,) array
+        In ascending order, n >= k; floats or integers.
     k : int
         Smallest cluster size.
 
@@ -91,11 +88,59 @@ def optimal(values: np.ndarray, k: int) -> np.ndarray:
     Hansen and Mukherjee (2003), A polynomial algorithm for optimal univariate microaggregation, IEEE
     TKDE 15(4); Proposition 1 and Theorem 1 of Domingo-Ferrer and Mateo-Sanz (2002).
     """
-    tails = _shortest_path(np.ascontiguousarray(values, dtype=np.float64), k)
-    starts = [int(tails[len(values)])]
+    return shortest_path(steps_between(values)[0], k)[0]
+
+
+def shortest_path(steps: np.ndarray, k: int) -> tuple[np.ndarray, float]:
+    """The optimal clusters of values by the steps between them, and their SSE.
+
+    A shortest path through the positions 0 to n, whose arc (i, j) is the cluster of the values i to
+    j - 1, of k to 2k - 1 of them. The cost of an arc grows from that of the one before by
+    (m - 1) / m (x - mean)^2 >= 0 (Welford 1962, *Technometrics* 4), distances taken from the first value
+    of the cluster: nothing cancels, so that the SSE has a relative error of at most `relative_error`,
+    whatever lies far from the cluster.
+
+    Parameters
+    ----------
+    steps : (n - 1,) float array
+        Differences between successive values, not negative.
+    k : int
+
+    Returns
+    -------
+    starts : int64 array
+    sse : float
+        In squared units of the steps.
+    """
+    tails, costs = _shortest_path(np.ascontiguousarray(steps, dtype=np.float64), k)
+    starts = [int(tails[-1])]
     while starts[-1] > 0:
         starts.append(int(tails[starts[-1]]))
-    return np.array(starts[::-1], dtype=np.int64)
+    return np.array(starts[::-1], dtype=np.int64), float(costs[-1])
+
+
+def steps_between(values: np.ndarray) -> tuple[np.ndarray, float]:
+    """Steps between ascending values, and the factor they were multiplied by, a power of two.
+
+    Integers are subtracted as integers; floats so large that squares would overflow are scaled down.
+    """
+    if values.dtype.kind in "iu":
+        whole = values.astype(np.uint64)
+        return (whole[1:] - whole[:-1]).astype(np.float64), 1.0
+    factor = 1.0
+    if len(values) and max(abs(float(values[0])), abs(float(values[-1]))) > LARGEST_VALUE:
+        factor = SCALED_DOWN
+    return np.diff(np.asarray(values, dtype=np.float64) * factor), factor
+
+
+def relative_error(n: int, k: int) -> float:
+    """Largest relative error of the SSE of `shortest_path`.
+
+    A distance from the mean is at least the distance from the first value over the cluster's size, so
+    that its relative error is that of a sum of 2k terms times 2k; a path adds up to n / k costs.
+    """
+    unit = float(np.finfo(np.float64).eps)
+    return (8 * (2 * k) ** 2 + n) * unit
 
 
 def labels_of(starts: np.ndarray, n: int) -> np.ndarray:
@@ -111,41 +156,23 @@ def sum_of_squares(values: np.ndarray, starts: np.ndarray) -> float:
 
 
 @kernel
-def _shortest_path(values, k):
-    """For each position the start of the last cluster of its best path; heads in runs of k."""
-    n = len(values)
+def _shortest_path(steps, k):
+    """For each position the start of the last cluster of its best path, and the cost of that path."""
+    n = len(steps) + 1
     cost = np.full(n + 1, np.inf)
     cost[0] = 0.0
     tail = np.zeros(n + 1, np.int64)
-    sums = np.zeros(3 * k)
-    squares = np.zeros(3 * k)
-    pending = np.empty((k + 1, 4), np.int64)
-    for first in range(k, n + 1, k):
-        last = min(first + k - 1, n)
-        base = max(0, first - 2 * k + 1)
-        # Sums about a value of the run: sums about the file's mean would cancel beside outliers.
-        origin = values[(base + last) // 2]
-        for i in range(base, last):
-            value = values[i] - origin
-            sums[i - base + 1] = sums[i - base] + value
-            squares[i - base + 1] = squares[i - base] + value * value
-        pending[0] = (first, last, base, first - 1)
-        waiting = 1
-        while waiting > 0:
-            waiting -= 1
-            low, high, left, right = pending[waiting]
-            head = (low + high) // 2
-            for i in range(max(left, head - 2 * k + 1), min(right, head - k) + 1):
-                total = sums[head - base] - sums[i - base]
-                within = squares[head - base] - squares[i - base] - total * total / (head - i)
-                path = cost[i] + max(within, 0.0)
-                if path < cost[head]:
-                    cost[head] = path
-                    tail[head] = i
-            if low < head:
-                pending[waiting] = (low, head - 1, left, tail[head])
-                waiting += 1
-            if head < high:
-                pending[waiting] = (head + 1, high, tail[head], right)
-                waiting += 1
-    return tail
+    for i in range(n - k + 1):
+        if cost[i] == np.inf:
+            continue
+        distance, mean, within = 0.0, 0.0, 0.0  # of the last value and of the mean from value i; the SSE
+        for size in range(2, min(2 * k - 1, n - i) + 1):
+            distance += steps[i + size - 2]
+            change = distance - mean
+            mean += change / size
+            within += change * change * ((size - 1) / size)
+            head = i + size
+            if size >= k and cost[i] + within < cost[head]:
+                cost[head] = cost[i] + within
+                tail[head] = i
+    return tail, cost

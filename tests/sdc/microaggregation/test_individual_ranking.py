@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdc.errors import InvalidParameter, NotFinite, NoVariation, TooFewRecords
+from sdc.errors import InvalidParameter, NotFinite, NoVariation, TooFewRecords, UnsupportedCombination
 from sdc.microaggregation import individual_ranking
+from sdc.microaggregation.heuristics.genetic import GeneticParams
 from tests.reference import reference_file
 
 ALGORITHMS = ("optimal", "fixed-size", "k-ward", "genetic-average", "genetic-maximum")
@@ -78,6 +79,19 @@ def test_the_same_seed_gives_the_same_labels_and_the_order_of_records_does_not_m
     first = individual_ranking(records, 3, algorithm="genetic-average", seed=5)
     second = individual_ranking(records[order], 3, algorithm="genetic-average", seed=5)
     assert np.array_equal(first.labels[order], second.labels)
+
+
+def test_genetic_parameters_reach_the_genetic_algorithms_and_no_others():
+    records = np.random.default_rng(1).normal(size=(40, 2))
+    none = individual_ranking(
+        records, 3, algorithm="genetic-average", genetic_parameters=GeneticParams(generations=0)
+    )
+    fixed = individual_ranking(records, 3, algorithm="fixed-size")
+    assert np.all(none.sse <= fixed.sse * (1 + 1e-12))
+    more = individual_ranking(records, 3, algorithm="genetic-average")
+    assert more.sse.sum() < none.sse.sum()
+    with pytest.raises(UnsupportedCombination):
+        individual_ranking(records, 3, genetic_parameters=GeneticParams())
 
 
 def test_bad_input_is_named():

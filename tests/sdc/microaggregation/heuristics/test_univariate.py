@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdc.microaggregation import individual_ranking, microaggregate
 from sdc.microaggregation.heuristics.univariate import (
     fixed_size,
     labels_of,
     mode_position,
     optimal,
     sum_of_squares,
+)
+from tests.sdc.microaggregation.rational import (
+    least_sse_of_one_variable,
+    sse_of_one_variable,
+    values_beside_a_code,
 )
 
 
@@ -99,6 +107,27 @@ def test_the_optimum_equals_the_plain_dynamic_programme_for_long_heavy_tails():
     for k in (2, 3, 10, 40):
         found = sum_of_squares(values, optimal(values, k))
         assert found == pytest.approx(_plain_programme(values, k), rel=1e-12)
+
+
+@pytest.mark.parametrize("code", [-9, -1e6, -1e9, -1e15])
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_arithmetic_confirms_the_optimum_beside_codes_for_missing_values(seed, code):
+    for k in (2, 3, 5):
+        values = values_beside_a_code(seed, k, code)
+        found = microaggregate(values[:, None], k)
+        optimum = least_sse_of_one_variable(values, k)
+        variance = sse_of_one_variable(values, np.zeros(len(values))) / (len(values) - 1)
+        assert found.optimal
+        assert Fraction(found.lower_bound) * variance <= optimum
+        assert sse_of_one_variable(values, found.labels) <= optimum * (1 + Fraction(1, 10**9))
+        assert found.sse == pytest.approx(float(optimum / variance), rel=1e-12)
+        alone = individual_ranking(values[:, None], k)
+        assert sse_of_one_variable(values, alone.labels[:, 0]) <= optimum * (1 + Fraction(1, 10**9))
+
+
+def test_integers_beyond_the_precision_of_floats_are_parted_exactly():
+    values = 2**62 + np.array([0, 1, 2, 100, 101, 102])
+    assert optimal(values, 3).tolist() == [0, 3]
 
 
 def test_labels_number_the_clusters_in_ascending_order():
