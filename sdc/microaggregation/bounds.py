@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
+#: Roundings of a coordinate at most: difference from the origin, scale, spread, weight of the variable.
+ROUNDINGS = 4
+#: Relative error of sums of squares and of the sums that a bound is made of, generously.
+ARITHMETIC = 1e-12
+
 
 def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | float = np.inf) -> float:
     """A weak lower bound on the SSE of any clustering of a whole file, by nearest neighbours.
@@ -34,4 +39,23 @@ def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | f
         return 0.0  # no variables: all records are alike
     nearest, _ = cKDTree(values).query(values, k=k)
     least = np.minimum(nearest[:, 1:], np.broadcast_to(reach, len(values))[:, None])
-    return float(np.sum(least**2) / (2 * k))
+    return less_rounding(float(np.sum(least**2) / (2 * k)), values)
+
+
+def less_rounding(bound: float, values: np.ndarray) -> float:
+    """A lower bound on the SSE of coordinates, made one on the SSE of what they were rounded from.
+
+    With e the vector of all roundings, sqrt(SSE) of any clustering changes by at most its length: it is a
+    distance, to the nearest point at which all records of a cluster are equal. That counts where a few
+    records lie so far out that the others' differences are lost in their last digits.
+
+    Parameters
+    ----------
+    bound : float
+        Holds of the coordinates, up to `ARITHMETIC`.
+    values : (n, p) float array
+        Coordinates, each rounded at most `ROUNDINGS` times.
+    """
+    eps = float(np.finfo(np.float64).eps)
+    length = ROUNDINGS * eps * float(np.sqrt(np.sum(values**2)))
+    return max(0.0, float(np.sqrt(max(0.0, bound) * (1.0 - ARITHMETIC))) - length) ** 2

@@ -4,11 +4,11 @@
 2. Column generation with exact pricing solves the relaxed set-partitioning program over all clusters;
    rounds of subset-row cuts tighten it.
 3. The incumbent is improved window by window over the clusters that were generated.
-4. All clusters with a reduced cost below a threshold are listed, and the integer program over them is
-   solved. A clustering that contains any other cluster costs at least the bound plus the threshold: a
-   solved program with the gap as threshold proves the optimum, with a smaller one it raises the bound.
+4. All clusters whose reduced cost can matter are listed, level by level, and integer programs over them
+   raise the bound, up to the optimum where the last one is solved (`levels`).
 
-The bound holds for every partition of these records into clusters of at least k.
+The bound holds for every partition of these records into clusters of at least k. It is given less what the
+solver's tolerance (each of at most n / k clusters in a mean loss of 1 per record) and rounding can hide.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.microaggregation.bounds import nearest_neighbour_bound
+from sdc.microaggregation.bounds import less_rounding, nearest_neighbour_bound
+from sdc.microaggregation.certified.levels import CLOSED, Listing, close
 from sdc.microaggregation.certified.relaxation import Allowance, Relaxation
 from sdc.microaggregation.certified.repartition import repartition
 from sdc.microaggregation.certified.subset_row_cuts import separate
@@ -32,6 +33,7 @@ from sdc.microaggregation.column_generation.columns import (
 )
 from sdc.microaggregation.local_search import by_effort as local_search
 from sdc.microaggregation.records import Records
+from sdc.solver import FEASIBILITY_TOLERANCE
 from sdc.stop import Deadline
 
 NAME = "column-generation"
@@ -41,10 +43,6 @@ THOROUGH_FROM = 400
 PROVABLE_RECORDS = 100
 #: Relative distance of bound and master problem at which a round of cuts ends, and the last round.
 ROUND_TOLERANCE, LAST_TOLERANCE = 1e-4, 5e-6
-#: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
-CLOSED = 1e-9
-#: Thresholds tried, as shares of the gap, in growing order.
-THRESHOLDS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Work:
         small = n <= PROVABLE_RECORDS
         return cls(
             allowance=Allowance(evaluations=20_000 * n * n, pivots=500 * n * n),
-            starts=12 if n < THOROUGH_FROM else 1,
+            starts=3 if n < THOROUGH_FROM else 1,
             rounds=30,
             per_root=500,
             largest_program=4_000 if small else (5 if n < THOROUGH_FROM else 10) * n,
@@ -125,11 +123,14 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
     if not np.isfinite(lower_bound):
         kind, lower_bound = "nearest neighbours", nearest_neighbour_bound(records.values, k)
     sse = Clustering.of(records, labels, NAME).sse
+    if certifier.optimal:
+        lower_bound = sse
+    lower_bound = less_rounding(min(sse, lower_bound) * (1.0 - FEASIBILITY_TOLERANCE / k), records.values)
     return Clustering.of(
         records,
         labels,
         NAME,
-        lower_bound=sse if certifier.optimal else min(sse, lower_bound),
+        lower_bound=lower_bound,
         bound_kind=kind,
         stopped_by="proof" if certifier.optimal else ("time" if deadline.passed else "work"),
         work=certifier.done,
@@ -154,8 +155,6 @@ class _Certifier:
             self.columns.add(as_members(clusters_of(other), k))
         self.columns.add(nearest_clusters(distances, k))
         self.relaxation = Relaxation(self.columns, shares(distances, labels), work.allowance, deadline)
-        self._largest = work.largest_program
-        self._threshold = 0.0
         self.lower_bound = -np.inf
         self.optimal = False
         self.nodes = 0
@@ -185,11 +184,24 @@ class _Certifier:
         self.lower_bound = self.relaxation.lower_bound
         improved = improve(self.columns, self._promising(), self.incumbent, self._deadline)
         self.incumbent, self.nodes = improved.chosen, improved.nodes
-        if not bounded:
-            self._combine(self._promising())
+        if bounded:
+            self._close()
+        if self.optimal:
             return
-        while self._close() and not self.optimal and not self._deadline.passed:
-            pass
+        before = self.cost
+        self._combine(self._promising())
+        if bounded and self.cost < before:
+            self._close()
+
+    def _close(self) -> None:
+        """Raise the bound level by level, with the gap to the incumbent at hand."""
+        work = self._work
+        listing = Listing(work.per_root, work.largest_program, work.nodes)
+        closed = close(self.relaxation, self.incumbent, listing, self._deadline)
+        self.incumbent = closed.chosen
+        self.nodes += closed.nodes
+        self.lower_bound = max(self.lower_bound, closed.lower_bound)
+        self.optimal = self.cost - self.lower_bound <= CLOSED * self.cost
 
     def _cut(self) -> bool:
         """Rounds of column generation and cuts; whether there is a bound to work with."""
@@ -206,33 +218,8 @@ class _Certifier:
         relaxation.converge(LAST_TOLERANCE, self.cost)
         return bool(np.isfinite(relaxation.bound_here))
 
-    def _close(self) -> bool:
-        """Solve the program over the clusters below the largest threshold that can be listed.
-
-        Returns whether another call can do more: with the incumbent improved the gap is smaller, with the
-        nodes used up a smaller program may be solved. Where even the clusters below the least threshold
-        are too many, the program is one over the columns at hand, which proves nothing.
-        """
-        before = self.cost
-        gap = before - self.relaxation.bound_here
-        pool, threshold = self._promising(), 0.0
-        for share in THRESHOLDS:
-            listed = self.relaxation.enumerate(share * gap, self._work.per_root)
-            if listed is None or len(listed) > self._largest:
-                break
-            pool, threshold = self.columns.positions(listed), share * gap
-        if 0.0 < threshold <= self._threshold:
-            return False  # a part of a program already solved
-        if not self._combine(pool):
-            self._largest //= 4
-            return threshold > 0.0
-        self._threshold = threshold
-        self.lower_bound = max(self.lower_bound, min(self.cost, self.relaxation.bound_here + threshold))
-        self.optimal = self.cost - self.lower_bound <= CLOSED * self.cost
-        return self.cost < before
-
-    def _combine(self, pool: np.ndarray) -> bool:
-        """Improve the incumbent by the program over a pool; whether that was solved to the end."""
+    def _combine(self, pool: np.ndarray) -> None:
+        """Improve the incumbent by the program over a pool."""
         solved = repartition(
             self.columns,
             pool,
@@ -243,12 +230,11 @@ class _Certifier:
         )
         self.nodes += solved.nodes
         self.incumbent = solved.chosen
-        return solved.optimal
 
     def _promising(self) -> np.ndarray:
         """Columns at hand with a reduced cost below the gap, the least first."""
         reduced = self.relaxation.reduced_costs()
-        order = np.argsort(reduced, kind="stable")[: self._largest]
+        order = np.argsort(reduced, kind="stable")[: self._work.largest_program]
         return order[reduced[order] < self.cost - self.relaxation.bound_here]
 
 

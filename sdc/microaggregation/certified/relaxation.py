@@ -116,7 +116,7 @@ class Relaxation:
             priced = self._price(duals, penalties, stage)
             added = self.master.add_columns(priced.members)
             if priced.complete:
-                bound = duals.sum() - penalties.sum() + self._least_sum(priced)
+                bound = duals.sum() - penalties.sum() + priced.least_sum(self.master.n // self.columns.k)
                 self.lower_bound = max(self.lower_bound, bound)
                 if bound > self._bound_here:
                     self._bound_here, self._duals, self._penalties = bound, duals, penalties
@@ -139,13 +139,20 @@ class Relaxation:
         """Bound at the duals that `enumerate` works with; at most `lower_bound`."""
         return self._bound_here
 
-    def enumerate(self, threshold: float, per_root: int) -> np.ndarray | None:
-        """All clusters of reduced cost below `threshold` at the duals of `bound_here`.
+    @property
+    def records_by_dual(self) -> np.ndarray:
+        """(n,) positions by falling dual of `bound_here`: of a cluster, the root comes first."""
+        return np.lexsort((np.arange(len(self._duals)), -self._duals))
 
-        A clustering that contains any other cluster costs at least ``bound_here + threshold``. None where
-        the allowance ends first or a root has `per_root` such clusters or more.
+    def enumerate(self, threshold: float, per_root: int, roots: tuple[int, int]) -> np.ndarray | None:
+        """All clusters of some roots with a reduced cost below `threshold`, at the duals of `bound_here`.
+
+        `roots` are places of `records_by_dual`. None where the allowance ends first or a root has `per_root`
+        such clusters or more.
         """
-        priced = self._price(self._duals, self._penalties, len(_NARROW), threshold=threshold, keep=per_root)
+        priced = self._price(
+            self._duals, self._penalties, len(_NARROW), threshold=threshold, keep=per_root, roots=roots
+        )
         return priced.members if priced.complete and not priced.full else None
 
     @property
@@ -155,9 +162,13 @@ class Relaxation:
 
     def reduced_costs(self) -> np.ndarray:
         """(columns,) reduced costs at the duals of `bound_here`."""
-        incidence = self.columns.incidence(np.arange(len(self.columns)))
+        return self.reduced_costs_of(np.arange(len(self.columns)))
+
+    def reduced_costs_of(self, chosen: np.ndarray) -> np.ndarray:
+        """(chosen,) reduced costs of some columns at the duals of `bound_here`."""
+        incidence = self.columns.incidence(chosen)
         paid = cut_entries(self.master.triples, incidence).T @ self._penalties
-        return self.columns.costs - incidence.T @ self._duals + paid
+        return self.columns.costs[chosen] - incidence.T @ self._duals + paid
 
     def _price(
         self,
@@ -166,6 +177,7 @@ class Relaxation:
         stage: int,
         threshold: float = -REDUCED_COST_TOLERANCE,
         keep: int = 2,
+        roots: tuple[int, int] | None = None,
     ) -> Priced:
         width, root_work = _NARROW[stage] if stage < len(_NARROW) else (None, None)
         active = penalties > 0
@@ -179,13 +191,9 @@ class Relaxation:
             width=width,
             root_work=root_work,
             most_work=self._allowance.evaluations - self.spent.evaluations,
+            roots=roots,
             deadline=self._deadline,
         )
         self.spent.evaluations += priced.work
         self.spent.pricings += 1
         return priced
-
-    def _least_sum(self, priced: Priced) -> float:
-        """Sum of the floor(n / k) least reduced costs over the roots."""
-        most = self.master.n // self.columns.k
-        return float(np.sum(np.partition(priced.least, most - 1)[:most]))

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.errors import InvalidParameter
-from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.bounds import less_rounding
+from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE, Clustering
 from sdc.microaggregation.column_generation.columns import (
     Columns,
     as_members,
@@ -33,8 +34,11 @@ from sdc.microaggregation.sse import sum_of_squares
 from sdc.stop import Deadline
 
 NAME = "column-generation"
-#: Reduced costs above minus this are rounding of the master problem (mean loss per record is 1).
+#: Reduced costs above minus this are rounding of the master problem (mean loss per record is 1); columns of
+#: lower ones are generated.
 TOLERANCE = 1e-6
+#: The last pricing looks for lower reduced costs than this, and the bound is less what it meets.
+LAST_TOLERANCE = 1e-9
 #: A value of the master problem this near to 0 or 1 is integer.
 INTEGRALITY = 1e-6
 ROUNDINGS = ("both", "simple", "spanning-tree")
@@ -55,7 +59,8 @@ class Outcome:
         SSE of each heuristic: mdav, vmdav, simple, spanning-tree (infinite where it made none), in the
         units of the records; simple and spanning-tree are the cheapest over all rounds.
     lower_bound : float or None
-        Value of the master problem, if no column of negative reduced cost was left.
+        Value of the master problem, less what pricing could overlook, if no column of negative reduced
+        cost was left.
     integer : bool
         Whether the last solution of the master problem was integer ("Ex" of Tables 3 and 4).
     rounds, columns : int
@@ -96,8 +101,8 @@ def solve(
         raise InvalidParameter(f"unknown rounding {rounding!r}; there are {', '.join(ROUNDINGS)}")
     outcome = microaggregation_heuristic_mp(records, k, deadline=deadline, rounding=rounding)
     sse = Clustering.of(records, outcome.labels, NAME).sse
-    bound = outcome.lower_bound
-    proved = bound is not None and sse - bound <= TOLERANCE * sse and outcome.integer
+    bound = None if outcome.lower_bound is None else less_rounding(outcome.lower_bound, records.values)
+    proved = bound is not None and sse - bound <= OPTIMALITY_TOLERANCE * sse
     return Clustering.of(
         records,
         outcome.labels,
@@ -175,7 +180,8 @@ def microaggregation_heuristic_mp(
                     offer("spanning-tree", _compact(labels))
         priced = pricing_problem(columns.distances, solution.duals, k, choose)
         if len(priced) == 0 or master.add_columns(priced) == 0:
-            return Outcome(best, sse, solution.objective / scale, integer, rounds, len(columns))
+            bound = _lagrangian_bound(columns, solution, k) / scale
+            return Outcome(best, sse, bound, integer, rounds, len(columns))
     return Outcome(best, sse, None, False, rounds, len(columns))
 
 
@@ -207,6 +213,12 @@ def branch_and_bound(n: int, size: int) -> ExactPricing:
 def _price_one_size(distances: np.ndarray, duals: np.ndarray, size: int, threshold: float) -> np.ndarray:
     priced = price(distances, size, duals, Cuts.none(), threshold=threshold, keep=1, largest=size)
     return priced.members[:1, :size]
+
+
+def _lagrangian_bound(columns: Columns, solution: MasterSolution, k: int) -> float:
+    """Value of the duals less what the clusters of least reduced cost, of all sizes, could still save."""
+    priced = price(columns.distances, k, solution.duals, Cuts.none(), threshold=-LAST_TOLERANCE, keep=1)
+    return float(solution.duals.sum()) + priced.least_sum(len(solution.duals) // k)
 
 
 def _is_integer(solution: MasterSolution) -> bool:

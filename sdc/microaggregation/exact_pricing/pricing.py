@@ -62,6 +62,10 @@ class Priced:
     full: bool
     work: int
 
+    def least_sum(self, clusters: int) -> float:
+        """Sum of the least reduced costs of so many roots: no such number of clusters has a lower one."""
+        return float(np.sum(np.partition(self.least, clusters - 1)[:clusters]))
+
 
 def price(
     distances: np.ndarray,
@@ -75,6 +79,7 @@ def price(
     width: int | None = None,
     root_work: int | None = None,
     most_work: int | None = None,
+    roots: tuple[int, int] | None = None,
     deadline: Deadline | None = None,
 ) -> Priced:
     """Columns of least reduced cost below a threshold, at most `keep` per root.
@@ -99,6 +104,9 @@ def price(
         Candidates per root (a heuristic search); None for all.
     root_work, most_work : int, optional
         Candidates evaluated at most, per root and size, and in all.
+    roots : (int, int), optional
+        Search the roots from the first to before the second place by falling dual only; `complete` and
+        `full` are said of these.
     deadline : Deadline, optional
         Safety net, looked at every so many roots.
     """
@@ -121,15 +129,18 @@ def price(
         counts=np.zeros(n, dtype=np.int64),
         finished=np.zeros(n, dtype=np.bool_),
     )
-    columns.finished[order[n - k + 1 :]] = True  # fewer than k records from here on: no cluster
+    begin, end = (0, n) if roots is None else roots
+    end = min(end, n - k + 1)  # fewer than k records from here on: no cluster
+    columns.finished[order[:begin]] = True
+    columns.finished[order[end:]] = True
     state = new_state(cuts, n)
     most = _UNLIMITED if most_work is None else most_work
     per_root = most if root_work is None else root_work
     work = 0
-    for first in range(0, n - k + 1, _ROOTS_BETWEEN_LOOKS):
+    for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
         if work >= most or (deadline is not None and deadline.passed):
             break
-        last = min(first + _ROOTS_BETWEEN_LOOKS, n - k + 1)
+        last = min(first + _ROOTS_BETWEEN_LOOKS, end)
         work += search_roots(task, state, columns, first, last, min(per_root, most - work))
     return _priced(columns, threshold, work)
 

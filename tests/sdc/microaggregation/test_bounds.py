@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdc.microaggregation.bounds import nearest_neighbour_bound
+from sdc.microaggregation.bounds import less_rounding, nearest_neighbour_bound
 from sdc.microaggregation.principal_cuts import CutTree
 from sdc.microaggregation.records import Records
 from tests.sdc.microaggregation.brute_force import least_sse
@@ -54,3 +54,9 @@ def test_a_margin_is_the_distance_to_the_nearest_cut_on_the_way() -> None:
 
 def test_records_without_variables_cost_nothing() -> None:
     assert nearest_neighbour_bound(np.empty((5, 0)), 3) == 0.0
+
+
+def test_a_bound_is_less_what_rounding_beside_far_records_can_hide() -> None:
+    near, far = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [1e17]])
+    assert less_rounding(0.5, near) == pytest.approx(0.5, rel=1e-9)
+    assert less_rounding(0.5, far) == 0.0

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sdc.errors import UnsupportedCombination
 from sdc.microaggregation import microaggregate
 from sdc.microaggregation.certified import certify as certified
+from sdc.microaggregation.certified import levels
 from sdc.microaggregation.certified.relaxation import Allowance
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.methods import MOST_PAIRED_RECORDS
@@ -47,6 +48,21 @@ def test_the_optimum_agrees_with_brute_force(n: int, k: int, seed: int) -> None:
     assert found.sse == pytest.approx(optimum, rel=1e-9)
     assert found.lower_bound is not None
     assert found.lower_bound <= optimum * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("largest", [3, 30, 4_000])
+def test_levels_raise_the_bound_up_to_the_optimum_and_never_above(
+    largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(levels, "ONE_LEVEL", 0)
+    work = certified.Work(Allowance(10**9, 10**9), 1, 0, 500, largest, 1_000)
+    for seed in range(6):
+        values = np.random.default_rng(seed).normal(size=(12, 2))
+        found = certify(values, 3, work)
+        optimum = least_sse(values, 3)
+        assert found.lower_bound is not None
+        assert found.lower_bound <= optimum * (1 + 1e-12)
+        assert found.optimal or largest < 4_000
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])

@@ -75,6 +75,21 @@ def test_a_listing_holds_exactly_the_clusters_below_the_threshold(cuts: int) -> 
             assert reduced == pytest.approx(exact[cluster], abs=1e-9)
 
 
+def test_the_lists_of_parts_of_the_roots_make_the_list_of_all() -> None:
+    values, duals, cuts = instance(1, 12, 4)
+    distances = squared_distances(values)
+
+    def listed(*roots: tuple[int, int]) -> set[tuple[int, ...]]:
+        lists = [price(distances, 3, duals, cuts, threshold=2.0, keep=5_000, roots=part) for part in roots]
+        assert all(part.complete for part in lists)
+        return {tuple(row) for part in lists for row in part.members.tolist()}
+
+    whole, parts = listed((0, 12)), [listed((0, 2)), listed((2, 5)), listed((5, 12))]
+    assert whole
+    assert sum(len(part) for part in parts) == len(whole)
+    assert set().union(*parts) == whole
+
+
 def test_a_search_cut_short_says_that_it_is_incomplete() -> None:
     values, duals, cuts = instance(3, 14, 0)
     distances = squared_distances(values)

@@ -1,0 +1,152 @@
+"""The gap closed level by level: complete lists of clusters, first of the roots of largest dual.
+
+Every partition P costs at least ``bound + sum over its clusters of max(0, reduced cost)``, and every
+cluster has one root, its record of largest dual. Let v be the least such sum that clusters with roots among
+the first m records can have in a partition. So the partitions better than the incumbent, of gap g, hold no
+other cluster with a reduced cost of g - v or more: the clusters of the next roots are listed up to there,
+and so on. v is the value of an integer program over the lists: clusters that hold each of the first m
+records once and every other record at most once. A few dear records decide most of the gap; once these are
+settled, the lists of all others are short. At the last level the program is the set-partitioning program
+itself, with the costs themselves, and its solution optimal.
+
+Reduced-cost fixing as in Baldacci, Christofides and Mingozzi 2008, "An exact algorithm for the vehicle
+routing problem based on the set partitioning formulation with additional cuts", over one part of the rows
+after another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sdc.microaggregation.certified.relaxation import Relaxation
+from sdc.microaggregation.column_generation.master import cut_entries
+from sdc.solver import INFINITY, Limits, Program, Status, solve
+from sdc.stop import Deadline
+
+#: Records of a level, as shares of all; a file of few records is one level.
+SHARES = (0.1, 0.25, 0.5, 1.0)
+ONE_LEVEL = 100
+#: Thresholds that the list of a level is tried with, as shares of what is left of the gap.
+THRESHOLDS = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 64)
+#: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
+CLOSED = 1e-9
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Clusters listed per root and in all, and branch-and-bound nodes of a program, at most."""
+
+    per_root: int
+    largest_program: int
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Closed:
+    """What the levels reached.
+
+    Attributes
+    ----------
+    chosen : (clusters,) int array
+        Columns of the cheapest partition met.
+    lower_bound : float
+        On the cost of any partition; the cost of `chosen` where that was proved optimal.
+    nodes : int
+        Branch-and-bound nodes.
+    """
+
+    chosen: np.ndarray
+    lower_bound: float
+    nodes: int
+
+
+def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline) -> Closed:
+    """Raise the bound of a relaxation by complete lists of clusters.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+        With a finite `bound_here`.
+    incumbent : (clusters,) int array
+        Positions of columns that partition the records.
+    listing : Listing
+    deadline : Deadline
+        Safety net.
+    """
+    columns, bound = relaxation.columns, relaxation.bound_here
+    n, order = len(columns.distances), relaxation.records_by_dual
+    place = np.empty(n + 1, dtype=np.int64)
+    place[order], place[n] = np.arange(n), n  # the filler -1 comes last
+    pool = np.empty(0, dtype=np.int64)
+    settled, nodes, first = 0.0, 0, 0
+    for last in [n] if n <= ONE_LEVEL else [int(share * n) for share in SHARES]:
+        cost = float(columns.costs[incumbent].sum())
+        left = cost - bound - settled
+        if left <= CLOSED * cost or deadline.passed:
+            break
+        listed, threshold = _list(relaxation, left, (first, last), listing, len(pool))
+        if listed is None:
+            break
+        pool = np.union1d(pool, columns.positions(listed))
+        roots = place[columns.members[incumbent]].min(axis=1)
+        level = np.union1d(pool, incumbent[roots < last])
+        value, chosen, more = _solve_level(relaxation, level, incumbent, order[:last], listing, deadline)
+        nodes += more
+        if last == n and columns.costs[chosen].sum() < cost:
+            incumbent = chosen
+        if threshold < left:  # a partition may hold a cluster that is not listed
+            settled = max(settled, min(value, settled + threshold))
+            break
+        settled = max(settled, value)
+        first = last
+    cost = float(columns.costs[incumbent].sum())
+    return Closed(incumbent, min(cost, bound + settled), nodes)
+
+
+def _list(
+    relaxation: Relaxation, left: float, roots: tuple[int, int], listing: Listing, there: int
+) -> tuple[np.ndarray | None, float]:
+    """Clusters of some roots below the largest threshold whose list is short enough, and the threshold."""
+    for share in THRESHOLDS:
+        listed = relaxation.enumerate(share * left, listing.per_root, roots)
+        if listed is not None and there + len(listed) <= listing.largest_program:
+            return listed, share * left
+    return None, 0.0
+
+
+def _solve_level(
+    relaxation: Relaxation,
+    level: np.ndarray,
+    incumbent: np.ndarray,
+    exactly: np.ndarray,
+    listing: Listing,
+    deadline: Deadline,
+) -> tuple[float, np.ndarray, int]:
+    """Lower bound on what covering the records `exactly` once adds to the bound; the columns; nodes."""
+    columns = relaxation.columns
+    n = len(columns.distances)
+    incidence = columns.incidence(level)
+    cuts = cut_entries(relaxation.binding, incidence)
+    last_level = len(exactly) == n  # costs themselves: they leave no slack of cuts that a partition avoids
+    at_least = np.zeros(n)
+    at_least[exactly] = 1.0
+    program = Program(
+        costs=columns.costs[level] if last_level else np.maximum(0.0, relaxation.reduced_costs_of(level)),
+        matrix=sparse.vstack([incidence, cuts]).tocsc(),
+        row_lower=np.concatenate([at_least, np.full(cuts.shape[0], -INFINITY)]),
+        row_upper=np.ones(n + cuts.shape[0]),
+        lower=np.zeros(len(level)),
+        upper=np.ones(len(level)),
+        integer=np.ones(len(level), dtype=bool),
+    )
+    start = np.isin(level, incumbent).astype(float)
+    solution = solve(program, Limits(nodes=listing.nodes, seconds=deadline.remaining), start=start)
+    if solution.status not in (Status.OPTIMAL, Status.FEASIBLE) or solution.values is None:
+        return 0.0, incumbent, solution.nodes
+    chosen = level[solution.values > 0.5]
+    value = float(solution.bound) - (relaxation.bound_here if last_level else 0.0)
+    partitioned = last_level and columns.incidence(chosen).sum(axis=1).min() == 1.0
+    return max(0.0, value), chosen if partitioned else incumbent, solution.nodes
