@@ -64,7 +64,9 @@ DEFAULT_DECIMALS = 2
 
 
 def _several(value: Any) -> Any:
-    """One rule, or a list of them, as a list."""
+    """One rule, a list of them, or none, as a list."""
+    if value is None:
+        return ()
     return (value,) if isinstance(value, (dict, Dominance)) else value
 
 

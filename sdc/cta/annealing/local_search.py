@@ -60,7 +60,8 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
     trials = len(models) * (2 if problem.size <= TWO_TRIALS_SIZE else 1)
     cheapest = [np.inf] * len(models)
     for number in range(params.starts):
-        search.check_time()
+        if search.best is not None:  # the first start is asked for even when the clock has run out
+            search.check_time()
         turn = number % len(models) if number < trials else int(np.argmin(cheapest))
         start = random_directions(problem, rng)
         sweeps = params.sum_sweeps if models[turn] is sums else params.sweeps

@@ -15,6 +15,9 @@ from sdc.cta.result import BoundKind
 from sdc.solver import FEASIBILITY_TOLERANCE, Limits, Status, solve
 from sdc.stop import Deadline
 
+#: A relaxation gets so long at least, even where the clock has run out: its bound is what the result says.
+_LEAST_SECONDS = 0.1
+
 
 @dataclass(frozen=True)
 class LowerBound:
@@ -52,16 +55,17 @@ def relaxation_bound(problem: Problem, seconds: float, plane_nodes: int = 0) -> 
     the clock ended it."""
     program = cut_model(problem).relaxed
     kind: BoundKind = "linear relaxation with line cuts"
+    seconds = max(seconds, _LEAST_SECONDS)
     deadline = Deadline.after(seconds if np.isfinite(seconds) else None)
     if plane_nodes:
-        cuts = plane_cuts(problem, plane_nodes, deadline)
+        cuts = plane_cuts(problem, plane_nodes, Deadline.after(seconds / 2 if np.isfinite(seconds) else None))
         if cuts.planes:
             program = with_rows(program, *cut_rows(problem, cuts, program.costs))
             kind = "linear relaxation with plane cuts"
     solution = solve(
         program,
         Limits(
-            seconds=max(deadline.remaining, 1.0),
+            seconds=max(deadline.remaining, _LEAST_SECONDS),
             options={"solver": "ipm"} if problem.lines.shape[0] > 300 else {},
         ),
     )
