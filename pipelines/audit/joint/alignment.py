@@ -1,0 +1,75 @@
+"""Align the rows of releases from their public files alone, as whoever holds copies of them can.
+
+Two classes of equal values and equal size, of one region, are taken to be one. A row whose columns
+published as they are occur once in every release is followed by them. A row that neither tells apart is
+its own unit in each release. An alignment by chance is counted as an alignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.published import PublishedRecords, codes
+
+
+def aligned(releases: Sequence[PublishedRecords]) -> list[Classes]:
+    """Classes of all clusterings, the rows numbered as far as a reader can follow them.
+
+    Parameters
+    ----------
+    releases : sequence of PublishedRecords
+        With the same columns.
+    """
+    columns = list(releases[0].records.columns)
+    pooled = pd.concat([release.records[columns] for release in releases], ignore_index=True)
+    owner = np.repeat(np.arange(len(releases)), [len(release.records) for release in releases])
+    region = codes(pooled, releases[0].region)
+    unit = _units(pooled, owner, region, releases[0])
+    sensitive = {name: codes(pooled, [name]) for name in releases[0].with_role("sensitive")}
+    found = []
+    for position, release in enumerate(releases):
+        own = np.flatnonzero(owner == position)
+        frame = pooled.iloc[own]
+        for variables in release.groups:
+            of = codes(frame, [*release.region, *variables])
+            _, first = np.unique(of, return_index=True)
+            means = [name for name in release.means if name in variables]
+            found.append(
+                Classes(
+                    release.release_id,
+                    release.k,
+                    variables,
+                    unit[own],
+                    of,
+                    region[own][first],
+                    {name: frame[name].to_numpy(np.float64, na_value=np.nan)[first] for name in means},
+                    release.rounding,
+                    {name: values[own] for name, values in sensitive.items()},
+                )
+            )
+    return found
+
+
+def _units(
+    pooled: pd.DataFrame, owner: np.ndarray, region: np.ndarray, release: PublishedRecords
+) -> np.ndarray:
+    protected = list(dict.fromkeys(name for group in release.groups for name in group))
+    of_class = codes(pooled, [*release.region, *protected])
+    content = codes(pooled, [*release.region, *release.as_they_are]) if release.as_they_are else region
+    rows = pd.DataFrame({"owner": owner, "class": of_class, "content": content})
+    often = rows.groupby(["owner", "content"])["class"].transform("size")
+    most = often.groupby(rows["content"]).transform("max").to_numpy()
+    followed = (most == 1) if release.as_they_are else np.zeros(len(rows), bool)
+    rows["size"] = rows.groupby(["owner", "class"])["content"].transform("size")
+    unit = np.where(followed, content, -1)
+    rest = rows[~followed]
+    if len(rest):
+        rank = rest.groupby(["owner", "class"]).cumcount()
+        keys = np.column_stack([rest["class"], rest["size"], rank])
+        _, place = np.unique(keys, axis=0, return_inverse=True)
+        unit[~followed] = place.reshape(-1) + int(content.max()) + 1
+    return np.asarray(pd.factorize(unit)[0], np.int64)

@@ -1,0 +1,205 @@
+"""The joint audit: what all standing and withdrawn releases of a source give away together.
+
+Counts only: nothing here is a value of a record, and nothing here comes from the methods or from the state
+of a series. Safe is what the rule of a series promises: every history is shared by at least k units. Then
+no sum of fewer than k follows, no two totals differ by fewer, and the other counts are zero as well; where
+it does not hold they say how bad it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.histories import Histories, histories
+from pipelines.audit.joint.sensitive import one_value_left
+from pipelines.audit.joint.system import solve
+from pipelines.audit.joint.totals import close_totals
+
+
+@dataclass(frozen=True)
+class JointExposure:
+    """What a reader of all releases of a source learns; counts, and ids of releases.
+
+    Attributes
+    ----------
+    releases : tuple of str
+        What was compared.
+    units : int
+        Units in any of them.
+    smallest_history : int
+        Least number of units that share their whole history; 0 where there are none.
+    below_k : int
+        Units that share it with fewer than k, themselves counted.
+    determined_units, determined_values : int
+        Units of which a value follows from all published means, within one percent or the rounding unit;
+        such values.
+    determined_sums : int
+        Sums over fewer than k records that follow likewise.
+    close_totals : int
+        Pairs of totals of two releases that fewer than k records tell apart.
+    one_value : int
+        Units whose classes show several values of a sensitive variable each, and one in common.
+    cells : int
+        Cells of protected tables whose original the records, or another table, give away.
+    not_compared : tuple of str
+        Releases of the source whose units are not known: nothing is said of them.
+    collisions : tuple of (str, int)
+        Earlier releases, with the units that each of them alone puts below k beside the last one.
+    """
+
+    releases: tuple[str, ...]
+    units: int = 0
+    smallest_history: int = 0
+    below_k: int = 0
+    determined_units: int = 0
+    determined_values: int = 0
+    determined_sums: int = 0
+    close_totals: int = 0
+    one_value: int = 0
+    cells: int = 0
+    not_compared: tuple[str, ...] = ()
+    collisions: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether nothing is exposed and everything was compared."""
+        counted = (self.below_k, self.determined_values, self.determined_sums, self.close_totals)
+        return not any((*counted, self.one_value, self.cells, *self.not_compared))
+
+    def faults(self) -> tuple[str, ...]:
+        """What is exposed, a phrase each; counts and ids alone."""
+        told = (
+            (self.below_k, "units share their whole history with fewer than k"),
+            (self.determined_values, f"values of {self.determined_units} units follow from the means"),
+            (self.determined_sums, "sums over fewer than k records follow from the means"),
+            (self.close_totals, "pairs of totals differ by fewer than k records"),
+            (self.one_value, "units are left one value of a sensitive variable"),
+            (self.cells, "cells of protected tables can be seen through"),
+            (len(self.not_compared), f"releases cannot be compared with ({', '.join(self.not_compared)})"),
+        )
+        return tuple(f"{count} {phrase}" for count, phrase in told if count)
+
+
+def joint_exposure(
+    releases: Sequence[Classes], *, cells: int = 0, not_compared: Sequence[str] = ()
+) -> JointExposure:
+    """Audit the classes of all releases of a source, the one to be published last.
+
+    Parameters
+    ----------
+    releases : sequence of Classes
+        Every clustering of every release, oldest release first. Clusterings that protect the same variables
+        are audited all together. Two that protect different ones are audited in pairs, unless a release
+        holds both: that its own groups are not safe jointly, its manifest says.
+    cells : int
+        From `cells.seen_through`.
+    not_compared : sequence of str
+        Releases of the source that could not be read.
+    """
+    names = tuple(dict.fromkeys(release.release for release in releases))
+    found = JointExposure(names, cells=cells, not_compared=tuple(not_compared))
+    if not releases:
+        return found
+    units = 1 + max(int(release.unit.max(initial=-1)) for release in releases)
+    below, single, left = np.zeros(units, bool), np.zeros(units, bool), np.zeros(units, bool)
+    smallest = units
+    for together in _compared_as_a_whole(releases):
+        by_unit = histories(together, units)
+        smallest = min(smallest, int(by_unit.sizes.min(initial=units)))
+        below |= _of_units(by_unit, by_unit.exposed)
+        for name in _shared(together, "sensitive"):
+            own = [release for release in together if name in release.sensitive]
+            own_units = histories(own, units)
+            left |= _of_units(own_units, one_value_left(own, own_units, name))
+        values, sums, determined = _determined(together)
+        single[determined] = True
+        found = replace(
+            found,
+            determined_values=found.determined_values + values,
+            determined_sums=found.determined_sums + sums,
+            close_totals=found.close_totals + close_totals(together, _by_record(together)),
+        )
+    present = np.zeros(units, bool)
+    for release in releases:
+        present[release.unit] = True
+    return replace(
+        found,
+        units=int(present.sum()),
+        smallest_history=smallest if present.any() else 0,
+        below_k=int(below.sum()),
+        determined_units=int(single.sum()),
+        one_value=int(left.sum()),
+        collisions=_collisions(releases, units),
+    )
+
+
+def _compared_as_a_whole(releases: Sequence[Classes]) -> list[list[Classes]]:
+    families: dict[tuple[str, ...], list[Classes]] = {}
+    for release in releases:
+        families.setdefault(tuple(sorted(release.variables)), []).append(release)
+    whole = list(families.values())
+    for left, right in combinations(families.values(), 2):
+        if not {each.release for each in left} & {each.release for each in right}:
+            whole += [[one, other] for one in left for other in right]
+    return whole
+
+
+def _of_units(found: Histories, chosen: np.ndarray) -> np.ndarray:
+    """Units of the chosen histories, (units,) bool."""
+    return (found.of >= 0) & np.append(chosen, False)[found.of]
+
+
+def _by_record(releases: Sequence[Classes]) -> Histories:
+    records = 1 + max(int(release.record.max(initial=-1)) for release in releases)
+    return histories(releases, records, by_record=True)
+
+
+def _shared(releases: Sequence[Classes], kind: str) -> list[str]:
+    """Variables that any of the releases has, in order."""
+    return list(dict.fromkeys(name for release in releases for name in getattr(release, kind)))
+
+
+def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
+    """Values that follow, sums over fewer than k that follow, and the units of these values."""
+    by_source: dict[tuple[int, ...], list[str]] = {}
+    for name in _shared(releases, "means"):
+        source = tuple(i for i, release in enumerate(releases) if name in release.means)
+        by_source.setdefault(source, []).append(name)
+    values = sums = 0
+    owners = [np.zeros(0, np.int64)]
+    for source, names in by_source.items():
+        own = [releases[i] for i in source]
+        records = _by_record(own)
+        solution = solve(own, names, records)
+        rounding = np.array([max(release.rounding.get(name, 0.0) for release in own) for name in names])
+        known = solution.within(rounding)
+        alone = records.sizes == 1
+        values += int(known[alone].sum())
+        sums += int(known[~alone & records.exposed].any(axis=1).sum())
+        exposed = alone & known.any(axis=1)
+        for release in own:
+            owners.append(release.unit[exposed[records.of[release.record]]])
+    return values, sums, np.unique(np.concatenate(owners))
+
+
+def _collisions(releases: Sequence[Classes], units: int) -> tuple[tuple[str, int], ...]:
+    """Earlier releases by the units they put below k beside the last one."""
+    last = releases[-1].release
+    tonight = [release for release in releases if release.release == last]
+    found = []
+    for name in dict.fromkeys(release.release for release in releases if release.release != last):
+        below = np.zeros(units, bool)
+        for together in _compared_as_a_whole(
+            [*(each for each in releases if each.release == name), *tonight]
+        ):
+            if len(together) > 1:
+                pair = histories(together, units)
+                below |= _of_units(pair, pair.exposed)
+        if below.any():
+            found.append((name, int(below.sum())))
+    return tuple(found)

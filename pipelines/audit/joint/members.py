@@ -1,0 +1,153 @@
+"""Who is in the classes of a release: the evidence's map from unit keys to classes, held against the files.
+
+The evidence of a release that can be compared holds a folder of three kinds of files:
+
+``members.json``
+    ``release_id``, ``k``, ``region`` (name or null), ``groups`` (list of lists of variables), ``means``
+    (numeric variables published as means), ``sensitive`` (names).
+``units.parquet``
+    A row for each published record: ``unit`` (16 bytes, a keyed hash), ``class0``, ``class1``, ... (int64,
+    one a group), ``sensitive0``, ... (int64, keyed hashes of the sensitive values), and, where corrected
+    units were published again, ``version``.
+``classes0.parquet``, ...
+    A row for each class of a group: ``class``, ``records``, then region and protected variables as
+    published.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.published import PublishedRecords, codes, rounding_unit
+
+
+@dataclass(frozen=True)
+class Members:
+    """The map of one release, as read.
+
+    Attributes
+    ----------
+    about : dict
+        ``members.json``.
+    unit : (n,) uint64 array
+        First half of each key: enough to tell ten million units apart (a collision in 1 of 300,000 sources).
+    units : pandas.DataFrame
+        The other columns of ``units.parquet``.
+    classes : tuple of pyarrow.Table
+    """
+
+    about: dict[str, Any]
+    unit: np.ndarray
+    units: pd.DataFrame
+    classes: tuple[pa.Table, ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> Members | None:
+        """The map in a folder of the evidence; None where there is none."""
+        if not (folder / "members.json").is_file():
+            return None
+        about = json.loads((folder / "members.json").read_text(encoding="utf-8"))
+        table = pq.read_table(folder / "units.parquet")
+        classes = [pq.read_table(folder / f"classes{i}.parquet") for i in range(len(about["groups"]))]
+        keys = table["unit"].cast(pa.binary(16)).combine_chunks()
+        halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)]
+        return cls(about, halves[::2], table.drop_columns(["unit"]).to_pandas(), tuple(classes))
+
+    def describes(self, published: PublishedRecords) -> bool:
+        """Whether the classes are those of the published files: the same values, as often."""
+        for table, variables in zip(self.classes, self.about["groups"], strict=True):
+            names = [*([self.about["region"]] if self.about["region"] else []), *variables]
+            if not set(names) <= set(published.records.columns):
+                return False
+            own = table.select([*names, "records"]).to_pandas()
+            shown = published.records[names].assign(records=1)
+            code = codes(pd.concat([own[names], shown[names]], ignore_index=True), names)
+            records = np.concatenate([own["records"], -shown["records"].to_numpy()])
+            if np.bincount(code, records).any():
+                return False
+        return True
+
+
+def classes_of(maps: Sequence[Members]) -> list[Classes]:
+    """Classes of all clusterings of all releases, units and regions numbered over all of them.
+
+    Classes of one release with equal values are one class, as they are to a reader.
+    """
+    numbered, _ = pd.factorize(np.concatenate([each.unit for each in maps]))
+    versions = [each.units.get("version", pd.Series(0, each.units.index)).to_numpy() for each in maps]
+    records, _ = pd.factorize(
+        numbered * (1 + max(int(v.max(initial=0)) for v in versions)) + np.concatenate(versions)
+    )
+    ends = np.cumsum([len(each.unit) for each in maps])[:-1]
+    sensitive = _coded_together(maps)
+    found = []
+    for each, unit, record, own in zip(
+        maps, np.split(numbered, ends), np.split(records, ends), sensitive, strict=True
+    ):
+        for position, variables in enumerate(each.about["groups"]):
+            found.append(_classes(each, position, tuple(variables), unit, record, own))
+    return _with_regions(found)
+
+
+def _classes(
+    each: Members,
+    position: int,
+    variables: tuple[str, ...],
+    unit: np.ndarray,
+    record: np.ndarray,
+    sensitive: dict[str, np.ndarray],
+) -> tuple[Classes, list[Any]]:
+    """Classes of one clustering, and the region of each class by name."""
+    region = [each.about["region"]] if each.about["region"] else []
+    table = each.classes[position]
+    frame = table.to_pandas()
+    alike = codes(frame, [*region, *variables])
+    place = pd.Index(frame["class"]).get_indexer(each.units[f"class{position}"])
+    _, first = np.unique(alike, return_index=True)
+    means = [name for name in each.about["means"] if name in variables]
+    classes = Classes(
+        each.about["release_id"],
+        int(each.about["k"]),
+        variables,
+        unit,
+        alike[place],
+        np.zeros(len(first), np.int64),
+        {name: frame[name].to_numpy(np.float64, na_value=np.nan)[first] for name in means},
+        {name: rounding_unit(table[name]) for name in means},
+        sensitive,
+        record,
+    )
+    return classes, frame[region[0]].iloc[first].tolist() if region else [None] * len(first)
+
+
+def _with_regions(found: Sequence[tuple[Classes, list[Any]]]) -> list[Classes]:
+    from dataclasses import replace
+
+    names = pd.Series([str(name) for _, regions in found for name in regions], dtype=object)
+    numbers, _ = pd.factorize(names)
+    ends = np.cumsum([len(classes) for classes, _ in found])[:-1]
+    parts = np.split(np.asarray(numbers, np.int64), ends)
+    return [replace(classes, region=part) for (classes, _), part in zip(found, parts, strict=True)]
+
+
+def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
+    """Sensitive values of every release, coded over all of them."""
+    found: list[dict[str, np.ndarray]] = [{} for _ in maps]
+    names = dict.fromkeys(name for each in maps for name in each.about["sensitive"])
+    for name in names:
+        own = [i for i, each in enumerate(maps) if name in each.about["sensitive"]]
+        columns = [maps[i].units[f"sensitive{maps[i].about['sensitive'].index(name)}"] for i in own]
+        coded, _ = pd.factorize(np.concatenate(columns))
+        for i, part in zip(own, np.split(coded, np.cumsum([len(c) for c in columns])[:-1]), strict=True):
+            found[i][name] = np.asarray(part, np.int64)
+    return found

@@ -1,0 +1,121 @@
+"""A published release as its reader has it: the files of a public folder, and what its manifest says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+#: Decimal places that published floats are looked through for; beyond them they are not rounded.
+PLACES = 6
+#: Relative distance from a decimal grid that is an error of floats.
+GRID_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class PublishedRecords:
+    """The microdata of a release.
+
+    Attributes
+    ----------
+    release_id : str
+    manifest : mapping
+    records : pandas.DataFrame
+        Every published column.
+    rounding : mapping of numeric variable to float
+    """
+
+    release_id: str
+    manifest: Mapping[str, Any]
+    records: pd.DataFrame
+    rounding: Mapping[str, float]
+
+    @property
+    def k(self) -> int:
+        """What the manifest promises."""
+        return int(self.manifest["guarantee"]["k"])
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """Protected variables of each clustering."""
+        return [tuple(group["variables"]) for group in self.manifest["guarantee"]["groups"]]
+
+    @property
+    def region(self) -> list[str]:
+        """The region, where there is one."""
+        return list(self.manifest["guarantee"]["groups"][0]["with_region"])
+
+    def with_role(self, role: str) -> list[str]:
+        """Columns of a role."""
+        return [column["name"] for column in self.manifest["columns"] if column["role"] == role]
+
+    @property
+    def means(self) -> list[str]:
+        """Numeric variables that are published as means of a class."""
+        if self.manifest["method"]["representative"] not in ("auto", "mean"):
+            return []
+        columns = self.manifest["columns"]
+        return [each["name"] for each in columns if each["protected"] and each["kind"] == "numeric"]
+
+    @property
+    def as_they_are(self) -> list[str]:
+        """Columns that protection does not touch, the region left out: what rows are aligned by."""
+        return [
+            each["name"]
+            for each in self.manifest["columns"]
+            if not each["protected"] and each["name"] not in self.region
+        ]
+
+
+def is_records(folder: Path) -> bool:
+    """Whether a release folder holds records (and not a protected table)."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return "guarantee" in manifest and isinstance(manifest["guarantee"], dict)
+
+
+def read_records(folder: Path) -> PublishedRecords:
+    """Read a release of records from its public folder."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    names = [column["name"] for column in manifest["columns"]]
+    table = pq.read_table(folder / "microdata", partitioning=None).select(names)
+    rounding = {
+        column["name"]: rounding_unit(table[column["name"]])
+        for column in manifest["columns"]
+        if column["protected"] and column["kind"] == "numeric"
+    }
+    return PublishedRecords(manifest["release_id"], manifest, table.to_pandas(), rounding)
+
+
+def rounding_unit(values: pa.ChunkedArray) -> float:
+    """Unit that published numbers are multiples of, by their type or by themselves; 0 where there is none."""
+    if pa.types.is_integer(values.type):
+        return 1.0
+    if pa.types.is_decimal(values.type):
+        return float(Decimal(1).scaleb(-values.type.scale))
+    numbers = pc.drop_null(values.cast(pa.float64(), safe=False)).to_numpy()
+    for places in range(PLACES + 1):
+        scaled = numbers * 10.0**places
+        if np.all(np.abs(scaled - np.rint(scaled)) <= GRID_TOLERANCE * np.maximum(np.abs(scaled), 1.0)):
+            return 10.0**-places
+    return 0.0
+
+
+def codes(frame: pd.DataFrame, names: list[str]) -> np.ndarray:
+    """Code of each row's combination of columns; missing is a value, -0.0 is 0.0."""
+    code = np.zeros(len(frame), np.int64)
+    for name in names:
+        values = frame[name]
+        if values.dtype.kind == "f":
+            values = values + 0.0
+        own, _ = pd.factorize(values, use_na_sentinel=True)
+        code, _ = pd.factorize(code * (int(own.max(initial=-1)) + 2) + own + 1)
+    return np.asarray(code, np.int64)

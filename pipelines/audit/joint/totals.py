@@ -1,0 +1,61 @@
+"""Published totals of two releases that fewer than k records tell apart: subtract one from the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.histories import Histories
+
+#: What a reader can add up and subtract, of one release and of another.
+_LEVELS = (
+    ("class", "class"),
+    ("region", "region"),
+    ("class", "region"),
+    ("region", "class"),
+    ("file", "file"),
+)
+
+
+def close_totals(releases: Sequence[Classes], records: Histories) -> int:
+    """Pairs of sums (of a class, a region, the file) of two releases that fewer than k records tell apart.
+
+    Parameters
+    ----------
+    releases : sequence of Classes
+    records : Histories
+        By record, of these releases.
+    """
+    weights = records.sizes.astype(np.int64)
+    labels = [_labels(release, records) for release in releases]
+    found = 0
+    for i, j in combinations(range(len(releases)), 2):
+        k = max(releases[i].k, releases[j].k)
+        for left, right in _LEVELS:
+            found += _close(labels[i][left], labels[j][right], weights, k)
+    return found
+
+
+def _labels(release: Classes, records: Histories) -> dict[str, np.ndarray]:
+    """Class, region and file of each history in a release, -1 where it is not in it."""
+    own = np.full(len(records), -1, np.int64)
+    own[records.of[release.record]] = release.of
+    there = own >= 0
+    region = np.where(there, release.region[np.maximum(own, 0)], -1)
+    return {"class": own, "region": region, "file": np.where(there, 0, -1)}
+
+
+def _close(left: np.ndarray, right: np.ndarray, weights: np.ndarray, k: int) -> int:
+    """Pairs with a member in common whose symmetric difference has at least one and fewer than k."""
+    both = (left >= 0) & (right >= 0)
+    if not both.any():
+        return 0
+    size = [np.bincount(each[each >= 0], weights[each >= 0]) for each in (left, right)]
+    width = len(size[1])
+    pair, place = np.unique(left[both] * width + right[both], return_inverse=True)
+    common = np.bincount(place, weights[both])
+    apart = size[0][pair // width] + size[1][pair % width] - 2 * common
+    return int(((apart > 0.5) & (apart < k - 0.5)).sum())
