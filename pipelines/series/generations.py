@@ -1,0 +1,171 @@
+"""Generations: the state of a series after each release, sealed, found again after a kill, never forked.
+
+A generation is a folder ``<evidence>/series/<name>/<number>-<release_id>`` that appears in one rename, its
+files named with their checksums in ``seal.json``, its seal chained to the one before. Which one is the
+latest the ledger says: a generation counts once its release is published. One that was sealed by a run that
+died before that is made anew; one that the ledger names and that is missing, changed or out of the chain is
+a back-up that was restored, and the series does not go on from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.engine.files import checksum, private_folder, sync_folder, write_atomically
+from schemas.errors import GateRefused
+
+SEAL, PLAN, UNITS, BIRTHS = "seal.json", "plan.json", "units", "births"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One sealed generation.
+
+    Attributes
+    ----------
+    folder : Path
+    number : int
+        Counted from 1.
+    release_id : str
+    seal : str
+        SHA-256 of ``seal.json``: what the next one is chained to.
+    counts : dict
+        `NightCounts` of its night.
+    """
+
+    folder: Path
+    number: int
+    release_id: str
+    seal: str
+    counts: dict[str, Any]
+
+    @property
+    def units(self) -> Path:
+        """Folder of the state of all units."""
+        return self.folder / UNITS
+
+    @property
+    def births(self) -> Path:
+        """Folder of the records whose classes were born that night."""
+        return self.folder / BIRTHS
+
+    def plan(self) -> dict[str, Any]:
+        """What is frozen with the series."""
+        return dict(json.loads((self.folder / PLAN).read_text(encoding="utf-8")))
+
+
+class Generations:
+    """The generations of one series.
+
+    Parameters
+    ----------
+    folder : Path
+        ``<evidence>/series/<name>``.
+    published : sequence of str
+        Ids of the releases of the series, in the order in which the ledger says that they were published;
+        withdrawn ones too, since copies of them remain.
+    """
+
+    def __init__(self, folder: Path, published: Sequence[str]) -> None:
+        self._folder = folder
+        self._published = tuple(published)
+
+    def all(self) -> list[Generation]:
+        """The generations of all published releases, oldest first, every seal compared.
+
+        Raises
+        ------
+        GateRefused
+        """
+        found: list[Generation] = []
+        before = ""
+        for number, release_id in enumerate(self._published, start=1):
+            generation = _read(self._path(number, release_id), number, release_id, before)
+            found.append(generation)
+            before = generation.seal
+        return found
+
+    def latest(self) -> Generation | None:
+        """The generation to go on from, its files compared with their checksums; None before the first.
+
+        Raises
+        ------
+        GateRefused
+            Where the state is not the one that the ledger knows.
+        """
+        generations = self.all()
+        if not generations:
+            return None
+        for generation in generations:
+            _compare(generation, births_only=generation is not generations[-1])
+        return generations[-1]
+
+    def pending(self, release_id: str) -> Path:
+        """An empty folder for the generation of a release in the making; what a dead run left is gone."""
+        private_folder(self._folder)
+        for left in self._folder.iterdir():
+            if left.name.split("-")[-1] not in self._published:
+                shutil.rmtree(left)
+        folder = self._folder / f".{release_id}"
+        return private_folder(folder)
+
+    def seal(self, release_id: str, counts: dict[str, Any]) -> Path:
+        """Seal the pending folder; it counts once the ledger says that its release is published."""
+        pending, number = self._folder / f".{release_id}", len(self._published) + 1
+        generations = self.all()
+        files = {
+            path.relative_to(pending).as_posix(): checksum(path)
+            for path in sorted(pending.rglob("*"))
+            if path.is_file() and not path.name.startswith((".", "_"))
+        }
+        content = {
+            "number": number,
+            "release_id": release_id,
+            "previous": generations[-1].seal if generations else "",
+            "counts": counts,
+            "files": files,
+        }
+        write_atomically(pending / SEAL, json.dumps(content, indent=2, sort_keys=True))
+        target = self._path(number, release_id)
+        pending.rename(target)
+        sync_folder(self._folder)
+        return target
+
+    def _path(self, number: int, release_id: str) -> Path:
+        return self._folder / f"{number:06d}-{release_id}"
+
+
+def _read(folder: Path, number: int, release_id: str, before: str) -> Generation:
+    try:
+        text = (folder / SEAL).read_bytes()
+        content = json.loads(text)
+        told = (content["number"], content["release_id"], content["previous"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise _restored(release_id) from None
+    if told != (number, release_id, before):
+        raise _restored(release_id)
+    return Generation(folder, number, release_id, hashlib.sha256(text).hexdigest(), content["counts"])
+
+
+def _compare(generation: Generation, *, births_only: bool) -> None:
+    files = json.loads((generation.folder / SEAL).read_text(encoding="utf-8"))["files"]
+    for name, expected in files.items():
+        if births_only and not name.startswith(f"{BIRTHS}/"):
+            continue
+        path = generation.folder / name
+        if not path.is_file() or checksum(path) != expected:
+            raise _restored(generation.release_id)
+
+
+def _restored(release_id: str) -> GateRefused:
+    return GateRefused(
+        f"The state of the series after release {release_id} is missing, was changed, or is of another run "
+        "than the ledger's: the evidence area may have been restored from a back-up in part. Going on from "
+        "it would fork the series. Restore the whole evidence area as it was after that release."
+    )

@@ -1,0 +1,45 @@
+"""What a series is told by its specification, and the names of the columns of its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: Columns of the state, of tonight's input and of what lies between; names that begin so are ours.
+UNIT, VERSION, CLASS, ROW = "__unit", "__version", "__class", "__row"
+STATUS, SINCE, BORN, ORIGIN = "__status", "__since", "__born", "__origin"
+STALE, SUPERSEDED, REGION, PATTERN, EVENT = "__stale", "__superseded", "__region", "__pattern", "__event"
+
+#: The state of a unit, in order: one row a unit, and one more for each version that was corrected away.
+STATE = (UNIT, VERSION, CLASS, ROW, STATUS, SINCE, BORN, ORIGIN, STALE, SUPERSEDED, REGION, PATTERN)
+
+STANDING, GHOST, WAITING, GONE = "standing", "ghost", "waiting", "gone"
+
+
+@dataclass(frozen=True)
+class SeriesSettings:
+    """How a register goes on from night to night.
+
+    Attributes
+    ----------
+    k : int
+        Units of a class, at least.
+    pool : int
+        Units that a stratum waits for before they are clustered; those who share a past wait for k.
+    changes : {"keep", "republish"}
+        Whether the first published values stand, or a correction is a leaver and a comer.
+    max_waiting, max_ghosts, max_stale : float
+        Shares above which the series must be solved anew: waiting units of the input, and ghosts and
+        corrected values of what is published.
+    """
+
+    k: int
+    pool: int
+    changes: Literal["keep", "republish"] = "keep"
+    max_waiting: float = 0.05
+    max_ghosts: float = 0.2
+    max_stale: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.pool < self.k:
+            raise ValueError("a pool of fewer than k units makes no class")

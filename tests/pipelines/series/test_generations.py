@@ -1,0 +1,63 @@
+"""Generations go on from the last published release, whatever died, and from no restored back-up."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from pipelines.series.generations import BIRTHS, UNITS, Generations
+from schemas.errors import GateRefused
+
+
+def sealed(folder, published, release_id):
+    """Seal the next generation of a series."""
+    generations = Generations(folder, published)
+    pending = generations.pending(release_id)
+    for part in (UNITS, BIRTHS):
+        (pending / part).mkdir()
+        (pending / part / "part.parquet").write_text(f"{part} of {release_id}")
+    (pending / "plan.json").write_text("{}")
+    return generations.seal(release_id, {"units": 7})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for i, name in enumerate("abc"):
+        sealed(tmp_path / "series", list("abc")[:i], name)
+    return tmp_path / "series"
+
+
+def test_a_series_begins_with_nothing(tmp_path):
+    assert Generations(tmp_path / "series", []).latest() is None
+
+
+def test_the_latest_generation_is_the_one_the_ledger_published_last(folder):
+    for published, number in ((["a", "b", "c"], 3), (["a", "b"], 2)):
+        latest = Generations(folder, published).latest()
+        assert (latest.number, latest.release_id, latest.counts) == (number, published[-1], {"units": 7})
+
+
+def test_what_a_run_sealed_before_it_died_is_made_anew(folder):
+    target = sealed(folder, ["a", "b"], "d")
+    assert sorted(path.name[-1] for path in folder.iterdir()) == ["a", "b", "d"]
+    assert target.name == "000003-d"
+    assert Generations(folder, ["a", "b", "d"]).latest().release_id == "d"
+
+
+@pytest.mark.parametrize("damage", ["missing", "changed", "older births changed", "other chain"])
+def test_a_state_that_is_not_the_ledgers_is_refused(folder, damage):
+    last = folder / "000003-c"
+    if damage == "missing":
+        shutil.rmtree(last)
+    elif damage == "changed":
+        (last / UNITS / "part.parquet").write_text("another")
+    elif damage == "older births changed":
+        (folder / "000001-a" / BIRTHS / "part.parquet").write_text("another")
+    else:
+        shutil.rmtree(folder / "000002-b")
+        shutil.rmtree(last)
+        sealed(folder, ["a"], "b")
+        (folder / "000002-b" / "seal.json").write_text("{}")
+    with pytest.raises(GateRefused, match="back-up"):
+        Generations(folder, ["a", "b", "c"]).latest()
