@@ -106,6 +106,12 @@ class Generations:
             _compare(generation, births_only=generation is not generations[-1])
         return generations[-1]
 
+    def since_begun(self) -> list[Generation]:
+        """Generations since the series was last solved anew, oldest first: whose births may still stand."""
+        generations = self.all()
+        begun = generations[-1].plan()["begun"] if generations else 1
+        return generations[begun - 1 :]
+
     def pending(self, release_id: str) -> Path:
         """An empty folder for the generation of a release in the making; what a dead run left is gone."""
         private_folder(self._folder)

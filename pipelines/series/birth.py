@@ -1,0 +1,117 @@
+"""Classes are born: of the units that were clustered tonight, those whose published values are equal."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import content_of
+from pipelines.series.settings import (
+    BORN,
+    CLASS,
+    EVENT,
+    ORIGIN,
+    SINCE,
+    STANDING,
+    STATE,
+    STATUS,
+    UNIT,
+    VERSION,
+    WAITING,
+    SeriesSettings,
+)
+from schemas.errors import ProtectionFailed
+
+_BORN_CLASS = "__born_class"
+
+
+def born(protected: DataFrame, keys: list[str], settings: SeriesSettings, number: int) -> DataFrame:
+    """Protected records with `CLASS`.
+
+    Parameters
+    ----------
+    protected : DataFrame
+        `UNIT`, `ORIGIN` and the published columns, protected.
+    keys : list of str
+        Region and protected variables: what makes records one class.
+    settings : SeriesSettings
+    number : int
+        Of tonight: classes of two nights are two classes, their values equal or not.
+
+    Raises
+    ------
+    ProtectionFailed
+        Where a class has fewer than k units, or units of two pasts.
+    """
+    records = protected.withColumn(CLASS, f.xxhash64(f.lit(number), *_alike(protected, keys)))
+    row = (
+        records.groupBy(CLASS)
+        .agg(f.count(f.lit(1)).alias("n"), f.min(ORIGIN).alias("low"), f.max(ORIGIN).alias("high"))
+        .agg(f.min("n").alias("least"), f.count_if(f.col("low") != f.col("high")).alias("mixed"))
+        .first()
+    )
+    assert row is not None
+    if row["least"] is not None and (row["least"] < settings.k or row["mixed"]):
+        raise ProtectionFailed(
+            f"Of the classes to be born tonight the smallest has {row['least']} units, and {row['mixed']} "
+            f"mix units of two pasts; expected at least {settings.k}, and none. Nothing was published; "
+            "please report this."
+        )
+    return records
+
+
+def _alike(frame: DataFrame, keys: list[str]) -> list[Column]:
+    """The key columns as hashes tell them apart: -0.0 is 0.0, NULL a value like any other."""
+    kinds = {entry.name: entry.dataType for entry in frame.schema}
+    values = content_of(keys)
+    for position, name in enumerate(keys):
+        if isinstance(kinds[name], t.FloatType | t.DoubleType):
+            values[position] = f.when(column(name) == 0, f.lit(0.0)).otherwise(column(name).cast("double"))
+    return values
+
+
+def next_units(rows: DataFrame, newborn: DataFrame, number: int) -> DataFrame:
+    """The state of tonight's generation: who was clustered stands.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        From `night`.
+    newborn : DataFrame
+        `UNIT` and `CLASS`, from `born`.
+    number : int
+    """
+    arrived = newborn.select(UNIT, f.col(CLASS).alias(_BORN_CLASS))
+    joined = rows.join(arrived, on=UNIT, how="left")
+    now = (f.col(STATUS) == WAITING) & f.col(_BORN_CLASS).isNotNull()
+    return joined.withColumns(
+        {
+            CLASS: f.when(now, f.col(_BORN_CLASS)).otherwise(f.col(CLASS)),
+            STATUS: f.when(now, f.lit(STANDING)).otherwise(f.col(STATUS)),
+            SINCE: f.when(now, f.lit(number)).otherwise(f.col(SINCE)),
+            BORN: f.when(now, f.lit(number)).otherwise(f.col(BORN)),
+        }
+    ).select(*STATE, EVENT)
+
+
+def published(births: DataFrame, units: DataFrame) -> DataFrame:
+    """Records to be published tonight: every record ever born whose class has not left.
+
+    Parameters
+    ----------
+    births : DataFrame
+        Records of all nights with `UNIT`, `VERSION`, `CLASS` and the published columns.
+    units : DataFrame
+        `STATE`, of tonight.
+    """
+    alive = units.where(f.col(CLASS).isNotNull()).select(CLASS).distinct()
+    return births.join(alive, on=CLASS, how="left_semi")
+
+
+def births_of(records: DataFrame, rows: DataFrame, columns: list[str]) -> DataFrame:
+    """The records born tonight as a generation keeps them: who, in which class, published as what."""
+    versions = rows.where(f.col(STATUS) == WAITING).select(UNIT, VERSION)
+    names = [column(name) for name in columns]
+    return records.join(versions, on=UNIT, how="inner").select(UNIT, VERSION, CLASS, *names)

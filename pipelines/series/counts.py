@@ -1,0 +1,138 @@
+"""What a night did, in counts: for the operator, the evidence, and (by region, rounded) the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.series.settings import (
+    BORN,
+    CLASS,
+    EVENT,
+    GHOST,
+    GONE,
+    REGION,
+    SINCE,
+    STALE,
+    STANDING,
+    STATUS,
+    WAITING,
+    SeriesSettings,
+)
+
+#: Shares that readers may see are multiples of this: one unit more or less must not show.
+PUBLIC_STEP = 0.05
+
+
+@dataclass(frozen=True)
+class NightCounts:
+    """A night in counts.
+
+    Attributes
+    ----------
+    units : int
+        Of tonight's input.
+    published : int
+        Records of the release, ghosts among them.
+    comers, leavers, returned : int
+    corrected : int
+        Units whose values tonight are not those that stand.
+    born : int
+        Units whose class was born tonight.
+    waiting, ghosts, stale : int
+        After tonight; `stale` are the corrected ones among those standing.
+    departed : int
+        Records whose class left tonight.
+    longest_wait : int
+        Nights that the units who wait have waited at most.
+    """
+
+    units: int
+    published: int
+    comers: int
+    leavers: int
+    returned: int
+    corrected: int
+    born: int
+    waiting: int
+    ghosts: int
+    stale: int
+    departed: int
+    longest_wait: int
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the release would be the one that stands."""
+        return self.born == 0 and self.departed == 0
+
+    def over(self, settings: SeriesSettings) -> tuple[str, ...]:
+        """Limits that are exceeded, a phrase each: the series must be solved anew."""
+        shares = (
+            ("waiting", self.waiting, self.units, settings.max_waiting),
+            ("ghosts", self.ghosts, self.published, settings.max_ghosts),
+            ("stale", self.stale, self.published, settings.max_stale),
+        )
+        return tuple(
+            f"series.max_{name}: {count} of {whole}, allowed a share of {most}"
+            for name, count, whole, most in shares
+            if count > most * whole
+        )
+
+
+def counted(units: DataFrame, number: int) -> NightCounts:
+    """Count a night, in one aggregation.
+
+    Parameters
+    ----------
+    units : DataFrame
+        `STATE` and `EVENT`, from `next_units`.
+    number : int
+        Of tonight.
+    """
+    status, event = f.col(STATUS), f.col(EVENT)
+    present = event.isin("comer", WAITING, "unchanged", "corrected", "returned")
+    metrics = {
+        "units": present & (status != GHOST),
+        "published": f.col(CLASS).isNotNull(),
+        "comers": event == "comer",
+        "leavers": event == "left",
+        "returned": event == "returned",
+        "corrected": event == "corrected",
+        "born": (f.col(BORN) == number) & f.col(CLASS).isNotNull(),
+        "waiting": status == WAITING,
+        "ghosts": status == GHOST,
+        "stale": f.col(STALE) & (status == STANDING),
+        "departed": (status == GONE) & (f.col(SINCE) == number) & event.isin("left", GHOST, "corrected"),
+    }
+    longest = f.max(f.when(status == WAITING, f.lit(number) - f.col(SINCE))).alias("longest_wait")
+    row = units.agg(*[f.count_if(test).alias(name) for name, test in metrics.items()], longest).first()
+    assert row is not None
+    return NightCounts(**{name: int(value or 0) for name, value in row.asDict().items()})
+
+
+def by_region(units: DataFrame) -> list[dict[str, Any]]:
+    """Ghosts and waiting units by region, as shares of what is published there, rounded for readers."""
+    rows = (
+        units.where(f.col(STATUS) != GONE)
+        .groupBy(REGION)
+        .agg(
+            f.count_if(f.col(CLASS).isNotNull()).alias("published"),
+            f.count_if(f.col(STATUS) == GHOST).alias("ghosts"),
+            f.count_if(f.col(STATUS) == WAITING).alias("waiting"),
+        )
+        .where(f.col("published") > 0)
+        .orderBy(REGION)
+        .collect()
+    )
+    return [_public(row.asDict()) for row in rows]
+
+
+def _public(row: Mapping[str, Any]) -> dict[str, Any]:
+    shares = {name: row[name] / row["published"] for name in (GHOST + "s", WAITING)}
+    return {"region": row[REGION]} | {
+        name: round(round(share / PUBLIC_STEP) * PUBLIC_STEP, 2) for name, share in shares.items()
+    }

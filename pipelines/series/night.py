@@ -1,0 +1,203 @@
+"""Tonight's input beside the state: who is unchanged, came, left, was corrected, returned.
+
+One full join by unit key. What was published stays as it is: a unit that left is a ghost until every unit
+of its class has left; one that comes waits in the pool. Nothing here depends on the order of rows.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.series.settings import (
+    BORN,
+    CLASS,
+    EVENT,
+    GHOST,
+    GONE,
+    ORIGIN,
+    PATTERN,
+    REGION,
+    ROW,
+    SINCE,
+    STALE,
+    STANDING,
+    STATE,
+    STATUS,
+    SUPERSEDED,
+    UNIT,
+    VERSION,
+    WAITING,
+    SeriesSettings,
+)
+
+_TONIGHT, _PART, _ALIVE, _BACK = "__tonight", "__part", "__alive", "__back"
+
+
+def night(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
+    """The state after tonight's input was laid beside it, before classes are born.
+
+    Parameters
+    ----------
+    units : DataFrame
+        `STATE`, of the generation before.
+    tonight : DataFrame
+        `UNIT` (each once), `ROW`, `REGION`, `PATTERN`.
+    settings : SeriesSettings
+    number : int
+        Of tonight, counted from 1.
+
+    Returns
+    -------
+    DataFrame
+        `STATE` and `EVENT` (comer, waiting, unchanged, corrected, returned, left, ghost, gone), where a
+        class with no unit standing has left: its units are gone, and keep a mark of the classes they were
+        in; what was corrected away is forgotten the night after. Every unit that waits is in tonight's input.
+    """
+    rows = _beside(units.where(~f.col(SUPERSEDED)), tonight, settings, number)
+    old = units.where(f.col(SUPERSEDED) & (f.col(STATUS) != GONE)).withColumn(EVENT, f.lit(GHOST))
+    if settings.changes == "republish":
+        rows, old = _restored(rows, old, number)
+    return _without_empty_classes(rows.select(*STATE, EVENT).unionByName(old.select(*STATE, EVENT)), number)
+
+
+def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
+    """The join, and what it makes of every unit; a correction to be republished makes two rows of one."""
+    seen = tonight.select(
+        UNIT, f.col(ROW).alias(_TONIGHT), f.col(REGION).alias("__r"), f.col(PATTERN).alias("__p")
+    )
+    both = units.join(seen, on=UNIT, how="full_outer")
+    present, published = f.col(_TONIGHT).isNotNull(), f.col(CLASS).isNotNull()
+    same = f.col(ROW) == f.col(_TONIGHT)
+    event = (
+        f.when(published & present & ~same, "corrected")
+        .when(published & present & (f.col(STATUS) == GHOST), "returned")
+        .when(published & present, "unchanged")
+        .when(published & (f.col(STATUS) == STANDING), "left")
+        .when(published, GHOST)
+        .when(present & (f.col(STATUS) == WAITING), WAITING)
+        .when(present, "comer")
+        .otherwise(GONE)
+    )
+    marked = both.withColumn(EVENT, event)
+    # A unit that waited and was never published leaves no trace.
+    marked = marked.where((f.col(EVENT) != GONE) | (f.col(ORIGIN) != 0))
+    corrected = f.col(EVENT) == "corrected"
+    if settings.changes == "republish":
+        parts = f.when(corrected, f.array(f.lit(0), f.lit(1))).otherwise(f.array(f.lit(0)))
+        marked = marked.withColumn(_PART, f.explode(parts))
+        again = corrected & (f.col(_PART) == 1)
+        over = corrected & (f.col(_PART) == 0)
+    else:
+        again = over = f.lit(False)
+    pooled = again | f.col(EVENT).isin("comer", WAITING)
+    standing = f.col(EVENT).isin("unchanged", "returned", "corrected") & ~again & ~over
+    status = (
+        f.when(pooled, WAITING).when(standing, STANDING).when(f.col(EVENT) == GONE, GONE).otherwise(GHOST)
+    )
+    since = f.when(status == f.col(STATUS), f.col(SINCE)).otherwise(f.lit(number))
+    before = f.coalesce(f.col(ORIGIN), f.lit(0).cast("bigint"))
+    return marked.select(
+        UNIT,
+        (f.coalesce(f.col(VERSION), f.lit(0)) + again.cast("int")).alias(VERSION),
+        f.when(~pooled, f.col(CLASS)).alias(CLASS),
+        f.when(pooled, f.col(_TONIGHT)).otherwise(f.col(ROW)).alias(ROW),
+        status.alias(STATUS),
+        f.when(again, f.lit(number)).otherwise(since).alias(SINCE),
+        f.when(~pooled, f.col(BORN)).alias(BORN),
+        f.when(again, before.bitwiseXOR(_mark(CLASS))).otherwise(before).alias(ORIGIN),
+        (standing & corrected).alias(STALE),
+        over.alias(SUPERSEDED),
+        f.when(pooled, f.col("__r")).otherwise(f.col(REGION)).alias(REGION),
+        f.when(pooled, f.col("__p")).otherwise(f.col(PATTERN)).alias(PATTERN),
+        f.when(again, f.lit(WAITING)).otherwise(f.col(EVENT)).alias(EVENT),
+    )
+
+
+def _restored(rows: DataFrame, old: DataFrame, number: int) -> tuple[DataFrame, DataFrame]:
+    """A correction taken back before it was published: the version that stands is the unit's again."""
+    again = rows.where((f.col(STATUS) == WAITING) & (f.col(VERSION) > 0)).select(UNIT, ROW)
+    back = (
+        old.select(UNIT, ROW, VERSION)
+        .join(again, on=[UNIT, ROW], how="inner")
+        .groupBy(UNIT)
+        .agg(f.min(VERSION).alias(_BACK))
+    )
+    rows = rows.join(back, on=UNIT, how="left_anti")
+    joined = old.join(back, on=UNIT, how="left")
+    is_back = f.coalesce(f.col(_BACK) == f.col(VERSION), f.lit(False))
+    old = joined.withColumns(
+        {
+            STATUS: f.when(is_back, f.lit(STANDING)).otherwise(f.col(STATUS)),
+            SINCE: f.when(is_back, f.lit(number)).otherwise(f.col(SINCE)),
+            SUPERSEDED: ~is_back,
+            EVENT: f.when(is_back, f.lit("returned")).otherwise(f.col(EVENT)),
+        }
+    ).drop(_BACK)
+    return rows, old
+
+
+def _without_empty_classes(rows: DataFrame, number: int) -> DataFrame:
+    """Classes in which nobody stands leave, and their units are gone."""
+    alive = (
+        rows.where((f.col(STATUS) == STANDING) & f.col(CLASS).isNotNull())
+        .select(CLASS)
+        .distinct()
+        .withColumn(_ALIVE, f.lit(True))
+    )
+    joined = rows.join(alive, on=CLASS, how="left")
+    leaves = f.col(CLASS).isNotNull() & f.col(_ALIVE).isNull()
+    return joined.select(
+        UNIT,
+        VERSION,
+        f.when(~leaves, f.col(CLASS)).alias(CLASS),
+        f.when(~leaves, f.col(ROW)).alias(ROW),
+        f.when(leaves, f.lit(GONE)).otherwise(f.col(STATUS)).alias(STATUS),
+        f.when(leaves, f.lit(number)).otherwise(f.col(SINCE)).alias(SINCE),
+        f.when(~leaves, f.col(BORN)).alias(BORN),
+        f.when(leaves, f.col(ORIGIN).bitwiseXOR(_mark(CLASS))).otherwise(f.col(ORIGIN)).alias(ORIGIN),
+        STALE,
+        SUPERSEDED,
+        f.when(~leaves, f.col(REGION)).alias(REGION),
+        f.when(~leaves, f.col(PATTERN)).alias(PATTERN),
+        EVENT,
+    )
+
+
+def _mark(name: str) -> Column:
+    """What being in a class leaves of it: marks are combined by exclusive or, whatever their order."""
+    return f.xxhash64(f.col(name))
+
+
+def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
+    """Units that are clustered tonight: all who wait in a stratum that has enough of them.
+
+    Units that were published before share their past with the others of their class alone: they are a
+    stratum of their own, or two classes that met in a third would give each other away.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        From `night`.
+    settings : SeriesSettings
+    first : bool
+        On the first night of a series k units are enough.
+
+    Returns
+    -------
+    DataFrame
+        `UNIT`, `ORIGIN`.
+    """
+    waiting = rows.where(f.col(STATUS) == WAITING)
+    stratum = [REGION, PATTERN, ORIGIN]
+    enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)
+    full = (
+        waiting.groupBy(*stratum)
+        .agg(f.count(f.lit(1)).alias("__n"))
+        .where(f.col("__n") >= enough)
+        .select(*[f.col(name).alias(f"{name}_f") for name in stratum])
+    )
+    same = f.lit(True)
+    for name in stratum:
+        same = same & f.col(name).eqNullSafe(f.col(f"{name}_f"))
+    return waiting.join(full, same, how="left_semi").select(UNIT, ORIGIN)

@@ -1,0 +1,47 @@
+"""Unit keys: what tells units apart from night to night, without their identifiers being stored."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import content_of
+from pipelines.series.settings import ROW, UNIT
+
+KEY_BYTES = 16
+
+
+def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes) -> DataFrame:
+    """Records with `UNIT`, a keyed hash of the unit, and `ROW`, a hash of what would be published of them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    unit : str
+        Column that identifies the unit; it is taken as text, so that 7 and "7" are one unit.
+    content : list of str
+        Published columns as they were read.
+    secret : bytes
+        The agency's key. It travels with the task and stands in no plan that Spark shows.
+    """
+    derived = hmac.new(secret, b"units of a series", hashlib.sha256).digest()
+
+    def keyed(texts: pa.Array) -> pa.Array:
+        return pa.array([unit_key(text, derived) for text in texts.to_pylist()], pa.binary())
+
+    hashed = f.arrow_udf(keyed, t.BinaryType())  # type: ignore[call-overload]
+    key: Column = hashed(column(unit).cast("string"))
+    return frame.withColumns({UNIT: key, ROW: f.xxhash64(*content_of(content))})
+
+
+def unit_key(text: str | None, derived: bytes) -> bytes | None:
+    """Keyed hash of one unit (BLAKE2b; Aumasson, Neves, Wilcox-O'Hearn and Winnerlein 2013)."""
+    if text is None:
+        return None
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=derived, digest_size=KEY_BYTES).digest()

@@ -1,0 +1,114 @@
+"""A register over many nights, its classes made by a method of three lines; many at once, one a region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import functions as f
+
+from pipelines.series.birth import births_of, born, next_units, published
+from pipelines.series.counts import NightCounts, counted
+from pipelines.series.night import night, pool
+from pipelines.series.settings import (
+    CLASS,
+    ORIGIN,
+    PATTERN,
+    REGION,
+    ROW,
+    UNIT,
+    VERSION,
+    SeriesSettings,
+)
+
+STATE_DDL = (
+    "__unit binary, __version int, __class bigint, __row bigint, __status string, __since int, __born int, "
+    "__origin bigint, __stale boolean, __superseded boolean, __region string, __pattern bigint"
+)
+BIRTHS_DDL = "__unit binary, __version int, __class bigint, region string, income double"
+
+
+def key(unit: int) -> bytes:
+    return int(unit).to_bytes(16, "big")
+
+
+@dataclass
+class Register:
+    """A series in memory; every night goes through the functions of the room."""
+
+    spark: object
+    settings: SeriesSettings
+    nights: list[pd.DataFrame] = field(default_factory=list)
+    counts: list[NightCounts] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.units = self.spark.createDataFrame([], STATE_DDL)
+        self.births = self.spark.createDataFrame([], BIRTHS_DDL)
+
+    def go_on(self, persons: pd.DataFrame) -> NightCounts:
+        """One night: `persons` has unit (int), region and income."""
+        number = len(self.nights) + 1
+        given = persons.assign(**{UNIT: [bytearray(key(unit)) for unit in persons["unit"]]})
+        tonight = (
+            self.spark.createDataFrame(
+                given[[UNIT, "region", "income"]], f"{UNIT} binary, region string, income double"
+            )
+            .withColumns({REGION: f.col("region"), PATTERN: f.lit(0).cast("bigint")})
+            .withColumn(ROW, f.xxhash64("region", "income"))
+        )
+        rows = self._settled(night(self.units, tonight, self.settings, number))
+        chosen = pool(rows, self.settings, first=number == 1)
+        to_cluster = tonight.join(chosen, on=UNIT).select(UNIT, ORIGIN, "region", "income").toPandas()
+        records = self.spark.createDataFrame(
+            clustered(to_cluster, self.settings.k),
+            f"{UNIT} binary, {ORIGIN} bigint, region string, income double",
+        )
+        newborn = self._settled(born(records, ["region", "income"], self.settings, number))
+        after = next_units(rows, newborn, number)
+        self.counts.append(counted(after, number))
+        self.units = self._settled(after.drop("__event"))
+        fresh = births_of(newborn, rows, ["region", "income"])
+        self.births = self._settled(self.births.unionByName(fresh))
+        out = published(self.births, self.units).toPandas()
+        out["unit"] = [int.from_bytes(bytes(each), "big") for each in out[UNIT]]
+        columns = ["unit", VERSION, CLASS, "region", "income"]
+        self.nights.append(out[columns].sort_values(columns, ignore_index=True))
+        return self.counts[-1]
+
+    def _settled(self, frame):
+        """The frame as a table of its own, so that plans do not grow from night to night."""
+        return self.spark.createDataFrame(frame.toArrow())
+
+
+def clustered(frame: pd.DataFrame, k: int) -> pd.DataFrame:
+    """Means of k to 2k - 1 neighbours by income, within region and past."""
+    frame = frame.sort_values(["region", ORIGIN, "income", UNIT], ignore_index=True)
+    groups = frame.groupby(["region", ORIGIN], sort=False)
+    size, rank = groups["income"].transform("size"), groups.cumcount()
+    label = np.minimum(rank // k, size // k - 1)
+    mean = frame.groupby([frame["region"], frame[ORIGIN], label])["income"].transform("mean")
+    return frame.assign(income=mean.round(2), **{UNIT: [bytearray(each) for each in frame[UNIT]]})
+
+
+def streams(random: np.random.Generator, number: int, nights: int, most: int = 30) -> list[pd.DataFrame]:
+    """Nights of many small registers, one a region: arrivals, departures, returns, corrections."""
+    parts: list[list[pd.DataFrame]] = [[] for _ in range(nights)]
+    for stream in range(number):
+        size = int(random.integers(6, most + 1))
+        income = random.integers(10, 1000, size) * 100.0
+        there = random.random(size) < 0.7
+        for t in range(nights):
+            kind = random.random()
+            if t and kind < 0.15:
+                there = random.random(size) < random.random()  # a burst or a mass departure
+            elif t and kind < 0.8:
+                there ^= random.random(size) < 0.12
+            corrected = random.random(size) < (0.1 if t else 0.0)
+            income = np.where(corrected, random.integers(10, 1000, size) * 100.0, income)
+            back = random.random(size) < 0.05
+            original = np.random.default_rng(stream).integers(10, 1000, size) * 100.0
+            income = np.where(back, original, income)
+            unit = 1000 * stream + np.flatnonzero(there)
+            parts[t].append(pd.DataFrame({"unit": unit, "region": f"s{stream}", "income": income[there]}))
+    return [pd.concat(each, ignore_index=True) for each in parts]

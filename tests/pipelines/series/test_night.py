@@ -1,0 +1,181 @@
+"""A class is born whole, never changes, leaves whole: by hand, by brute force, by the joint audit."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.exposure import joint_exposure
+from pipelines.series.settings import CLASS, VERSION, SeriesSettings
+from tests.pipelines.series.register import Register, streams
+
+pytestmark = pytest.mark.spark
+STREAMS = 30
+
+
+def persons(region, *units, **incomes):
+    """Units of a region, each with an income of 100 times its number where no other is given."""
+    given = {int(name[1:]): value for name, value in incomes.items()}
+    values = [float(given.get(unit, 100 * unit)) for unit in units]
+    return pd.DataFrame({"unit": units, "region": region, "income": values})
+
+
+#: Two regions whose nights a reader can follow, beside the random ones.
+BY_HAND = [
+    [persons("n", 1, 2, 3, 4, 5, 6), persons("c", 101, 102, 103, 104, 105, 106)],
+    [persons("n", 1, 2, 3, 4, 5, 7, 8, u5=9999), persons("c", 101, 102, 103, 104, 105, 106, u101=10150)],
+    [persons("n", *range(1, 13)), persons("c", 101, 102, 103, 104, 105, 106)],
+    [
+        persons("n", *range(4, 13)),
+        persons("c", 101, 102, 103, 104, 105, 106, u101=10150, u102=10250, u103=10350),
+    ],
+    [persons("n", 1, *range(4, 13), 20), persons("c", 101, 102, 103, 104, u101=10150)],
+    [persons("n", *range(1, 13), 20), persons("c", 101, 102, 103, 104, 105, 106)],
+]
+
+
+def run(spark, changes, nights):
+    register = Register(spark, SeriesSettings(k=3, pool=5, changes=changes))
+    for tonight in nights:
+        register.go_on(tonight)
+    return register
+
+
+def nights_of(by_hand, seed):
+    random = streams(np.random.default_rng(seed), STREAMS, len(by_hand))
+    return [pd.concat([*hand, drawn], ignore_index=True) for hand, drawn in zip(by_hand, random, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def kept(spark):
+    return run(spark, "keep", nights_of(BY_HAND, 5))
+
+
+@pytest.fixture(scope="module")
+def republished(spark):
+    return run(spark, "republish", nights_of(BY_HAND[:4], 6))
+
+
+def shown(register, night, region):
+    frame = register.nights[night].query("region == @region")
+    return dict(zip(frame["unit"], frame["income"], strict=True))
+
+
+def of_region(register, region):
+    return register.units.where(f"__region = '{region}'").toPandas()
+
+
+def audited(nights, k):
+    """The joint audit of nights; rows of a region with equal values are a class."""
+    records = pd.Index(pd.unique(pd.concat([night["unit"] * 100 + night[VERSION] for night in nights])))
+    found = []
+    for i, frame in enumerate(nights):
+        of = pd.factorize(frame["region"] + frame["income"].astype(str))[0]
+        first = np.unique(of, return_index=True)[1]
+        found.append(
+            Classes(
+                f"r{i}",
+                k,
+                ("income",),
+                frame["unit"].to_numpy(),
+                of,
+                pd.factorize(frame["region"])[0][first],
+                {"income": frame["income"].to_numpy()[first]},
+                {"income": 0.01},
+                record=records.get_indexer(frame["unit"] * 100 + frame[VERSION]),
+            )
+        )
+    return joint_exposure(found)
+
+
+def histories(nights):
+    """Units by the set of (night, region, published value) they were ever in: brute force."""
+    told = {}
+    for i, frame in enumerate(nights):
+        for unit, region, value in zip(frame["unit"], frame["region"], frame["income"], strict=True):
+            told.setdefault(unit, set()).add((i, region, value))
+    return Counter(frozenset(history) for history in told.values())
+
+
+def test_unchanged_units_are_published_again_bit_for_bit(kept):
+    for before, after in zip(kept.nights, kept.nights[1:], strict=False):
+        both = before.merge(after, on=["unit", VERSION, CLASS], suffixes=("", "_after"))
+        assert len(both) > 100
+        assert (both["income"] == both["income_after"]).all()
+
+
+def test_comers_wait_until_there_are_enough_and_join_no_class_that_stands(kept):
+    assert set(shown(kept, 1, "n")) == {1, 2, 3, 4, 5, 6}
+    assert set(shown(kept, 2, "n")) == set(range(1, 7)) | {7, 8, 9, 10, 11, 12}
+    assert not {shown(kept, 2, "n")[unit] for unit in range(7, 13)} & set(shown(kept, 1, "n").values())
+
+
+def test_leavers_are_ghosts_until_their_class_leaves_whole(kept):
+    assert 6 in shown(kept, 1, "n")  # left, and its class stands
+    assert not {1, 2, 3} & set(shown(kept, 3, "n"))  # all three left in one night
+
+
+def test_who_returns_after_its_class_left_waits_for_the_others_of_it(kept):
+    assert 1 not in shown(kept, 4, "n")
+    assert {1, 2, 3} <= set(shown(kept, 5, "n"))
+    assert 20 not in shown(kept, 5, "n")  # waits alone since the night before
+
+
+def test_corrections_do_not_reach_a_release_that_keeps(kept):
+    for night in range(1, 6):
+        assert shown(kept, night, "c") == shown(kept, 0, "c")
+
+
+def test_corrections_are_published_where_a_whole_class_has_them(republished):
+    first = shown(republished, 0, "c")
+    assert shown(republished, 1, "c") == shown(republished, 2, "c") == first
+    assert shown(republished, 3, "c") == first | {101: 10250.0, 102: 10250.0, 103: 10250.0}
+
+
+def test_a_correction_taken_back_restores_the_version_that_stands(republished):
+    state = of_region(republished, "c")
+    assert len(state.query("__status == 'standing'")) == 6
+    assert set(state.query("__status == 'standing'")["__version"]) == {0, 1}
+
+
+@pytest.mark.parametrize("changes", ["kept", "republished"])
+def test_no_history_of_a_random_stream_is_shared_by_fewer_than_k(changes, request):
+    register = request.getfixturevalue(changes)
+    told = histories(register.nights)
+    assert len(told) > 100
+    assert min(told.values()) >= 3
+    found = audited(register.nights, 3)
+    assert found.safe, found.faults()
+    assert (found.smallest_history, found.determined_values) == (min(told.values()), 0)
+    for name in ("departed", "returned", "corrected", "born", "leavers"):
+        assert sum(getattr(count, name) for count in register.counts[1:]) > 0, name
+
+
+def test_the_counts_of_a_night_add_up(kept, republished):
+    for register in (kept, republished):
+        for count, shown_tonight in zip(register.counts, register.nights, strict=True):
+            assert count.published == len(shown_tonight)
+            assert count.units == count.published - count.ghosts + count.waiting
+
+
+def test_who_waited_and_was_never_published_leaves_no_trace(kept):
+    state = kept.units.toPandas()
+    assert not ((state["__status"] == "gone") & (state["__origin"] == 0)).any()
+    assert not state.query("__status == 'gone'")["__row"].notna().any()
+
+
+def test_the_answer_does_not_depend_on_the_order_of_rows(spark, kept):
+    nights = nights_of(BY_HAND, 5)[:2]
+    again = run(spark, "keep", [frame.sample(frac=1, random_state=1) for frame in nights])
+    pd.testing.assert_frame_equal(again.nights[1], kept.nights[1])
+
+
+def test_limits_are_named_with_the_counts_that_exceed_them(kept):
+    count = kept.counts[-1]
+    assert count.over(SeriesSettings(k=3, pool=5, max_waiting=1, max_ghosts=1, max_stale=1)) == ()
+    (told,) = count.over(SeriesSettings(k=3, pool=5, max_waiting=0, max_ghosts=1, max_stale=1))
+    assert told == f"series.max_waiting: {count.waiting} of {count.units}, allowed a share of 0"
