@@ -10,7 +10,7 @@ The evidence of a release that can be compared holds a folder of three kinds of 
     one a group), ``sensitive0``, ... (int64, keyed hashes of the sensitive values), and, where corrected
     units were published again, ``version``.
 ``classes0.parquet``, ...
-    A row for each class of a group: ``class``, ``records``, then region and protected variables as
+    A row for each class of a group: ``__class``, ``__records``, then region and protected variables as
     published.
 """
 
@@ -69,10 +69,10 @@ class Members:
             names = [*([self.about["region"]] if self.about["region"] else []), *variables]
             if not set(names) <= set(published.records.columns):
                 return False
-            own = table.select([*names, "records"]).to_pandas()
-            shown = published.records[names].assign(records=1)
+            own = table.select([*names, "__records"]).to_pandas()
+            shown = published.records[names].assign(__records=1)
             code = codes(pd.concat([own[names], shown[names]], ignore_index=True), names)
-            records = np.concatenate([own["records"], -shown["records"].to_numpy()])
+            records = np.concatenate([own["__records"], -shown["__records"].to_numpy()])
             if np.bincount(code, records).any():
                 return False
         return True
@@ -112,7 +112,7 @@ def _classes(
     table = each.classes[position]
     frame = table.to_pandas()
     alike = codes(frame, [*region, *variables])
-    place = pd.Index(frame["class"]).get_indexer(each.units[f"class{position}"])
+    place = pd.Index(frame["__class"]).get_indexer(each.units[f"class{position}"])
     _, first = np.unique(alike, return_index=True)
     means = [name for name in each.about["means"] if name in variables]
     classes = Classes(

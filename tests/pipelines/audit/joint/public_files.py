@@ -56,7 +56,7 @@ def write_members(
     (folder / "members.json").write_text(json.dumps(about | {"means": ["income"], "sensitive": []}))
     units = pa.table({"unit": pa.array(keys, pa.binary()), "class0": pa.array(classes, pa.int64())})
     pq.write_table(units, folder / "units.parquet")
-    shown = published.assign(**{"class": classes}).groupby("class", as_index=False)
-    table = shown.agg(records=("income", "size"), region=("region", "first"), income=("income", "first"))
+    shown = published.assign(__class=classes).groupby("__class", as_index=False)
+    table = shown.agg(__records=("income", "size"), region=("region", "first"), income=("income", "first"))
     table.to_parquet(folder / "classes0.parquet", index=False)
     return folder

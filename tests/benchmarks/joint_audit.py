@@ -1,0 +1,144 @@
+"""The joint audit of Tarragona: what solving every night anew gives away, and what seeing it costs.
+
+The files are those of a reader, the alignment is that of an attacker who knows in which class each record is
+(by the values that he knows of it). Beside it the same nights under the rule of a series: classes born
+whole, unchanged, leaving whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.exposure import JointExposure, joint_exposure
+from sdc.microaggregation import microaggregate
+from tests.benchmarks.table import Table
+from tests.reference import REFERENCE_FOLDER
+
+#: Records at the start, and how many come and go a night; k of the releases.
+FIRST, COME, GO, K = 720, (4, 24), 5, 3
+#: Values are whole thousands of pesetas: means are published as whole numbers.
+ROUNDING = 1.0
+
+
+def run(quick: bool = False) -> Iterator[Table]:
+    """Nights of Tarragona, two k of one file, and 100,000 units in 30 releases (quick: 10,000 in 10)."""
+    values = np.loadtxt(REFERENCE_FOLDER / "tarragona.csv", delimiter=",", skiprows=1)
+    yield nights(values, 5)
+    yield two_k(values)
+    yield scale(10_000, 10) if quick else scale(100_000, 30)
+
+
+def nights(values: np.ndarray, number: int) -> Table:
+    """After each night: solved anew, and under the rule."""
+    anew, register = [], []
+    classes: dict[int, int] = {}
+    waiting: list[int] = []
+    rows: list[tuple[object, ...]] = []
+    for night, there in enumerate(_stream(len(values), number)):
+        labels = _clustered(values, there)
+        anew.append(_release(f"anew{night}", there, labels, values))
+        waiting = [unit for unit in there if unit not in classes]
+        if len(waiting) >= (K if night == 0 else 2 * K):
+            start = len(classes)
+            for unit, label in zip(waiting, _clustered(values, np.array(waiting)), strict=True):
+                classes[unit] = start + int(label)
+        standing = {classes[unit] for unit in there if unit in classes}
+        published = np.array(sorted(unit for unit, label in classes.items() if label in standing))
+        of = np.array([classes[unit] for unit in published])
+        register.append(_release(f"rule{night}", published, of, values))
+        rows.append((night + 1, len(there), *_told(joint_exposure(anew)), *_told(joint_exposure(register))))
+    assert rows[-1][3], "the attack must succeed where every night is solved anew"
+    assert not any(row[5] or row[6] for row in rows), "the rule must leave nobody below k, nothing determined"
+    columns = ("night", "records", "anew: below k", "anew: determined units", "anew: determined values")
+    return Table(
+        f"Tarragona, k = {K}, {COME[0]} to {COME[1]} come and {GO} leave a night",
+        (*columns, "rule: below k", "rule: determined units", "rule: determined values"),
+        rows,
+        "Means rounded to whole numbers; a value known within 1 % or its rounding unit counts.",
+    )
+
+
+def two_k(values: np.ndarray) -> Table:
+    """k = 3 beside k = 4 and beside k = 5 of one file."""
+    rows: list[tuple[object, ...]] = []
+    everybody = np.arange(len(values))
+    first = _release("k3", everybody, _clustered(values, everybody), values)
+    for other in (4, 5):
+        second = _release(f"k{other}", everybody, _clustered(values, everybody, other), values, other)
+        found = joint_exposure([first, second])
+        assert found.below_k
+        rows.append((f"3 and {other}", *(round(100 * each / len(values), 1) for each in _told(found)[:2])))
+    return Table("Tarragona, two k of one file", ("k", "below k, %", "determined units, %"), rows)
+
+
+def scale(units: int, number: int) -> Table:
+    """A register whose classes stand, and the same units partitioned anew every night."""
+    rows: list[tuple[object, ...]] = []
+    for name, anew in (("classes stand", False), ("solved anew", True)):
+        releases = _large(units, number, anew)
+        start = time.process_time()
+        found = joint_exposure(releases)
+        seconds = time.process_time() - start
+        assert found.safe != anew
+        rows.append((name, units, number, seconds, *_told(found)))
+    columns = ("series", "units at first", "releases", "CPU seconds", "below k", "determined units")
+    return Table("The joint audit at scale, 5 variables", (*columns, "determined values"), rows)
+
+
+def _told(found: JointExposure) -> tuple[int, int, int]:
+    return found.below_k, found.determined_units, found.determined_values
+
+
+def _stream(units: int, number: int) -> Iterator[np.ndarray]:
+    """Records of each night."""
+    random = np.random.default_rng(11)
+    order = random.permutation(units)
+    there, rest = list(order[:FIRST]), list(order[FIRST:])
+    for night in range(number):
+        if night:
+            come = int(random.integers(COME[0], COME[1] + 1))
+            there = [there[i] for i in np.sort(random.permutation(len(there))[GO:])] + rest[:come]
+            rest = rest[come:]
+        yield np.array(sorted(there))
+
+
+def _clustered(values: np.ndarray, there: np.ndarray, k: int = K) -> np.ndarray:
+    return microaggregate(values[there], k, algorithm="mdav", effort="fast").labels
+
+
+def _release(name: str, unit: np.ndarray, labels: np.ndarray, values: np.ndarray, k: int = K) -> Classes:
+    """What is published of these records: rounded means of their classes."""
+    _, of = np.unique(labels, return_inverse=True)
+    size = np.bincount(of)
+    variables = [f"x{j}" for j in range(values.shape[1])]
+    means = {
+        name: np.rint(np.bincount(of, values[unit, j]) / size / ROUNDING) * ROUNDING
+        for j, name in enumerate(variables)
+    }
+    rounding = dict.fromkeys(variables, ROUNDING)
+    return Classes(name, k, tuple(variables), unit, of, np.zeros(len(size), np.int64), means, rounding)
+
+
+def _large(units: int, number: int, anew: bool) -> list[Classes]:
+    """Releases of many units, 1 % come a night; where classes stand, who leaves stays as a ghost."""
+    random = np.random.default_rng(0)
+    values = np.round(random.lognormal(8, 1, (2 * units, 5)))
+    there, labels, classes, found = np.arange(units), np.zeros(2 * units, np.int64), 0, []
+    for night in range(number):
+        come = np.arange(0) if night == 0 else units + (night - 1) * (units // 100) + np.arange(units // 100)
+        if anew:
+            there = np.concatenate([there[random.random(len(there)) >= (0.01 if night else 0)], come])
+            of = random.permutation(np.minimum(np.arange(len(there)) // 4, len(there) // 4 - 1))
+        else:
+            fresh = there if night == 0 else come
+            cut = np.minimum(np.arange(len(fresh)) // 4, len(fresh) // 4 - 1)
+            labels[random.permutation(fresh)] = classes + cut
+            classes += int(cut[-1]) + 1
+            there = np.concatenate([there, come])
+            of = labels[there]
+        found.append(_release(f"r{night}", there, of, values))
+    return found
