@@ -1,12 +1,23 @@
-"""What a release is made from: its id is a keyed hash of this."""
+"""What a release is made from: its id is a keyed hash of this.
+
+Only what decides the answer is in it. Limits of the gate, paths and the version of the package are not: the
+same input under newer software, or beside another limit, is the same release. Keys that have their default
+are left out, so that a key added later does not change the ids of before.
+"""
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 from pipelines.intake.screen import ScreenedInput
 from schemas.specification.model import Specification
+
+#: Moves when, and only when, the same input and specification give another answer than before.
+METHOD = 1
+#: Keys that decide what is published, of sections where not all do.
+DECIDING = {"publish": ("disclose", "format", "series", "changes"), "series": ("pool",)}
+#: Sections that only permit.
+PERMISSIONS = ("quality",)
 
 
 def identity(screened: ScreenedInput, specification: Specification, content: str) -> dict[str, Any]:
@@ -22,13 +33,17 @@ def identity(screened: ScreenedInput, specification: Specification, content: str
         "fingerprint": screened.fingerprint,
         "specification": _made_from(specification),
         "seed": specification.release.seed,
-        "version": version("microguard"),
+        "method": METHOD,
     }
 
 
 def _made_from(specification: Specification) -> dict[str, Any]:
     """The specification without where the files lie and what is only permitted."""
-    content = specification.model_dump(mode="json")
+    content = specification.model_dump(mode="json", exclude_defaults=True)
     content["input"].pop("path")
-    content["publish"] = {"disclose": content["publish"]["disclose"], "format": content["publish"]["format"]}
+    for section in PERMISSIONS:
+        content.pop(section, None)
+    for section, keys in DECIDING.items():
+        kept = {name: value for name, value in content.pop(section, {}).items() if name in keys}
+        content |= {section: kept} if kept else {}
     return content

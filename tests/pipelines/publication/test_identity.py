@@ -1,0 +1,54 @@
+"""The id of a release comes from what decides the answer, and from nothing else."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from pipelines.publication.identity import METHOD, identity
+from tests.pipelines.microdata import specification
+
+SCREENED = SimpleNamespace(fingerprint="of the input")
+
+
+def made_from(folder, **sections):
+    return identity(SCREENED, specification(folder, **sections), "records")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"quality": {"max_information_loss": 0.1}},
+        {"publish": {"path": "elsewhere"}},
+        {"publish": {"successive": "accept"}},
+        {"input": {"path": "moved"}},
+        {"method": {"effort": "standard"}},
+        {"missing": {"max_rejected": 0}},
+    ],
+    ids=["gate", "area", "permission", "input path", "default", "default of a section"],
+)
+def test_what_decides_nothing_makes_no_other_release(sections, tmp_path):
+    assert made_from(tmp_path, **sections) == made_from(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"release": {"k": 4}},
+        {"release": {"seed": 2}},
+        {"release": {"period": "2026-11"}},
+        {"method": {"effort": "fast"}},
+        {"missing": {"max_rejected": 1}},
+        {"publish": {"format": "delta"}},
+    ],
+    ids=["k", "seed", "period", "effort", "rejection", "format"],
+)
+def test_what_decides_the_answer_makes_another_release(sections, tmp_path):
+    assert made_from(tmp_path, **sections) != made_from(tmp_path)
+
+
+def test_no_version_of_the_package_is_in_it_but_that_of_the_method(tmp_path):
+    found = made_from(tmp_path)
+    assert found["method"] == METHOD
+    assert "version" not in found
