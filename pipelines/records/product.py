@@ -182,7 +182,10 @@ def _by_cluster(
     resume = job.areas.work(release_id, "resume")
     finished_blocks = private_folder(resume / f"blocks-{group.name}")
     target = resume / f"protected-{group.name}"
+    counted_by = [list(dominance_rule(specification))]  # its counts are in the reports, and not in the id
     checkpoint = read_checkpoint(target)
+    if checkpoint != counted_by:
+        checkpoint = None
     jointly = chosen_together(group, specification, screened.kept)
     while True:
         task = _clustering_task(chosen, group, specification, str(finished_blocks), jointly)
@@ -202,7 +205,7 @@ def _by_cluster(
         protection = collected(reports, len(task.numeric))
         if not protection.too_few:
             if checkpoint is None:
-                write_checkpoint(target)  # not before: what failed is to be tried again
+                write_checkpoint(target, counted_by)  # not before: what failed is to be tried again
             protected = stored.where(f.col(BLOCK).isNotNull())
             if jointly:
                 protected = _represented(job, protected, group, resume / f"represented-{group.name}")
