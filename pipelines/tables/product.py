@@ -26,8 +26,16 @@ from pipelines.tables.files import published, stage_tables
 from pipelines.tables.manifest import LIMITS, table_manifest
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison
 from pipelines.tables.problem import TableProblem, table_problem
+from pipelines.tables.published_cells import published_cells, write_published_cells
 from pipelines.tables.read_back import Original, WrittenTable, verify_written_table
-from schemas.errors import InputRejected, ProtectionFailed
+from pipelines.tables.standing import (
+    StandingCells,
+    StandingValueFails,
+    measure_of,
+    new_cells,
+    standing_cells,
+)
+from schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from schemas.requirements.records import Requirement
 from schemas.requirements.tables import table_requirements
 from schemas.specification.model import Specification
@@ -47,9 +55,20 @@ _MOST_EXAMINED, _FEWEST_EXAMINED = 400, 10
 
 @dataclass(frozen=True)
 class ProtectedTable:
-    """An adjusted table and what it was made from."""
+    """An adjusted table and what it was made from.
+
+    Attributes
+    ----------
+    comparison : TableComparison
+    standing : StandingCells
+        Those of its cells that were published before, which keep their values.
+    described : mapping
+        ``source``, ``period`` and ``release_id`` of its cells.
+    """
 
     comparison: TableComparison
+    standing: StandingCells
+    described: Mapping[str, str]
 
     @cached_property
     def contents(self) -> dict[str, pa.Table]:
@@ -87,12 +106,14 @@ class Tables:
             cells = self._cells(screened)
             write_cells(folder, cells, self.table)
         with job.progress.stage("adjust"):
-            problem = _problem(cells, self.specification, job.areas.key())
+            standing = self._standing(job, cells)
+            problem = _problem(cells, self.specification, job.areas.key(), standing)
             write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
             adjustment = _adjusted(problem, self.specification, self.table)
         with job.progress.stage("attack"):
             intervals = self._intervals(problem, adjustment, job.areas.key())
-        return ProtectedTable(TableComparison(self.table, cells, problem, adjustment, intervals))
+        comparison = TableComparison(self.table, cells, problem, adjustment, intervals)
+        return ProtectedTable(comparison, standing, {**self._described, "release_id": release_id})
 
     def compare(self, screened: ScreenedInput, protected: ProtectedTable) -> TableComparison:
         """The adjusted cells beside the original ones."""
@@ -128,8 +149,11 @@ class Tables:
         return table_manifest(self.specification, self.table, release_id, written, successor)
 
     def write_annex(self, folder: Path, protected: ProtectedTable) -> None:
-        """Every cell: what it was, became, and may be narrowed to."""
+        """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
         comparison = protected.comparison
+        values = comparison.adjustment.values[comparison.problem.variables]
+        fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.described)
+        write_published_cells(folder, fresh)
         write_cells(
             folder,
             comparison.cells,
@@ -138,6 +162,19 @@ class Tables:
             comparison.adjustment,
             comparison.intervals,
         )
+
+    @property
+    def _described(self) -> dict[str, str]:
+        release = self.specification.release
+        return {"source": release.source or release.name, "period": release.period or ""}
+
+    def _standing(self, job: Job, cells: Cells) -> StandingCells:
+        """Cells of this table that readers have seen in another, whatever its name, seed or version."""
+        try:
+            before = published_cells(job.areas, **self._described, measure=measure_of(self.table))
+            return standing_cells(cells, self.table, before)
+        except StandingValueFails as error:
+            raise _contradicts(error) from error
 
     def _cells(self, screened: ScreenedInput) -> Cells:
         try:
@@ -160,13 +197,22 @@ class Tables:
         )
 
 
-def _problem(cells: Cells, specification: Specification, key: bytes) -> TableProblem:
+def _problem(cells: Cells, specification: Specification, key: bytes, standing: StandingCells) -> TableProblem:
     try:
-        return table_problem(cells, specification, key)
+        return table_problem(cells, specification, key, standing)
+    except StandingValueFails as error:
+        raise _contradicts(error) from error
     except ImpossibleProtection as error:
         raise _failed(error) from error
     except SdcError as error:
         raise InputRejected(f"The input makes no table: {error}.") from error
+
+
+def _contradicts(error: StandingValueFails) -> GateRefused:
+    return GateRefused(
+        f"A table of this source was published before, and this one would contradict it: {error}. Nothing "
+        "was published."
+    )
 
 
 def _adjusted(problem: TableProblem, specification: Specification, table: Table) -> Adjustment:

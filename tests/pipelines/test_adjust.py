@@ -325,3 +325,17 @@ def test_totals_that_differ_by_rounding_are_summed_anew(spark):
 def test_a_finished_table_with_faults_is_rejected(spark, changes, said):
     with pytest.raises(InputRejected, match=said):
         given_cells(finished(spark, **changes), GIVEN)
+
+
+@pytest.mark.reference
+def test_a_second_table_of_a_source_publishes_its_cells_as_the_first_did(run, tmp_path):
+    fast = ("table.effort=fast", "publish.successive=accept")
+    (first,) = tables(run(example("turnover_tables", tmp_path, *fast)))
+    again = run(example("turnover_tables", tmp_path, *fast, "release.seed=99"))
+    (second,) = tables(again)
+    pd.testing.assert_frame_equal(first, second)
+    assert Path(again["release"]).name != "current.json"
+    for path in (tmp_path / "evidence").rglob("published_cells.parquet"):
+        path.unlink()
+    with pytest.raises(GateRefused, match="is lost"):
+        run(example("turnover_tables", tmp_path, *fast, "release.seed=100"))

@@ -1,0 +1,69 @@
+"""Cells that readers may have seen: a file in the evidence of each table, found again through the ledger.
+
+The file is written before its release is intended, and counts from that line on; so what is published and
+what is remembered of it cannot come apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.engine.files import private_folder
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import NEVER_PUBLIC, Ledger
+from pipelines.tables.standing import PublishedCell
+from schemas.errors import GateRefused
+
+FILE = "published_cells.parquet"
+_SCHEMA = pa.schema(
+    [
+        ("source", pa.string()),
+        ("period", pa.string()),
+        ("measure", pa.string()),
+        ("codes", pa.string()),
+        ("value", pa.string()),
+        ("direction", pa.int8()),
+        ("release_id", pa.string()),
+    ]
+)
+
+
+def write_published_cells(folder: Path, cells: Iterable[PublishedCell]) -> None:
+    """Keep the cells that a release publishes first, in its evidence folder."""
+    rows = [{**vars(cell), "codes": json.dumps(cell.codes), "value": str(cell.value)} for cell in cells]
+    private_folder(folder)
+    pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), folder / FILE)
+
+
+def published_cells(areas: Areas, source: str, period: str, measure: str) -> Iterator[PublishedCell]:
+    """Cells of every table of a source that stands or stood, oldest release first.
+
+    Raises
+    ------
+    GateRefused
+        Where the ledger knows a table whose list of cells is lost: what it said cannot be kept then.
+    """
+    seen: set[str] = set()
+    for entry in Ledger(areas).entries():
+        if entry.event in NEVER_PUBLIC or entry.release_id in seen:
+            continue
+        seen.add(entry.release_id)
+        if entry.identity.get("content") != "table":
+            continue
+        path = areas.record(entry.release_id) / FILE
+        if not path.is_file():
+            raise GateRefused(
+                f"The evidence of the table {entry.release_id} is lost: which values its cells were "
+                "published with is not known, and another value for the same cell would give both away. "
+                "Restore the evidence area from its back-up."
+            )
+        for row in pq.read_table(path).to_pylist():
+            if (row["source"], row["period"], row["measure"]) == (source, period, measure):
+                codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
+                yield PublishedCell(**{**row, "codes": codes, "value": Decimal(row["value"])})
