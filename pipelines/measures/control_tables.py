@@ -91,7 +91,7 @@ def by_dimension(tables: tuple[TableErrors, ...]) -> dict[str, DimensionErrors]:
 
 
 def _one_table(table: Table, before: pa.Table, after: pa.Table) -> TableErrors:
-    old, new = _aligned(table, before, after)
+    old, new = aligned(table, before, after)
     error = new - old
     occupied = old > 0
     counts = np.unique(np.abs(error), return_counts=True)
@@ -108,7 +108,7 @@ def _one_table(table: Table, before: pa.Table, after: pa.Table) -> TableErrors:
     )
 
 
-def _aligned(table: Table, before: pa.Table, after: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+def aligned(table: Table, before: pa.Table, after: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """Counts of the same cells; grouping, unlike joining, counts NULL as a value."""
     names = [f"v{position}" for position in range(len(table))]
     parts = []

@@ -17,6 +17,7 @@ from pipelines.measures.measure import Measure
 from pipelines.measures.moments import CORRELATIONS, MOMENTS
 from pipelines.measures.risk_before_and_after import RISK
 from pipelines.measures.uniques import UNIQUES
+from pipelines.measures.vanished import VANISHED
 
 RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     RISK,
@@ -31,5 +32,6 @@ RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     EDIT_RULES,
     BY_DIMENSION,
     TABLES,
+    VANISHED,
     BLOCKS,
 )
