@@ -19,6 +19,7 @@ from pipelines.intake.screen import ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
+from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cell_list import write_cells
 from pipelines.tables.cells import Cells, cells_of_microdata
 from pipelines.tables.cells_of_table import given_cells
@@ -43,9 +44,8 @@ from schemas.specification.table import Table
 from schemas.specification.table_input import as_input, table_of
 from sdc.cta import Adjustment
 from sdc.cta import adjust as adjust_table
-from sdc.cta.attacker import Intervals, attacker_intervals
+from sdc.cta.attacker import Intervals
 from sdc.cta.program.infeasible import NoSolutionFound
-from sdc.cta.rules.secret_factor import LARGEST_FACTOR
 from sdc.errors import ImpossibleProtection, SdcError, SolverFailed
 
 #: Sensitive cells times cells that "auto" examines: each costs two linear programs over the table.
@@ -188,10 +188,10 @@ class Tables:
         asked = self.table.quality.examined
         affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // problem.known.cells))
         drawn = hmac.new(key, b"cells to check", hashlib.sha256).digest()
-        return attacker_intervals(
-            problem.known,
-            adjustment.values,
-            largest_factor=LARGEST_FACTOR if self.table.levels == "secret" else 1.0,
+        return intervals_of(
+            problem,
+            adjustment,
+            self.table,
             most_cells=affordable if asked == "auto" else int(asked),
             seed=int.from_bytes(drawn[:8], "big"),
         )
@@ -202,7 +202,7 @@ def _problem(cells: Cells, specification: Specification, key: bytes, standing: S
         return table_problem(cells, specification, key, standing)
     except StandingValueFails as error:
         raise _contradicts(error) from error
-    except ImpossibleProtection as error:
+    except (ImpossibleProtection, NoSolutionFound) as error:
         raise _failed(error) from error
     except SdcError as error:
         raise InputRejected(f"The input makes no table: {error}.") from error
