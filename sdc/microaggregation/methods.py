@@ -14,8 +14,8 @@ An algorithm is a function
   ended because the bound was reached.
 - ``seed`` (a non-negative int) is the only source of randomness; same arguments, same labels.
 - every further keyword of `microaggregate` an algorithm understands (``ranking``, ``rounding``,
-  ``gamma``, ``effort``) is named in its row below, has a default in the function, and is passed only
-  where the caller gave it; one it does not understand is refused with `UnsupportedCombination`.
+  ``effort``) is named in its row below, has a default in the function, and is passed only where the
+  caller gave it; one it does not understand is refused with `UnsupportedCombination`.
 
 To add an algorithm, import its module and add a row to `ALGORITHMS`.
 """
@@ -57,7 +57,7 @@ class Algorithm:
     prove : callable, optional
         What solves effort exact, where that is another program; it takes no further keywords.
     parameters : frozenset of str
-        Further keywords it takes: of ``ranking``, ``rounding``, ``gamma``, ``effort``.
+        Further keywords it takes: of ``ranking``, ``rounding``, ``effort``.
     efforts : tuple of str
         Efforts it can be asked for. A construction is the same at fast and standard; thorough and exact
         ask for more than it can do.
@@ -103,9 +103,9 @@ class Algorithm:
 
 ALGORITHMS: dict[str, Algorithm] = {
     "mdav": Algorithm(mdav.solve),
-    "vmdav": Algorithm(vmdav.solve, parameters=frozenset({"gamma"})),
+    "vmdav": Algorithm(vmdav.solve),
     "univariate-optimal": Algorithm(optimal_univariate.solve, efforts=EFFORTS, nominal=False),
-    "mdav-in-blocks": Algorithm(local_search.construct),
+    "mdav-in-blocks": Algorithm(local_search.blocks_of_mdav),
     "local-search": Algorithm(
         local_search.search, parameters=frozenset({"effort"}), efforts=("standard", "thorough")
     ),

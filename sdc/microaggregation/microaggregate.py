@@ -27,7 +27,6 @@ def microaggregate(
     nominal: Any = None,
     ranking: str | None = None,
     rounding: str | None = None,
-    gamma: float | None = None,
 ) -> Clustering:
     """Partition records into clusters of at least k with a small sum of squared errors.
 
@@ -38,9 +37,8 @@ def microaggregate(
     k : int
         Smallest cluster size, 2 <= k <= n.
     effort : {"fast", "standard", "thorough", "exact"}
-        fast: MDAV, inside blocks of about 250 records where there are more than 10,000. standard: then
-        local search over all of them and over the dearest clusters, from several starts where the file is
-        small, and a set-partitioning program over the clusters met. thorough: the same for longer.
+        fast: MDAV inside blocks of about 250 records. standard: then local search over all of them.
+        thorough: annealing from several starts and a set-partitioning program over the clusters met.
         exact: column generation with a proved bound.
     algorithm : str
         "auto" picks by effort and number of variables; else a name of `ALGORITHMS`.
@@ -55,9 +53,7 @@ def microaggregate(
     ranking : str, optional
         Ranking criterion of k-ward and fixed-size projections, where the algorithm takes one.
     rounding : str, optional
-        Rounding of column-generation: "both", "simple" or "spanning-tree".
-    gamma : float, optional
-        Gain factor of vmdav, by default 0.2, the authors' for scattered data; 1.1 for clustered data.
+        Rounding of column-generation.
 
     Returns
     -------
@@ -85,9 +81,7 @@ def microaggregate(
     )
     k = int(k)
     given: dict[str, object] = {
-        name: value
-        for name, value in (("ranking", ranking), ("rounding", rounding), ("gamma", gamma))
-        if value is not None
+        name: value for name, value in (("ranking", ranking), ("rounding", rounding)) if value is not None
     }
     name = automatic(encoded, effort) if algorithm == "auto" else algorithm
     row = algorithm_named(name)

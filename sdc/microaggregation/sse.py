@@ -21,19 +21,15 @@ def squares_by_cluster(values: np.ndarray, weights: np.ndarray, labels: np.ndarr
 
 @kernel
 def _squares_by_cluster(values, weights, labels, clusters):
-    # Distances from the first record of the cluster: those of equal records are exactly zero.
     n, p = values.shape
     means = np.zeros((clusters, p))
     mass = np.zeros(clusters)
-    first = np.full(clusters, -1)
     for i in range(n):
         prefetch_row(means, labels[min(i + AHEAD, n - 1)])
         cluster = labels[i]
-        if first[cluster] < 0:
-            first[cluster] = i
         mass[cluster] += weights[i]
         for d in range(p):
-            means[cluster, d] += weights[i] * (values[i, d] - values[first[cluster], d])
+            means[cluster, d] += weights[i] * values[i, d]
     for cluster in range(clusters):
         if mass[cluster] > 0.0:
             for d in range(p):
@@ -41,9 +37,9 @@ def _squares_by_cluster(values, weights, labels, clusters):
     squares = np.zeros(clusters)
     for i in range(n):
         prefetch_row(means, labels[min(i + AHEAD, n - 1)])
-        cluster, square = labels[i], 0.0
+        square = 0.0
         for d in range(p):
-            difference = values[i, d] - values[first[cluster], d] - means[cluster, d]
+            difference = values[i, d] - means[labels[i], d]
             square += difference * difference
-        squares[cluster] += weights[i] * square
+        squares[labels[i]] += weights[i] * square
     return squares

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.errors import InvalidParameter
 from sdc.kernels.compile import kernel
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.records import Records
@@ -19,23 +18,10 @@ from sdc.stop import Deadline
 GAMMA = 0.2
 
 
-def solve(records: Records, k: int, *, deadline: Deadline, seed: int, gamma: float = GAMMA) -> Clustering:
-    """V-MDAV; no randomness, no clock.
-
-    Parameters
-    ----------
-    gamma : float
-        The gain factor, not negative; 0 extends no cluster by records apart from it.
-
-    Raises
-    ------
-    InvalidParameter
-        A gain factor that is no such number.
-    """
-    if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not 0.0 <= gamma < np.inf:
-        raise InvalidParameter("gamma must be a finite number, not negative")
+def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
+    """V-MDAV with the authors' gain factor for scattered data; no randomness, no clock."""
     mean = np.average(records.values, axis=0, weights=records.weights)
-    return Clustering.of(records, _cluster(records.values, mean, k, float(gamma)), "vmdav")
+    return Clustering.of(records, _cluster(records.values, mean, k, GAMMA), "vmdav")
 
 
 @kernel

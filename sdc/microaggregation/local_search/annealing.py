@@ -24,8 +24,6 @@ from sdc.stop import Deadline
 #: One visit in so many tries to create a cluster, or (times k, as its cost grows so) to dissolve one.
 CREATE_EVERY = 8
 DISSOLVE_EVERY = 20
-#: Temperatures in units of what a record costs where it lies; so few sweeps start at a sixth of the hottest.
-HOTTEST, COLDEST, FEWEST_SWEEPS = 3.0, 0.01, 5
 #: Sums are recomputed after so many sweeps: their drift stays at the last digits of a float.
 REFRESH_EVERY = 8
 
@@ -38,24 +36,10 @@ class Schedule:
     cold: float
     sweeps: int
 
-    @classmethod
-    def of(cls, sweeps: int) -> Schedule:
-        """So many sweeps, from as hot as they can repair."""
-        return cls(min(HOTTEST, 0.5 * (sweeps / FEWEST_SWEEPS) ** 0.5), COLDEST, sweeps)
-
     def temperature(self, sweep: int) -> float:
         """Temperature of a sweep, in units of the scale."""
         share = sweep / max(self.sweeps - 1, 1)
         return self.hot * (self.cold / self.hot) ** share
-
-
-def local_scales(state: SearchState, near: np.ndarray, k: int, least: float) -> np.ndarray:
-    """What each record costs where it lies, (n,), by its k - 1 nearest; `least` at least.
-
-    A file of heavy tails has clusters whose costs differ by orders of magnitude. At one temperature the dear
-    ones are frozen from the start, or the cheap ones never are.
-    """
-    return np.maximum(_near_costs(state.points, state.weights, near, k), least)
 
 
 def anneal(
@@ -63,7 +47,7 @@ def anneal(
     near: np.ndarray,
     k: int,
     schedule: Schedule,
-    scales: np.ndarray,
+    scale: float,
     stream: np.ndarray,
     deadline: Deadline,
 ) -> int:
@@ -73,8 +57,8 @@ def anneal(
     ----------
     near : (n, m) int32 array
         Near records of each record, nearest first.
-    scales : (n,) float64 array
-        Unit of temperature where each record lies: what it costs its cluster, roughly.
+    scale : float
+        Unit of temperature: the typical SSE per record.
     stream : (1,) uint64 array
         Random sequence.
     """
@@ -82,7 +66,7 @@ def anneal(
     for sweep in range(schedule.sweeps):
         if deadline.passed:
             break
-        moves += sweep_once(state, near, k, schedule.temperature(sweep) * scales, stream)
+        moves += sweep_once(state, near, k, schedule.temperature(sweep) * scale, stream)
         if sweep % REFRESH_EVERY == REFRESH_EVERY - 1:
             refresh(state)
     refresh(state)
@@ -90,27 +74,14 @@ def anneal(
 
 
 @kernel
-def _near_costs(points, weights, near, k):
-    """Weight times the squared distances to the k - 1 nearest over 2k: a share of a cluster's SSE."""
-    n, p = points.shape
-    costs = np.zeros(n)
-    for i in range(n):
-        for t in range(min(k - 1, near.shape[1])):
-            for d in range(p):
-                costs[i] += (points[i, d] - points[near[i, t], d]) ** 2
-        costs[i] *= weights[i] / (2 * k)
-    return costs
-
-
-@kernel
-def sweep_once(state, near, k, temperatures, stream):
-    """Visit every record once, each at its temperature; return the moves tried."""
+def sweep_once(state, near, k, temperature, stream):
+    """Visit every record once; return the moves tried."""
     tried = 0
     waits = state.points.size > CACHED
     for i in range(len(near)):
         if waits:
             _prefetch_visits(state, near, i)
-        a, temperature = state.labels[i], temperatures[i]
+        a = state.labels[i]
         if uniform(stream) * DISSOLVE_EVERY * k < 1.0:
             tried += 1
             if dissolve(state, near, a, k, temperature, stream):

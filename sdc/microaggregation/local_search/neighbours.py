@@ -26,8 +26,6 @@ DIRECTION_SAMPLE, POWER_ITERATIONS = 32, 4
 #: one side would have less than this share of the node (giants, ties), it lies at their median.
 SLACK, SMALLEST_SHARE = 0.77, 0.2
 
-#: Distinct contents per record above which the nearest records are taken as they come.
-REPEATED = 0.8
 #: A near record is kept as one number that sorts by distance, then position: the bits of the squared
 #: distance, a non-negative float, and below them the position.
 _HALF = np.uint64(32)
@@ -64,48 +62,6 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
     missing = keys == _NONE
     near[missing] = np.nonzero(missing)[0]
     return near
-
-
-def near_contents(
-    points: np.ndarray, contents: np.ndarray, count: int, *, trees: int, seed: int
-) -> np.ndarray:
-    """Near records of each record, equal ones in at most half of the places.
-
-    Where records repeat, the nearest of a record are all equal to it: to move towards another content it
-    must see some. So half of the places are for other contents, each by one of its records.
-
-    Parameters
-    ----------
-    contents : (n,) int array
-        Number of each record's content.
-    points, count, trees, seed : as of `nearest_neighbours`
-
-    Returns
-    -------
-    (n, min(count, n - 1)) int32 array
-        As of `nearest_neighbours`; not sorted where records repeat.
-    """
-    n = len(points)
-    count = min(count, n - 1)
-    distinct = np.count_nonzero(np.bincount(contents))
-    if distinct > REPEATED * n or distinct == 1:
-        return nearest_neighbours(points, count, trees=trees, seed=seed)
-    _, first, content, repeats = np.unique(
-        contents, return_index=True, return_inverse=True, return_counts=True
-    )
-    content = content.ravel()
-    order = np.argsort(content, kind="stable")
-    begin = np.concatenate([[0], np.cumsum(repeats)[:-1]])
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n) - np.repeat(begin, repeats)
-    equal = min(count // 2, int(repeats.max()) - 1)
-    others = nearest_neighbours(np.ascontiguousarray(points[first]), count - equal, trees=trees, seed=seed)[
-        content
-    ]
-    steps = np.minimum(np.arange(1, equal + 1), np.maximum(repeats[content, None] - 1, 0))
-    alike = begin[content, None] + (place[:, None] + steps) % repeats[content, None]
-    unlike = begin[others] + place[:, None] % repeats[others]
-    return np.ascontiguousarray(order[np.hstack([alike, unlike])], dtype=np.int32)
 
 
 @kernel

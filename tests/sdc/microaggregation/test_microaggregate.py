@@ -241,8 +241,6 @@ GOOD = np.arange(12.0).reshape(6, 2)
         (GOOD, 2, {"algorithm": "mdav", "effort": "exact"}, UnsupportedCombination),
         (GOOD, 2, {"algorithm": "mdav", "ranking": "fpc"}, UnsupportedCombination),
         (GOOD, 2, {"rounding": "simple"}, UnsupportedCombination),
-        (GOOD, 2, {"gamma": 0.5}, UnsupportedCombination),
-        (GOOD, 2, {"algorithm": "vmdav", "gamma": -1.0}, InvalidParameter),
         (GOOD, 2, {"algorithm": "local-search", "effort": "fast"}, UnsupportedCombination),
         (GOOD, 2, {"algorithm": "univariate-optimal"}, UnsupportedCombination),
     ],
@@ -251,33 +249,6 @@ def test_bad_input_raises_the_named_error_without_a_value(records, k, options, e
     with pytest.raises(error) as caught:
         microaggregate(records, k, **options)
     assert "1e+300" not in str(caught.value)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**16), st.integers(2, 5), st.sampled_from(["fast", "standard", "thorough", "exact"]))
-def test_where_every_record_occurs_at_least_k_times_nothing_is_lost(seed, k, effort):
-    random = np.random.default_rng(seed)
-    contents = random.integers(0, 3, size=(8, 3)).astype(float)
-    contents[0], contents[1] = 0.0, 2.0
-    records = np.repeat(contents, random.integers(k, 2 * k + 2, 8), axis=0)
-    found = microaggregate(random.permutation(records), k, effort=effort)
-    assert found.sse <= 1e-20 * found.sst
-    assert found.optimal
-
-
-def test_standard_loses_no_more_than_mdav_of_the_whole_file_where_tails_are_heavy():
-    random = np.random.default_rng(3)
-    records = np.exp(2.5 * random.normal(size=(400, 2))) * random.normal(size=(400, 2))
-    mdav = microaggregate(records, 4, algorithm="mdav")
-    assert microaggregate(records, 4, effort="fast").sse <= mdav.sse
-    assert microaggregate(records, 4).sse < mdav.sse
-
-
-def test_a_larger_gain_factor_makes_fewer_and_larger_clusters_of_clustered_data():
-    random = np.random.default_rng(5)
-    records = np.repeat(random.normal(size=(12, 2)) * 20, 5, axis=0) + random.normal(size=(60, 2))
-    few, many = (microaggregate(records, 3, algorithm="vmdav", gamma=gamma) for gamma in (2.0, 0.0))
-    assert few.clusters < many.clusters
 
 
 def test_a_giant_does_not_spoil_the_search_for_the_others():

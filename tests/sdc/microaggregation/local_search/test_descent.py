@@ -7,11 +7,11 @@ from sdc.errors import SolverFailed
 from sdc.kernels.prefetch import CACHED
 from sdc.kernels.random import new_stream
 from sdc.microaggregation import microaggregate
-from sdc.microaggregation.local_search.annealing import Schedule, anneal, local_scales
+from sdc.microaggregation.local_search.annealing import Schedule, anneal
 from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
 from sdc.microaggregation.local_search.descent import descend
 from sdc.microaggregation.local_search.moves import best_move
-from sdc.microaggregation.local_search.neighbours import near_contents, nearest_neighbours
+from sdc.microaggregation.local_search.neighbours import nearest_neighbours
 from sdc.microaggregation.local_search.recombination import Recombination
 from sdc.microaggregation.local_search.search_state import SearchState, move, search_state_of
 from sdc.microaggregation.records import Records
@@ -129,9 +129,7 @@ def test_refused_changes_leave_the_partition_as_it_was():
 def test_annealing_and_descent_keep_sizes_and_lower_the_cost(k):
     partition, near = _start(100, k)
     before = _sse(partition)
-    moves = anneal(
-        partition, near, k, Schedule(3.0, 0.003, 200), np.full(100, before / 100), new_stream(1), NEVER
-    )
+    moves = anneal(partition, near, k, Schedule(3.0, 0.003, 200), before / 100, new_stream(1), NEVER)
     _consistent(partition, k)
     annealed = _sse(partition)
     descend(partition, near, k, 100, NEVER)
@@ -152,7 +150,7 @@ def test_descent_ends_where_no_move_to_a_near_cluster_gains():
 
 def test_a_deadline_that_has_passed_stops_the_search():
     partition, near = _start()
-    assert anneal(partition, near, 3, Schedule(1, 1, 50), np.ones(60), new_stream(0), Deadline(0.0)) == 0
+    assert anneal(partition, near, 3, Schedule(1, 1, 50), 1.0, new_stream(0), Deadline(0.0)) == 0
     assert descend(partition, near, 3, 5, Deadline(0.0)) == 0
 
 
@@ -211,34 +209,6 @@ def test_recombination_puts_together_the_best_of_two_partitions():
     assert recombination.columns == 8
     assert len(set(labels.tolist())) == 4
     assert squares_by_cluster(far, np.ones(12), labels) == pytest.approx([2.0] * 4)
-
-
-def test_a_swap_with_an_equal_record_is_no_move():
-    points = np.array([[0.0], [0.0], [1.0], [0.0], [4.0], [5.0]])
-    state = search_state_of(points, np.ones(6), np.array([0, 0, 0, 1, 1, 1]), 3)
-    gain, target, partner, _ = best_move(state, np.array([3], dtype=np.int32), 0, 3)
-    assert (target, partner) == (1, 5)  # not record 3
-    assert gain == pytest.approx(-10.0)
-
-
-def test_a_record_that_repeats_has_near_records_of_other_contents():
-    contents = np.repeat(np.arange(5), 20)
-    points = contents[:, None] * np.ones((1, 2))
-    near = near_contents(points, contents, 8, trees=1, seed=0)
-    assert near.shape == (100, 8)
-    for i in range(100):
-        others = contents[near[i]] != contents[i]
-        assert others.sum() == 4
-        assert i not in near[i]
-        assert {abs(contents[j] - contents[i]) for j in near[i][others]} >= {1}
-
-
-def test_every_record_has_the_scale_of_the_place_where_it_lies():
-    points = np.concatenate([np.arange(10.0), 1000.0 * np.arange(2, 12)])[:, None]
-    state = search_state_of(points, np.ones(20), np.arange(20) // 4, 3)
-    scales = local_scales(state, nearest_neighbours(points, 4, trees=1, seed=0), 3, 0.0)
-    assert scales[1:9] == pytest.approx(np.full(8, 2 / 6))
-    assert scales[11:19] == pytest.approx(np.full(8, 2e6 / 6))
 
 
 def test_a_search_that_prefetches_stays_a_search():
