@@ -56,7 +56,7 @@ def _met(labels, near, stop, cluster):
 
 @inlined
 def best_swap(state, i, b):
-    """Largest gain of record i changing places with a member of cluster b, and that member.
+    """Largest gain of record i changing places with a member of cluster b that differs, and that member.
 
     The four sums of the inner product fill a vector; their order is fixed, and so are the bits.
     """
@@ -83,7 +83,7 @@ def best_swap(state, i, b):
         for d in range(whole, p):
             gain += _along_axis(other * y[d] - weight * x[d], u, sums_a[d], v, sums_b[d])
         gain += (q + r) + (s + z)
-        if gain > largest:
+        if gain > largest and gain != 0.0:  # an equal record: nothing would change
             largest, partner = gain, j
     return largest, partner
 
