@@ -133,6 +133,6 @@ def by_region(units: DataFrame) -> list[dict[str, Any]]:
 
 def _public(row: Mapping[str, Any]) -> dict[str, Any]:
     shares = {name: row[name] / row["published"] for name in (GHOST + "s", WAITING)}
-    return {"region": row[REGION]} | {
+    return {"region": None if row[REGION] is None else str(row[REGION])} | {
         name: round(round(share / PUBLIC_STEP) * PUBLIC_STEP, 2) for name, share in shares.items()
     }

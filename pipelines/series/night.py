@@ -31,7 +31,7 @@ from pipelines.series.settings import (
     SeriesSettings,
 )
 
-_TONIGHT, _PART, _ALIVE, _BACK = "__tonight", "__part", "__alive", "__back"
+_TONIGHT, _PART, _ALIVE, _BACK, _COMING = "__tonight", "__part", "__alive", "__back", "__coming"
 
 
 def night(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
@@ -173,7 +173,9 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
     """Units that are clustered tonight: all who wait in a stratum that has enough of them.
 
     Units that were published before share their past with the others of their class alone: they are a
-    stratum of their own, or two classes that met in a third would give each other away.
+    stratum of their own, or two classes that met in a third would give each other away. And they go only
+    where those whom they leave behind in that past are none, or at least k: two of a class of five whose
+    other three have returned would share their history with nobody else.
 
     Parameters
     ----------
@@ -193,11 +195,31 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
     enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)
     full = (
         waiting.groupBy(*stratum)
-        .agg(f.count(f.lit(1)).alias("__n"))
-        .where(f.col("__n") >= enough)
-        .select(*[f.col(name).alias(f"{name}_f") for name in stratum])
+        .agg(f.count(f.lit(1)).alias(_COMING))
+        .where(f.col(_COMING) >= enough)
+        .select(*[f.col(name).alias(f"{name}_f") for name in stratum], _COMING)
     )
     same = f.lit(True)
     for name in stratum:
         same = same & f.col(name).eqNullSafe(f.col(f"{name}_f"))
-    return waiting.join(full, same, how="left_semi").select(UNIT, ORIGIN)
+    chosen = waiting.join(full, same, how="left_semi").select(UNIT, ORIGIN)
+    return chosen.join(_splitting(rows, full, settings), on=ORIGIN, how="left_anti").select(UNIT, ORIGIN)
+
+
+def _splitting(rows: DataFrame, full: DataFrame, settings: SeriesSettings) -> DataFrame:
+    """Pasts that those who would be clustered leave to some others, but to fewer than k: `ORIGIN`."""
+    coming = (
+        full.where(f.col(f"{ORIGIN}_f") != 0)
+        .groupBy(f.col(f"{ORIGIN}_f").alias(ORIGIN))
+        .agg(f.sum(_COMING).alias(_COMING))
+    )
+    past = f.when(f.col(CLASS).isNotNull(), f.col(ORIGIN).bitwiseXOR(_mark(CLASS))).otherwise(f.col(ORIGIN))
+    sharing = rows.where(~f.col(SUPERSEDED)).select(past.alias(ORIGIN))
+    left = f.count(f.lit(1)) - f.max(_COMING)
+    return (
+        sharing.join(coming, on=ORIGIN, how="inner")
+        .groupBy(ORIGIN)
+        .agg(left.alias("__left"))
+        .where((f.col("__left") > 0) & (f.col("__left") < settings.k))
+        .select(ORIGIN)
+    )

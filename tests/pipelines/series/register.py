@@ -109,6 +109,6 @@ def streams(random: np.random.Generator, number: int, nights: int, most: int = 3
             back = random.random(size) < 0.05
             original = np.random.default_rng(stream).integers(10, 1000, size) * 100.0
             income = np.where(back, original, income)
-            unit = 1000 * stream + np.flatnonzero(there)
+            unit = 1000 * (stream + 1) + np.flatnonzero(there)
             parts[t].append(pd.DataFrame({"unit": unit, "region": f"s{stream}", "income": income[there]}))
     return [pd.concat(each, ignore_index=True) for each in parts]
