@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from jobs.answer import INTERRUPTED, STATUS, Answer, one_line, submitted
-from jobs.verbs import UNBUILT, VERBS, call, parse
+from jobs.verbs import VERBS, call, parse
 from schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class _Command:
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.arguments = list(arguments)
-        self.verb = next((word for word in arguments if word in VERBS or word in UNBUILT), None)
+        self.verb = next((word for word in arguments if word in VERBS), None)
         self.debug = "--debug" in arguments
         self.quiet = "--quiet" in arguments
         self.log = any(word == "--log" or word.startswith("--log=") for word in arguments)

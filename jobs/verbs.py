@@ -102,6 +102,11 @@ RELEASE = _argument(
 
 BY = _argument("--by", required=True, metavar="NAME", help="who decides; kept in the ledger")
 NOTE = _argument("--note", default="", metavar="TEXT", help="why; kept in the ledger")
+REBASE = _argument(
+    "--rebase",
+    action="store_true",
+    help="of a register: solve everything again, by decision, not step by step",
+)
 
 _ROWS = (
     Verb(
@@ -139,7 +144,7 @@ _ROWS = (
         "protect",
         "protect the microdata of a specification and publish them",
         "pipelines.protect:protect",
-        (SPECIFICATION, OVERRIDES),
+        (SPECIFICATION, OVERRIDES, REBASE),
     ),
     Verb(
         "adjust",
@@ -198,6 +203,20 @@ _ROWS = (
         shown_when_quiet=True,
     ),
     Verb(
+        "history",
+        "list the releases of a source: who came, left and waits, and what they expose together",
+        "pipelines.history:history",
+        (SPECIFICATION, OVERRIDES),
+        shown_when_quiet=True,
+    ),
+    Verb(
+        "audit",
+        "audit everything that stands or stood of a source together",
+        "pipelines.audit_source:audit_source",
+        (SPECIFICATION, OVERRIDES),
+        shown_when_quiet=True,
+    ),
+    Verb(
         "benchmark",
         "run the benchmarks of the repository",
         "pipelines.benchmark:benchmark",
@@ -209,8 +228,6 @@ _ROWS = (
     ),
 )
 VERBS = {verb.name: verb for verb in _ROWS}
-#: Verbs of the interface that this version does not have: whoever builds one takes its name out.
-UNBUILT = ("history", "audit")
 
 _SHARED = (
     _argument("--master", metavar="URL", help="Spark master (local[*])"),
@@ -238,9 +255,7 @@ class _Version(argparse.Action):
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; SpecificationError where it is faulty, or names a verb that is not built."""
-    if arguments and arguments[0] in UNBUILT:
-        raise SpecificationError(f"The verb {arguments[0]} is not built yet in this version of microguard.")
+    """Parse a command line; SpecificationError where it is faulty."""
     return _parser().parse_args(arguments)
 
 

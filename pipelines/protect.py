@@ -6,17 +6,35 @@ from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.records.product import Records
 from pipelines.run import job_of, run
+from pipelines.series.register import Register
+from schemas.errors import SpecificationError
 from schemas.specification.model import Specification
 from schemas.specification.table_input import require_records
 
 
-def protect(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
+def protect(
+    specification: Specification, *, rebase: bool = False, master: str | None = None, progress: Progress
+) -> Outcome:
     """Protect and publish, or publish nothing.
+
+    Parameters
+    ----------
+    rebase : bool
+        Of a register: solve everything again, by decision.
 
     Raises
     ------
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
     require_records(specification)
+    if rebase and specification.publish.series != "register":
+        raise SpecificationError('--rebase is for a register, that is for [publish] series = "register".')
     with job_of(specification, master, progress) as job:
-        return run(Records(specification), job)
+        return run(records_of(specification, rebase=rebase), job)
+
+
+def records_of(specification: Specification, *, rebase: bool = False) -> Records:
+    """The product that a specification asks for."""
+    if specification.publish.series == "register":
+        return Register(specification, rebase=rebase)
+    return Records(specification)

@@ -50,6 +50,22 @@ class Written(Protocol):
         ...
 
 
+class NothingNew(Exception):
+    """Tonight's release would be the one that stands.
+
+    Attributes
+    ----------
+    release_id : str
+        The one that stands.
+    counts : dict
+        What the night found.
+    """
+
+    def __init__(self, release_id: str, counts: dict[str, Any]) -> None:
+        super().__init__(release_id)
+        self.release_id, self.counts = release_id, counts
+
+
 P = TypeVar("P")
 W = TypeVar("W", bound=Written)
 
@@ -82,11 +98,15 @@ class Product(Protocol[P, W]):
     @property
     def limits(self) -> tuple[str, ...]: ...
 
+    def follows(self, job: Job) -> Mapping[str, Any]:
+        """What a release of a series follows, as a part of its identity; nothing where it stands alone."""
+        ...
+
     def accept(self, microdata: Microdata) -> None:
         """Refuse an input that could not be published, before work is spent on it."""
 
     def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> P:
-        """Protect the accepted input, or fail."""
+        """Protect the accepted input, or fail; `NothingNew` where there is nothing to publish."""
         ...
 
     def compare(self, screened: ScreenedInput, protected: P) -> Any:
@@ -164,14 +184,15 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     with progress.stage("read and check"):
         product.accept(microdata)
         screened = screen(microdata, product.reader)
-    made_from = identity(screened, specification, product.content)
+    follows = product.follows(job)
+    made_from = {**identity(screened, specification, product.content), **follows}
     release_id = areas.release_id(made_from)
     if published_already(areas, release_id):
         return _answer(areas, release_id, "This job has published its release already")
     if waits_already(areas, release_id):
         return _answer(areas, release_id, "This release is verified and waiting for approval already")
     judged = accept_input(screened, product.reader, areas.record(release_id))
-    accepted = specification.publish.successive == "accept"
+    accepted = specification.publish.successive == "accept" or bool(follows)
     Ledger(areas).refuse_successive(specification.release.name, release_id, accepted)
     entry = Entry(
         "intended",
@@ -182,7 +203,12 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         accept=dict(specification.quality.accept),
     )
 
-    protected = product.protect(job, screened, release_id)
+    try:
+        protected = product.protect(job, screened, release_id)
+    except NothingNew as night:
+        areas.forget_work(release_id)
+        told = _answer(areas, night.release_id, "Nothing changes tonight: the release that stands is current")
+        return Outcome(told.text, told.content | {"night": night.counts})
     try:
         return _verified(product, job, screened, protected, entry, judged.rows)
     except MicroguardError:
@@ -267,7 +293,8 @@ def _verified(
 
 
 def _unaccounted(counts: Counts) -> float:
-    return abs(counts.input - sum(counts.rejected.values()) - counts.suppressed - counts.published)
+    taken_in = counts.input - sum(counts.rejected.values()) - counts.suppressed
+    return abs(taken_in - counts.waiting + counts.ghosts - counts.published)
 
 
 def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entry: Entry) -> Description:

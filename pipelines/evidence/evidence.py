@@ -52,13 +52,18 @@ class Description:
 
 @dataclass(frozen=True)
 class Counts:
-    """Records (or cells) read, rejected by reason, suppressed, published; blocks solved."""
+    """Records (or cells) read, rejected by reason, suppressed, published; blocks solved.
+
+    In a series units may wait that were read, and ghosts stay that were not.
+    """
 
     input: int
     rejected: dict[str, int]
     suppressed: int
     published: int
     blocks: int | None = None
+    waiting: int = 0
+    ghosts: int = 0
 
 
 @dataclass(frozen=True)

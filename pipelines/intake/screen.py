@@ -92,6 +92,8 @@ def screen(microdata: Microdata, specification: Specification) -> ScreenedInput:
         )
     metrics[MetricKey("records_kept")] = row["accepted"] - suppressed
     counted = {*specification.with_role("household"), *filter(None, [specification.counted])}
+    if specification.publish.series == "register":
+        counted |= {*specification.with_role("unit")}
     names = [*microdata.published, *[name for name in microdata.frame.columns if name in counted]]
     return ScreenedInput(
         frame=kept.select(*[column(name) for name in names], PATTERN),

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -35,6 +37,7 @@ from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from pipelines.records.cluster_blocks import REPORT, ClusteringTask, cluster_blocks
 from pipelines.records.combinations import carried_back, combinations, on_combinations, protected_counts
 from pipelines.records.joint import chosen_together, with_joint_representatives
+from pipelines.series.settings import UNIT
 from schemas.errors import InputRejected
 from schemas.requirements.records import Requirement, promised_requirements
 from schemas.specification.model import Specification
@@ -79,6 +82,10 @@ class Records:
             f"k = {self.specification.release.k} {self.specification.method.unit}s."
         )
 
+    def follows(self, job: Job) -> Mapping[str, Any]:
+        """Nothing: a release that stands alone."""
+        return {}
+
     def accept(self, microdata: Microdata) -> None:
         """Refuse columns that the format of the release cannot hold as they are.
 
@@ -108,7 +115,10 @@ class Records:
             if on_combinations(group, specification):
                 frame, reports[group.name] = _by_combination(job, frame, group, release_id)
             else:
-                frame, reports[group.name] = _by_cluster(job, frame, screened, group, factors, release_id)
+                pattern = pattern_of(group, specification)
+                strata = strata_of(screened.strata, pattern)
+                made = by_cluster(job, frame, strata, pattern, group, factors, release_id)
+                frame, reports[group.name] = made
         return ProtectedRecords(
             Comparison(specification, screened, exposed, frame, reports, factors), self._contract
         )
@@ -166,18 +176,24 @@ class Records:
         pq.write_table(block_table(protected.comparison.reports), folder / BLOCKS)
 
 
-def _by_cluster(
+def by_cluster(
     job: Job,
     frame: DataFrame,
-    screened: ScreenedInput,
+    strata: pa.Table,
+    pattern: int,
     group: Group,
     factors: Mapping[str, Scale],
     release_id: str,
 ) -> tuple[DataFrame, BlockReports]:
-    """Protect one clustering; strata whose trees leave too small a leaf are solved whole."""
+    """Protect one clustering; strata whose trees leave too small a leaf are solved whole.
+
+    Parameters
+    ----------
+    strata : pyarrow.Table
+        Records by region and by the bits `pattern` of the missing pattern.
+    """
     specification = job.specification
     with job.progress.stage("block"):
-        strata = strata_of(screened.strata, pattern_of(group, specification))
         chosen = plan(frame, strata, group, specification, factors)
     resume = job.areas.work(release_id, "resume")
     finished_blocks = private_folder(resume / f"blocks-{group.name}")
@@ -186,11 +202,10 @@ def _by_cluster(
     checkpoint = read_checkpoint(target)
     if checkpoint != counted_by:
         checkpoint = None
-    jointly = chosen_together(group, specification, screened.kept)
+    jointly = chosen_together(group, specification, int(pc.sum(strata["records"]).as_py() or 0))
     while True:
         task = _clustering_task(chosen, group, specification, str(finished_blocks), jointly)
         if checkpoint is None:
-            pattern = pattern_of(group, specification)
             in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
             with job.progress.stage(
                 f"protect {group.name}",
@@ -235,10 +250,9 @@ def _by_combination(
 
 
 def _content(frame: DataFrame, specification: Specification) -> list[str]:
-    """Columns that tell records apart: those that are published, and what k counts."""
-    return [
-        name for name in frame.columns if name in specification.published or name == specification.counted
-    ]
+    """Columns that tell records apart: those that are published, what k counts, and the key of a unit."""
+    hidden = (specification.counted, UNIT)
+    return [name for name in frame.columns if name in specification.published or name in hidden]
 
 
 def _represented(job: Job, protected: DataFrame, group: Group, target: Path) -> DataFrame:

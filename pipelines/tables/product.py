@@ -91,6 +91,10 @@ class Tables:
         self.table = table_of(specification)
         self.reader = as_input(specification)
 
+    def follows(self, job: Job) -> Mapping[str, Any]:
+        """Nothing: a table stands alone."""
+        return {}
+
     def accept(self, microdata: Microdata) -> None:
         """Every format holds codes and numbers."""
 

@@ -32,6 +32,8 @@ The limits of `[quality]` stand beside the measures they limit, in `pipelines.me
 | content_as_staged | - | 1 where the written files hold exactly the protected records |
 | columns_as_declared | - | 1 where every written file has the columns and types of the input |
 | others_as_read | - | 1 where the columns published as they are hold the input's values, record by record |
+
+Of all releases of a source together, in a series: ``joint_`` and a name of `JOINT`.
 """
 
 from __future__ import annotations
@@ -44,6 +46,18 @@ from schemas.specification.model import Specification
 
 LARGEST_DOMAIN = 100_000
 """Categories of a nominal quasi-identifier: more than any country has municipalities; names have more."""
+
+
+JOINT = (
+    "below_k",
+    "determined_values",
+    "determined_sums",
+    "close_totals",
+    "one_value",
+    "cells",
+    "not_compared",
+)
+"""Counts of the joint audit of a source, each a metric ``joint_<name>``."""
 
 
 class MetricKey(NamedTuple):
@@ -109,6 +123,23 @@ def promised_requirements(specification: Specification) -> tuple[Requirement, ..
     return tuple(_guarantee(specification))
 
 
+def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:
+    """What all releases of a source may give away together: nothing.
+
+    Parameters
+    ----------
+    collisions : tuple of str
+        Ids of the releases that expose units beside the one to be published.
+    """
+    with_whom = f" (with {', '.join(collisions)})" if collisions else ""
+    remedy = (
+        f"all releases of this source together expose them{with_whom}: publish another period, or set "
+        'publish.successive to "accept" if a steward has decided that they may stand side by side'
+    )
+    for name in JOINT:
+        yield Requirement(MetricKey(f"joint_{name}"), remedy, at_most=0)
+
+
 def _columns(spec: Specification) -> Iterator[Requirement]:
     for name, variable in spec.variables.items():
         yield Requirement(MetricKey("present", name), "correct [variables] or the file", at_least=1)
@@ -144,6 +175,8 @@ def _must_not_be_missing(spec: Specification) -> tuple[str, ...]:
 
 def _regions(spec: Specification) -> Iterator[Requirement]:
     k, units = spec.release.k, f"{spec.method.unit}s"
+    if spec.publish.series == "register":  # units of a region with too few wait
+        return
     if spec.region is None:
         yield Requirement(MetricKey("smallest_region"), f"k = {k} needs at least {k} {units}", at_least=k)
     elif spec.blocking.small_regions == "fail":

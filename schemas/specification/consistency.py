@@ -13,6 +13,7 @@ from schemas.specification.method_consistency import algorithm_faults, diversity
 from schemas.specification.model import Specification
 from schemas.specification.recode_consistency import recode_faults, rule_faults
 from schemas.specification.sections import Section
+from schemas.specification.series_consistency import series_faults
 from schemas.specification.table_consistency import table_faults
 
 FREQUENCY = "frequency"
@@ -34,8 +35,6 @@ def _with_scheme(value: Any) -> bool:
 
 
 UNBUILT: dict[Path, Callable[[Any], bool]] = {
-    ("release", "source"): _other_than(None),
-    ("release", "period"): _other_than(None),
     ("input", "expectations"): _other_than(None),
     ("variables", EACH, "kind"): _one_of("ordinal", "hierarchical"),
     ("variables", EACH, "order"): _other_than(None),
@@ -44,10 +43,8 @@ UNBUILT: dict[Path, Callable[[Any], bool]] = {
     ("publish", "format"): _one_of("iceberg"),
     ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,
-    ("publish", "series"): _other_than("single"),
-    ("publish", "changes"): _other_than("keep"),
+    ("publish", "series"): _one_of("append"),
     ("publish", "keep"): _other_than(None),
-    ("series",): _other_than({}),
 }
 """Keys of the interface that this version does not carry out, each with the values of it that it refuses.
 
@@ -74,6 +71,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             method_faults,
             _groups,
             control_table_faults,
+            series_faults,
             _counted,
             _gate,
             _acceptances,

@@ -17,7 +17,7 @@ import pytest
 
 from jobs import command
 from jobs.command import run_command
-from jobs.verbs import SPECIFICATION, UNBUILT, VERBS, Verb
+from jobs.verbs import SPECIFICATION, VERBS, Verb
 from pipelines.engine.events import ALLOWED, emit
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
@@ -134,14 +134,6 @@ def test_a_pipeline_takes_what_its_row_gives(verb: Verb) -> None:
     on_request = {"master", "progress", "show"} & set(signature.parameters)
     taken = signature.bind(*positions, **dict.fromkeys(given | on_request)).arguments
     assert set(taken) >= given | on_request
-
-
-@pytest.mark.parametrize("verb", UNBUILT)
-def test_a_verb_that_is_not_built_is_refused_by_name(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command([verb, "release.toml", "--json"]) == 2
-    out, err = capsys.readouterr()
-    assert f"The verb {verb} is not built" in err
-    assert json.loads(out)["verb"] == verb
 
 
 def test_a_log_of_events_says_only_what_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,8 @@
+"""`spark-submit jobs/history.py`: the same as `microguard history`."""
+
+import sys
+
+from microguard import main
+
+if __name__ == "__main__":
+    sys.exit(main(["history", *sys.argv[1:]]))

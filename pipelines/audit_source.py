@@ -1,0 +1,44 @@
+"""The verb ``audit``: what everything that stands or stood of a source gives away together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from pipelines.engine.outcome import Outcome
+from pipelines.publication.areas import Areas
+from pipelines.series.source import joint_exposure_of, releases_of, source_of
+from schemas.errors import GateRefused
+from schemas.specification.model import Specification
+
+
+def audit_source(specification: Specification) -> Outcome:
+    """Audit all releases of a source together.
+
+    Parameters
+    ----------
+    specification : Specification
+        Names the source and its evidence area.
+
+    Raises
+    ------
+    GateRefused
+        Where anything is exposed, or a release cannot be compared: counts and ids, never values.
+    """
+    areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
+    entries, source = releases_of(areas, specification), source_of(specification)
+    found = joint_exposure_of(areas, entries)
+    if not found.safe:
+        alone = " Release {} alone exposes {} units beside the last one."
+        alone = " Release {} alone exposes {} units beside the last one."
+        collisions = "".join(alone.format(*each) for each in found.collisions)
+        raise GateRefused(
+            f"The {len(entries)} release(s) of the source {source!r} expose units together: "
+            f"{'; '.join(found.faults())}.{collisions} Withdraw what can be withdrawn (copies "
+            "remain), and look at how these came to stand side by side."
+        )
+    text = (
+        f"The {len(entries)} release(s) of the source {source!r} expose nobody together: {found.units} "
+        f"units, each history shared by at least {found.smallest_history}."
+    )
+    return Outcome(text, {"source": source, **asdict(found)})

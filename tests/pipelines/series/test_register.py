@@ -1,0 +1,168 @@
+"""A register through the whole run: night after night, and what a reader of all folders finds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow.dataset as ds
+import pytest
+
+from pipelines.audit.joint.alignment import aligned
+from pipelines.audit.joint.exposure import joint_exposure
+from pipelines.audit.joint.published import read_records
+from pipelines.audit_source import audit_source
+from pipelines.engine.progress import Progress
+from pipelines.history import history
+from pipelines.job import Job
+from pipelines.protect import records_of
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.publish import finish_what_died
+from pipelines.run import run
+from schemas.errors import GateRefused
+from tests.pipelines.microdata import specification
+
+pytestmark = pytest.mark.spark
+ROLES = {
+    "person": {"role": "unit"},
+    "region": {"role": "region"},
+    "sex": {"role": "quasi_identifier", "kind": "nominal"},
+    "income": {"role": "quasi_identifier", "kind": "numeric"},
+    "diagnosis": {"role": "sensitive"},
+    "weight": {"role": "weight"},
+}
+LIMITS = {"max_waiting": 1.0, "max_ghosts": 1.0, "max_stale": 1.0}
+
+
+def population(n=120):
+    random = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "person": np.arange(n),
+            "region": np.array(["north", "south"])[np.arange(n) % 2],
+            "sex": np.array(["f", "m"])[random.integers(0, 2, n)],
+            "income": np.round(random.lognormal(7, 1, n), 2),
+            "diagnosis": np.array(["a", "b", "c"])[random.integers(0, 3, n)],
+            "weight": random.uniform(1, 5, n),  # tells rows apart: a reader can follow each of them
+        }
+    )
+
+
+#: Who is in the register each night: 40 come, 20 leave, one is corrected; then nothing changes.
+NIGHTS = (range(80), range(120), range(20, 120), range(20, 120))
+
+
+def nights(everybody):
+    found = [everybody.iloc[list(there)].copy() for there in NIGHTS]
+    for night in found[2:]:
+        night.loc[night["person"] == 50, "income"] = 9_999_999.0
+    return found
+
+
+class Series:
+    """A specification whose input is replaced every night."""
+
+    def __init__(self, spark, folder, series="register", **publish):
+        sections = {"series": LIMITS} if series == "register" else {}
+        self.spark = spark
+        self.spec = specification(
+            folder,
+            ROLES,
+            publish={"series": series, **publish},
+            input={"path": "persons.parquet"},
+            **sections,
+        )
+        self.areas = Areas(folder / "lake", folder / "evidence")
+
+    def night(self, frame):
+        frame.to_parquet(self.spec.folder / "persons.parquet", index=False)
+        with self.areas.lock():
+            finish_what_died(self.areas)
+            job = Job(self.spark, self.spec, self.areas, Progress(quiet=True))
+            return run(records_of(self.spec), job).content
+
+    def folders(self):
+        return [self.areas.release(entry.release_id) for entry in Ledger(self.areas).standing()]
+
+
+@pytest.fixture(scope="module")
+def series(spark, tmp_path_factory):
+    found = Series(spark, tmp_path_factory.mktemp("register"))
+    found.told = [found.night(night) for night in nights(population())]
+    return found
+
+
+def rows(folder):
+    return ds.dataset(folder / "microdata").to_table().to_pandas()
+
+
+def test_three_nights_make_three_releases_and_the_fourth_changes_nothing(series):
+    first, second, third, fourth = (told["release_id"] for told in series.told)
+    assert len({first, second, third}) == 3
+    assert fourth == third
+    assert series.told[3]["night"]["corrected"] == 1
+    assert [len(rows(folder)) for folder in series.folders()] == [80, 120, len(rows(series.folders()[2]))]
+
+
+def test_what_stands_is_published_again_bit_for_bit(series):
+    before, after = (rows(folder) for folder in series.folders()[:2])
+    both = before.merge(after, on="weight", suffixes=("", "_after"))
+    assert len(both) == 80
+    for name in ("income", "sex", "region", "diagnosis"):
+        assert (both[name] == both[f"{name}_after"]).all()
+
+
+def test_a_reader_of_all_releases_who_can_follow_every_row_finds_nothing(series):
+    found = joint_exposure(aligned([read_records(folder) for folder in series.folders()]))
+    assert found.units == 120
+    assert found.safe, found.faults()
+
+
+def test_the_audit_of_the_source_agrees_and_the_history_has_a_line_a_release(series):
+    told = audit_source(series.spec).content
+    assert told["smallest_history"] >= 3
+    assert told["units"] == 120
+    lines = history(series.spec).text.splitlines()
+    assert len(lines) == 4
+    assert [row["comers"] for row in history(series.spec).content["releases"]] == [80, 40, 0]
+
+
+def test_the_manifest_says_which_night_it_is_and_the_evidence_who_came(series):
+    manifest = json.loads((series.folders()[2] / "manifest.json").read_text())
+    assert manifest["series"]["generation"] == 3
+    assert {row["region"] for row in manifest["series"]["regions"]} == {"north", "south"}
+    quality = json.loads((series.areas.record(manifest["release_id"]) / "quality.json").read_text())
+    assert quality["counts"]["ghosts"] > 0
+
+
+def test_no_identifier_is_stored_with_the_state(series):
+    for path in (series.areas.evidence / "series").rglob("*.parquet"):
+        names = ds.dataset(path).schema.names
+        assert "person" not in names
+
+
+def test_a_lost_generation_is_noticed_and_not_continued(series, tmp_path):
+    moved = sorted((series.areas.evidence / "series" / "persons").iterdir())[-1]
+    shutil.move(moved, tmp_path / "kept")
+    with pytest.raises(GateRefused, match="back-up"):
+        series.night(population())
+    shutil.move(tmp_path / "kept", moved)
+    ledger = series.areas.ledger.read_text()
+    lines = ledger.splitlines(keepends=True)
+    series.areas.ledger.write_text("".join(lines[:-2]))
+    with pytest.raises(GateRefused, match="does not know"):
+        series.night(population())
+    series.areas.ledger.write_text(ledger)
+
+
+def test_the_same_reader_finds_the_removed_where_every_night_is_solved_anew(spark, tmp_path):
+    accepted = Series(spark, tmp_path, series="single", successive="accept")
+    first, second = population(), population().iloc[1:]
+    for frame in (first, second):
+        accepted.night(frame)
+    found = joint_exposure(aligned([read_records(folder) for folder in accepted.folders()]))
+    assert found.below_k > 0
+    assert found.determined_values > 0
