@@ -210,7 +210,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         told = _answer(areas, night.release_id, "Nothing changes tonight: the release that stands is current")
         return Outcome(told.text, told.content | {"night": night.counts})
     try:
-        return _verified(product, job, screened, protected, entry, judged.rows)
+        return _verified(product, job, screened, protected, entry, judged.rows, accepted)
     except MicroguardError:
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
         raise
@@ -248,6 +248,7 @@ def _verified(
     protected: P,
     entry: Entry,
     judged: tuple[Verdict, ...],
+    accepted: bool,
 ) -> Verified[P]:
     """Measure, write, read back and judge; the evidence is there before anything is refused."""
     areas, specification, progress, release_id = job.areas, job.specification, job.progress, entry.release_id
@@ -288,7 +289,6 @@ def _verified(
         **product.manifest(release_id, staged, written, disclosed, successor),
         "format": specification.publish.format,
     }
-    accepted = specification.publish.successive == "accept"
     return Verified(protected, Waiting(staged.files, manifest, entry, accepted), evidence, verdicts)
 
 
