@@ -66,7 +66,8 @@ def _known() -> list[str]:
             "The benchmarks are not here: they lie in tests/benchmarks of the repository. Call this from a "
             "checkout that is installed in place."
         )
-    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
+    modules = [module for module in pkgutil.iter_modules(package.__path__) if not module.ispkg]
+    names = sorted(module.name for module in modules if not module.name.startswith("test_"))
     return [name for name in names if _has_run(package, name)]
 
 

@@ -45,7 +45,7 @@ QUALITY = {
         "specification": {"variables": {"sex": {"role": "quasi_identifier"}}},
     },
     "counts": {"input": 101, "rejected": {"missing income": 1}, "suppressed": 0, "published": 100,
-               "blocks": 2},
+               "blocks": 2, "waiting": 0, "ghosts": 0},
     "risk": {"all": {"before": RISK, "after": SAFE}},
     "loss": {"all": {"sse": 1.0, "sst": 10.0, "information_loss": 0.1, "objective": 1.0,
                      "lower_bound": 0.9,
