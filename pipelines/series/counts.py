@@ -94,9 +94,8 @@ def counted(units: DataFrame, number: int) -> NightCounts:
         Of tonight.
     """
     status, event = f.col(STATUS), f.col(EVENT)
-    present = event.isin("comer", WAITING, "unchanged", "corrected", "returned")
     metrics = {
-        "units": present & (status != GHOST),
+        "units": status.isin(STANDING, WAITING),
         "published": f.col(CLASS).isNotNull(),
         "comers": event == "comer",
         "leavers": event == "left",

@@ -91,6 +91,7 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
     else:
         again = over = f.lit(False)
     pooled = again | f.col(EVENT).isin("comer", WAITING)
+    gone = f.col(EVENT) == GONE  # who came back, waited and went again is known by its past alone
     standing = f.col(EVENT).isin("unchanged", "returned", "corrected") & ~again & ~over
     status = (
         f.when(pooled, WAITING).when(standing, STANDING).when(f.col(EVENT) == GONE, GONE).otherwise(GHOST)
@@ -101,15 +102,15 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
         UNIT,
         (f.coalesce(f.col(VERSION), f.lit(0)) + again.cast("int")).alias(VERSION),
         f.when(~pooled, f.col(CLASS)).alias(CLASS),
-        f.when(pooled, f.col(_TONIGHT)).otherwise(f.col(ROW)).alias(ROW),
+        f.when(pooled, f.col(_TONIGHT)).when(~gone, f.col(ROW)).alias(ROW),
         status.alias(STATUS),
         f.when(again, f.lit(number)).otherwise(since).alias(SINCE),
         f.when(~pooled, f.col(BORN)).alias(BORN),
         f.when(again, before.bitwiseXOR(_mark(CLASS))).otherwise(before).alias(ORIGIN),
         (standing & corrected).alias(STALE),
         over.alias(SUPERSEDED),
-        f.when(pooled, f.col("__r")).otherwise(f.col(REGION)).alias(REGION),
-        f.when(pooled, f.col("__p")).otherwise(f.col(PATTERN)).alias(PATTERN),
+        f.when(pooled, f.col("__r")).when(~gone, f.col(REGION)).alias(REGION),
+        f.when(pooled, f.col("__p")).when(~gone, f.col(PATTERN)).alias(PATTERN),
         f.when(again, f.lit(WAITING)).otherwise(f.col(EVENT)).alias(EVENT),
     )
 
