@@ -49,8 +49,8 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Cluster
     labels = np.empty(len(records), dtype=np.int64)
     labels[ranked] = labels_of(starts, len(records))
     clustering = Clustering.of(records, labels, NAME, bound_kind="shortest path", stopped_by="proof")
-    sse = float(records.weights[0]) * squares / (factor * axis.unit) ** 2
+    sse = float(records.weights[0] * squares / (factor * axis.unit) ** 2)
     if np.any(steps[steps > 0.0] < LEAST_STEP) or not np.isfinite(sse):
         return replace(clustering, bound_kind=None, stopped_by="work")
-    error = relative_error(len(records), k)
+    error = float(relative_error(len(records), k))
     return replace(clustering, sse=sse, lower_bound=sse * (1.0 - error))

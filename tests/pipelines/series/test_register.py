@@ -51,14 +51,15 @@ def population(n=120):
     )
 
 
-#: Who is in the register each night: 40 come, 20 leave, one is corrected; then nothing changes.
-NIGHTS = (range(80), range(120), range(20, 120), range(20, 120))
+#: Who is in the register each night: 40 come, 70 leave, whole classes among them, and one is corrected; then
+#: nothing changes.
+NIGHTS = (range(80), range(120), range(70, 120), range(70, 120))
 
 
 def nights(everybody):
     found = [everybody.iloc[list(there)].copy() for there in NIGHTS]
     for night in found[2:]:
-        night.loc[night["person"] == 50, "income"] = 9_999_999.0
+        night.loc[night["person"] == 75, "income"] = 9_999_999.0
     return found
 
 
