@@ -22,7 +22,7 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.publish import finish_what_died
 from pipelines.records.product import ProtectedRecords, Records
 from pipelines.run import Verified, publish_verified, verified_release
-from schemas.errors import GateRefused
+from schemas.errors import GateRefused, SpecificationError
 from schemas.specification.model import Specification
 from schemas.specification.read import read_specification
 from schemas.specification.table_input import require_records
@@ -69,6 +69,11 @@ class Protection:
         if not isinstance(specification, Specification):
             specification = read_specification(specification)
         require_records(specification)
+        if specification.publish.series != "single":
+            raise SpecificationError(
+                f"[publish] series: found {specification.publish.series!r}, allowed from Python: single. A "
+                "release of a series follows the one before it: call microguard protect."
+            )
         self.specification = specification
         self._progress = progress
 

@@ -58,13 +58,7 @@ class Combinations:
 
 def on_combinations(group: Group, specification: Specification) -> bool:
     """Whether a clustering is protected as counts of combinations: nominal, with no clusters asked for."""
-    method = specification.method
-    return (
-        specification.kinds(group.variables) == "nominal"
-        and method.representative in ("auto", "control_tables")
-        and method.min_diversity < 2
-        and specification.counted is None
-    )
+    return specification.way(group) != "clusters"
 
 
 def combinations(frame: DataFrame, group: Group, specification: Specification) -> Combinations:

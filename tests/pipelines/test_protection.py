@@ -10,7 +10,7 @@ import microguard
 from pipelines.audit.release import audit
 from pipelines.publication.areas import Areas
 from pipelines.publication.publish import current
-from schemas.errors import GateRefused, InputRejected
+from schemas.errors import GateRefused, InputRejected, SpecificationError
 from tests.pipelines.microdata import persons, published, specification
 
 pytestmark = pytest.mark.spark
@@ -65,6 +65,12 @@ def test_a_frame_without_a_declared_column_is_rejected_without_a_value(spark, tm
     with pytest.raises(InputRejected, match="income") as rejected:
         microguard.Protection(spec).check(spark.createDataFrame(persons().drop(columns="income")))
     assert "CANARY" not in str(rejected.value)
+
+
+def test_a_register_is_not_published_as_if_it_stood_alone(tmp_path):
+    spec = specification(tmp_path, release={"name": "persons", "k": 3}, publish={"series": "register"})
+    with pytest.raises(SpecificationError, match="series"):
+        microguard.Protection(spec)
 
 
 def test_a_specification_may_be_named_by_its_path(tmp_path):
