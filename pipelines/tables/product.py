@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -42,15 +42,18 @@ from schemas.requirements.tables import table_requirements
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from schemas.specification.table_input import as_input, table_of
-from sdc.cta import Adjustment
+from sdc.cta import Adjustment, CellTable
 from sdc.cta import adjust as adjust_table
 from sdc.cta.attacker import Intervals
 from sdc.cta.program.infeasible import NoSolutionFound
+from sdc.cta.rules.less_room import with_less_room
 from sdc.errors import ImpossibleProtection, SdcError, SolverFailed
 
 #: Sensitive cells times cells that "auto" examines: each costs two linear programs over the table.
 _EXAMINED_WORK = 2_000_000
 _MOST_EXAMINED, _FEWEST_EXAMINED = 400, 10
+#: Tables that are adjusted and examined at most, while one shows a direction.
+_ATTEMPTS = 6
 
 
 @dataclass(frozen=True)
@@ -113,11 +116,27 @@ class Tables:
             standing = self._standing(job, cells)
             problem = _problem(cells, self.specification, job.areas.key(), standing)
             write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
-            adjustment = _adjusted(problem, self.specification, self.table)
+            adjustment = _adjusted(problem.secret, self.specification, self.table)
         with job.progress.stage("attack"):
-            intervals = self._intervals(problem, adjustment, job.areas.key())
-        comparison = TableComparison(self.table, cells, problem, adjustment, intervals)
+            comparison = self._attacked(cells, problem, adjustment, job.areas.key())
         return ProtectedTable(comparison, standing, {**self._described, "release_id": release_id})
+
+    def _attacked(
+        self, cells: Cells, problem: TableProblem, adjustment: Adjustment, key: bytes
+    ) -> TableComparison:
+        """Examine the table; while a direction follows from it, adjust with less room for its cell."""
+        for attempt in range(_ATTEMPTS):
+            intervals = self._intervals(problem, adjustment, key)
+            shown = intervals.cells[intervals.determined]
+            if not len(shown) or attempt == _ATTEMPTS - 1:
+                break
+            narrower = with_less_room(problem.secret, adjustment.deviations, shown)
+            try:
+                adjustment = _adjusted(narrower, self.specification, self.table)
+            except ProtectionFailed:
+                break  # the gate judges the table there is
+            problem = replace(problem, secret=narrower)
+        return TableComparison(self.table, cells, problem, adjustment, intervals)
 
     def compare(self, screened: ScreenedInput, protected: ProtectedTable) -> TableComparison:
         """The adjusted cells beside the original ones."""
@@ -219,10 +238,10 @@ def _contradicts(error: StandingValueFails) -> GateRefused:
     )
 
 
-def _adjusted(problem: TableProblem, specification: Specification, table: Table) -> Adjustment:
+def _adjusted(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
     try:
         found = adjust_table(
-            problem.secret,
+            secret,
             mode=table.mode,
             algorithm=table.algorithm,
             effort=table.effort,

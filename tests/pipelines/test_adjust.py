@@ -6,6 +6,7 @@ import json
 import tomllib
 from contextlib import contextmanager
 from decimal import Decimal
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from pipelines.engine.files import checksum
 from pipelines.engine.progress import Progress
 from pipelines.intake.read import read
 from pipelines.intake.screen import screen
+from pipelines.publication.areas import KEY_VARIABLE
 from pipelines.tables.cells import cells_of_microdata
 from pipelines.tables.cells_of_table import given_cells
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
@@ -132,7 +134,11 @@ def assert_adds_up(frame: pd.DataFrame, levels: list[str], value: str, total: st
 
 
 @pytest.mark.reference
-def test_a_hierarchical_table_of_records_is_published_additive_and_protected(run, tmp_path):
+def test_a_hierarchical_table_of_records_is_published_additive_and_protected(run, tmp_path, monkeypatch):
+    key = tmp_path / "key"
+    key.write_bytes(sha256(b"0").digest())  # the first table made with it shows directions
+    key.chmod(0o600)
+    monkeypatch.setenv(KEY_VARIABLE, str(key))
     chosen = example("turnover_tables", tmp_path, "table.effort=fast")
     content = run(chosen)
     quality, cells = evidence(content)

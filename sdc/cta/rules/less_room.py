@@ -1,0 +1,40 @@
+"""Less room for cells whose change showed its direction, so that the next adjustment hides it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sdc.cta.table.cell_table import CellTable
+
+
+def with_less_room(table: CellTable, deviations: np.ndarray, cells: np.ndarray) -> CellTable:
+    """The table whose `cells` may go half as far the way they went, or the other way only.
+
+    A change far beyond its level leaves the other direction without a world: the other cells cannot make up
+    for it. Half of it often can be made up for. Where half is less than the level, the direction is closed;
+    where the other one is closed too, the cell keeps its room.
+
+    Parameters
+    ----------
+    table : CellTable
+    deviations : (cells of the table,) as adjusted
+    cells : (k,) positions of sensitive cells
+    """
+    upper, lower = table.upper_capacity.copy(), table.lower_capacity.copy()
+    half = np.floor(np.abs(deviations) / 2) if table.whole else np.abs(deviations) / 2
+    for cell in cells:
+        rose = deviations[cell] > 0
+        capacity, level, other_open = (
+            (upper, table.upper_protection, table.can_fall)
+            if rose
+            else (lower, table.lower_protection, table.can_rise)
+        )
+        if half[cell] >= level[cell]:
+            capacity[cell] = half[cell]
+        elif abs(deviations[cell]) > level[cell]:
+            capacity[cell] = level[cell]
+        elif other_open[cell]:
+            capacity[cell] = 0.0
+    return replace(table, lower_capacity=lower, upper_capacity=upper)

@@ -1,0 +1,46 @@
+"""A change that showed its direction gets half the room, then none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.cta import CellTable
+from sdc.cta.rules.less_room import with_less_room
+
+
+def table(whole: bool = True) -> CellTable:
+    """Two sensitive cells of 10 with levels of 2 and room for 8, and their total."""
+    unit = 1.0 if whole else 1.25
+    return CellTable(
+        values=np.array([10.0, 10.0, 20.0]) * unit,
+        relations=np.array([[1.0, 1.0, -1.0]]),
+        sensitive=np.array([True, True, False]),
+        lower_protection=np.full(3, 2.0) * unit,
+        upper_protection=np.full(3, 2.0) * unit,
+        lower_capacity=np.full(3, 8.0) * unit,
+        upper_capacity=np.full(3, 8.0) * unit,
+    )
+
+
+def test_a_far_change_is_halved_on_the_side_it_went():
+    less = with_less_room(table(), np.array([7.0, -5.0, 2.0]), np.array([0, 1]))
+    assert less.upper_capacity.tolist() == [3, 8, 8]
+    assert less.lower_capacity.tolist() == [8, 2, 8]
+    assert with_less_room(table(False), np.array([7.5, -6, 1.5]), np.array([0])).upper_capacity[0] == 3.75
+
+
+def test_a_change_near_its_level_stops_at_it_and_then_goes_the_other_way():
+    once = with_less_room(table(), np.array([3.0, 0.0, 3.0]), np.array([0]))
+    assert once.upper_capacity[0] == 2
+    twice = with_less_room(once, np.array([2.0, 0.0, 2.0]), np.array([0]))
+    assert twice.upper_capacity[0] == 0
+    assert twice.can_fall[0]
+    closed = with_less_room(twice, np.array([-2.0, 0.0, -2.0]), np.array([0]))
+    assert closed.lower_capacity[0] == 8, "the last direction stays open"
+
+
+def test_only_the_cells_that_are_named_lose_room():
+    before = table()
+    less = with_less_room(before, np.array([7.0, 7.0, 14.0]), np.array([1]))
+    assert less.upper_capacity.tolist() == [8, 3, 8]
+    assert np.array_equal(less.lower_capacity, before.lower_capacity)
