@@ -31,7 +31,18 @@ def test_a_test_that_starts_java_without_the_marker_fails(tmp_path: Path) -> Non
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = spark: uses Spark\n")
     (tmp_path / "test_some.py").write_text(TESTS)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-m", "not spark", "-p", "no:cacheprovider", str(tmp_path)],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-rN",
+            "-m",
+            "not spark",
+            "-p",
+            "no:cacheprovider",
+            str(tmp_path),
+        ],
         capture_output=True,
         text=True,
         cwd=tmp_path,
