@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.engine.outcome import Outcome
 from pipelines.evidence.evidence import read_evidence, read_quality
-from pipelines.evidence.page import write_page
+from pipelines.evidence.page import Page
 from pipelines.measures.measure import Measure
 from pipelines.measures.registry import RECORD_MEASURES
 from pipelines.publication.areas import Areas
@@ -36,4 +36,4 @@ def write_page_of(areas: Areas, release_id: str) -> Path:
     folder = areas.record(release_id)
     measures = MEASURES[read_quality(folder)["release"]["content"]]
     evidence = read_evidence(folder, {measure.name: measure.section for measure in measures})
-    return write_page(folder, evidence, measures, Ledger(areas).status(release_id))
+    return Page(folder, evidence, measures).write(Ledger(areas).status(release_id))

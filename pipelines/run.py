@@ -18,7 +18,7 @@ from pipelines.engine.outcome import Outcome, now
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
 from pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
-from pipelines.evidence.page import PAGE, write_page
+from pipelines.evidence.page import PAGE, Page
 from pipelines.gate.expectations import import_ahead
 from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
 from pipelines.intake.accept import accept_input
@@ -145,6 +145,7 @@ class Verified(Generic[P]):
     protected: P
     waiting: Waiting
     evidence: Evidence
+    page: Page
     verdicts: Verdicts
 
 
@@ -156,7 +157,7 @@ def job_of(specification: Specification, master: str | None, progress: Progress)
     import_ahead()
     with areas.lock():
         finish_what_died(areas)
-        with areas.session() as private, session(private, master) as spark:
+        with areas.session() as private, session(private, master, specification.input_path) as spark:
             yield Job(spark, specification, areas, progress)
 
 
@@ -229,14 +230,14 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
         refuse(release.verdicts)
         if job.specification.publish.approval == "required":
             let_wait(waiting, areas)
-            _write_page(product, areas, release.evidence)
+            release.page.write(Ledger(areas).status(release_id))
             return _answer(areas, release_id, "Verified, and waiting for approval")
         with job.progress.stage("publish"):
             publish(waiting.staged, waiting.manifest, areas, waiting.entry, accepted=waiting.accepted)
     except MicroguardError:
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
         raise
-    _write_page(product, areas, release.evidence)
+    release.page.write(Ledger(areas).status(release_id))
     areas.forget_work(release_id)
     return _answer(areas, release_id, "Published")
 
@@ -276,7 +277,8 @@ def _verified(
         )
         write_evidence(folder, evidence)
         product.write_annex(folder, protected)
-        _write_page(product, areas, evidence)
+        page = Page(folder, evidence, product.measures)
+        page.write(Ledger(areas).status(release_id))
     successor = bool(set(Ledger(areas).ever(entry.name)) - {release_id})
     disclosable = {
         **measured.disclosable,
@@ -289,7 +291,7 @@ def _verified(
         **product.manifest(release_id, staged, written, disclosed, successor),
         "format": specification.publish.format,
     }
-    return Verified(protected, Waiting(staged.files, manifest, entry, accepted), evidence, verdicts)
+    return Verified(protected, Waiting(staged.files, manifest, entry, accepted), evidence, page, verdicts)
 
 
 def _unaccounted(counts: Counts) -> float:
@@ -313,11 +315,6 @@ def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entr
         promise=product.promise,
         limits=product.limits,
     )
-
-
-def _write_page(product: Product[P, W], areas: Areas, evidence: Evidence) -> None:
-    release_id = evidence.release.release_id
-    write_page(areas.record(release_id), evidence, product.measures, Ledger(areas).status(release_id))
 
 
 def _answer(areas: Areas, release_id: str, text: str) -> Outcome:

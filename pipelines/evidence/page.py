@@ -30,50 +30,54 @@ class Drawn(Protocol):
     def glance(self) -> Any: ...
 
 
-def write_page(folder: Path, evidence: Evidence, measures: Iterable[Drawn], entry: Entry | None) -> Path:
-    """Write the page of a release into its evidence folder.
+class Page:
+    """The page of a release: plots and sections, drawn once, around what the ledger holds when it is written.
 
     Parameters
     ----------
     folder : Path
+        Of the evidence of the release, where the page goes.
     evidence : Evidence
     measures : iterable of measures
         Shown in their order, each by the template of its name in ``sections``.
-    entry : Entry or None
-        The last line of the ledger about the release: what is not in it is not called published.
-
-    Returns
-    -------
-    Path
-        The page.
     """
-    shown = list(measures)
-    quality = evidence.release.specification.get("quality", {})
-    limits = [each for each in evidence.verdicts if each.check == "release" and not each.promised]
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.ChainableUndefined, loader=jinja2.FileSystemLoader(_HERE)
-    )
-    environment.globals |= {"n": _count, "g": _number, "percent": _percent, "named": _named}
-    text = environment.get_template("page.html").render(
-        release=evidence.release,
-        counts=evidence.counts,
-        verdicts=evidence.verdicts,
-        limits=limits,
-        limited=bool(limits),
-        unlimited=[name for name, value in quality.items() if value is None],
-        accepted=quality.get("accept", {}),
-        glance=list(_glance(evidence, shown)),
-        checksum=checksum(folder / QUALITY),
-        event=None if entry is None else entry.event,
-        at=None if entry is None else entry.at,
-        by="" if entry is None else entry.by,
-        note="" if entry is None else entry.note,
-        parts=[Markup(part) for part in _parts(environment, evidence, shown)],
-        stage_plot=Markup(plots.stage_plot(evidence.stages)) if evidence.stages else None,
-        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
-    )
-    write_atomically(folder / PAGE, text)
-    return folder / PAGE
+
+    def __init__(self, folder: Path, evidence: Evidence, measures: Iterable[Drawn]) -> None:
+        shown = list(measures)
+        environment = jinja2.Environment(
+            autoescape=True, undefined=jinja2.ChainableUndefined, loader=jinja2.FileSystemLoader(_HERE)
+        )
+        environment.globals |= {"n": _count, "g": _number, "percent": _percent, "named": _named}
+        quality = evidence.release.specification.get("quality", {})
+        limits = [each for each in evidence.verdicts if each.check == "release" and not each.promised]
+        self._path = folder / PAGE
+        self._template = environment.get_template("page.html")
+        self._drawn = {
+            "release": evidence.release,
+            "counts": evidence.counts,
+            "verdicts": evidence.verdicts,
+            "limits": limits,
+            "limited": bool(limits),
+            "unlimited": [name for name, value in quality.items() if value is None],
+            "accepted": quality.get("accept", {}),
+            "glance": list(_glance(evidence, shown)),
+            "checksum": checksum(folder / QUALITY),
+            "parts": [Markup(part) for part in _parts(environment, evidence, shown)],
+            "stage_plot": Markup(plots.stage_plot(evidence.stages)) if evidence.stages else None,
+            "style": Markup((_HERE / "page.css").read_text(encoding="utf-8")),
+        }
+
+    def write(self, entry: Entry | None) -> Path:
+        """Write the page; what `entry`, the last line of the ledger, does not say is not called published."""
+        text = self._template.render(
+            self._drawn,
+            event=None if entry is None else entry.event,
+            at=None if entry is None else entry.at,
+            by="" if entry is None else entry.by,
+            note="" if entry is None else entry.note,
+        )
+        write_atomically(self._path, text)
+        return self._path
 
 
 def _parts(environment: jinja2.Environment, evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
-from pipelines.evidence.page import write_page
+from pipelines.evidence.page import Page
 from pipelines.measures.registry import RECORD_MEASURES
 from pipelines.publication.ledger import Entry
 
@@ -74,7 +74,7 @@ PUBLISHED = Entry("published", "a" * 32, "persons", "2026-01-02T03:04:05+00:00",
 def page_of(folder, quality=QUALITY, entry=PUBLISHED):
     (folder / "quality.json").write_text(json.dumps(quality))
     evidence = read_evidence(folder, {measure.name: measure.section for measure in RECORD_MEASURES})
-    return write_page(folder, evidence, RECORD_MEASURES, entry).read_text()
+    return Page(folder, evidence, RECORD_MEASURES).write(entry).read_text()
 
 
 def test_the_evidence_fits_its_schema(tmp_path):
