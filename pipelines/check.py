@@ -30,7 +30,11 @@ def check(specification: Specification, *, master: str | None = None, progress: 
     require_records(specification)
     areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
     import_ahead()
-    with areas.lock(), areas.session() as private, session(private, master) as spark:
+    with (
+        areas.lock(),
+        areas.session() as private,
+        session(private, master, specification.input_path) as spark,
+    ):
         with progress.stage("read and check"):
             microdata = read(spark, specification)
         return risk_of(Job(spark, specification, areas, progress), microdata)

@@ -24,12 +24,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """A small quiet session: UI off, loopback only, few shuffle partitions."""
+    from pipelines.engine.jvm import jvm_options
     from pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
-    session = open_session(
-        "local[2]", private, {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"}
-    )
+    settings = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"}
+    session = open_session("local[2]", private, settings, jvm_options(str(private)))
     yield session
     session.stop()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from pipelines.engine.java import java_home
+from pipelines.engine.jvm import jvm_options
 from schemas.errors import MicroguardError
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
@@ -54,15 +55,21 @@ def submitted() -> bool:
 
 
 @contextmanager
-def session(private: Path, master: str | None) -> Iterator[SparkSession]:
+def session(private: Path, master: str | None, input_path: str | None = None) -> Iterator[SparkSession]:
     """A Spark session whose scratch files lie in a private folder; it ends with the context.
+
+    Parameters
+    ----------
+    private, master : as in `open_session`
+    input_path : str, optional
+        What the session is to read; a small file gets a JVM that starts quickly.
 
     Raises
     ------
     MicroguardError
         Where Spark cannot finish.
     """
-    spark = open_session(master, private)
+    spark = open_session(master, private, jvm=jvm_options(input_path))
     try:
         with without_values_of_records():
             yield spark
@@ -102,7 +109,10 @@ def our_sql_settings(spark: SparkSession) -> Iterator[None]:
 
 
 def open_session(
-    master: str | None = None, private: Path | None = None, settings: dict[str, str] | None = None
+    master: str | None = None,
+    private: Path | None = None,
+    settings: dict[str, str] | None = None,
+    jvm: Sequence[str] = (),
 ) -> SparkSession:
     """Session for one job.
 
@@ -114,6 +124,8 @@ def open_session(
         Folder of mode 0700 for Spark's scratch files and the JVM's standard error.
     settings : dict, optional
         Further Spark settings; they win.
+    jvm : sequence of str
+        Options of the JVM, as `jvm_options` chooses them. Without effect under spark-submit.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -121,8 +133,11 @@ def open_session(
     chosen = dict(_SETTINGS)
     if not submitted():
         os.environ["JAVA_HOME"] = str(java_home())
+        if os.environ.get("SPARK_CONF_DIR") == str(LOG_CONFIGURATION.parent):
+            del os.environ["SPARK_CONF_DIR"]  # for spark-submit; a class archive knows no folder of files
         builder = builder.master(master or "local[*]")
-        chosen["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
+        logs = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
+        chosen["spark.driver.extraJavaOptions"] = " ".join([logs, *jvm])
         if (master or "local").startswith("local"):
             chosen |= _LOCAL
         if private is not None:
