@@ -14,9 +14,8 @@ from pipelines.intake.screen import ScreenedInput
 from pipelines.measures.block_reports import BlockReports
 from pipelines.measures.exposure import Exposure
 from pipelines.measures.frequency_tables import frequency_tables
+from pipelines.measures.table_errors import Table, TableErrors, table_errors
 from schemas.specification.model import Specification
-
-Table = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -67,3 +66,8 @@ class Comparison:
     def tables_after(self) -> Mapping[Table, pa.Table]:
         """The control tables of the protected records; these are published."""
         return frequency_tables(self.protected, self.specification.control_tables)
+
+    @cached_property
+    def table_errors(self) -> tuple[TableErrors, ...]:
+        """Errors of each control table."""
+        return table_errors(self.tables_before, self.tables_after, self.specification.region)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pipelines.measures.blocks import BLOCKS
 from pipelines.measures.comparison import Comparison
-from pipelines.measures.control_tables import BY_DIMENSION, TABLES
+from pipelines.measures.control_tables import BY_DIMENSION, BY_REGION, TABLES
 from pipelines.measures.determined import DETERMINED
 from pipelines.measures.diversity import DIVERSITY
 from pipelines.measures.dominance import DOMINANCE
@@ -31,6 +31,7 @@ RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     DIVERSITY,
     EDIT_RULES,
     BY_DIMENSION,
+    BY_REGION,
     TABLES,
     VANISHED,
     BLOCKS,

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipelines.measures.comparison import Comparison
-from pipelines.measures.control_tables import aligned
 from pipelines.measures.measure import Measure
+from pipelines.measures.table_errors import aligned
 from sdc.measures.vanished_cells import transitions, vanished_cells
 
 
 @dataclass(frozen=True)
 class Vanished:
-    """Of the tables of one dimension; of dimension 1 the cells are categories.
+    """Of the tables without the region of one dimension; of dimension 1 the cells are categories.
 
     Attributes
     ----------
@@ -36,9 +36,10 @@ class Vanished:
 
 def _take(comparison: Comparison) -> dict[str, Vanished] | None:
     before, after = comparison.tables_before, comparison.tables_after
+    national = [table for table in before if comparison.specification.region not in table]
     section = {}
-    for dimension in sorted({len(table) for table in before}):
-        pairs = [aligned(table, before[table], after[table]) for table in before if len(table) == dimension]
+    for dimension in sorted({len(table) for table in national}):
+        pairs = [aligned(table, before[table], after[table]) for table in national if len(table) == dimension]
         old, new = (np.concatenate(counts) for counts in zip(*pairs, strict=True))
         gone = vanished_cells(old, new)
         section[str(dimension)] = Vanished(

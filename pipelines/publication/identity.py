@@ -13,7 +13,7 @@ from pipelines.intake.screen import ScreenedInput
 from schemas.specification.model import Specification
 
 #: Moves when, and only when, the same input and specification give another answer than before.
-METHOD = 2
+METHOD = 3
 #: Keys that decide what is published, of sections where not all do.
 DECIDING = {"publish": ("disclose", "format", "series", "changes"), "series": ("pool",)}
 #: Sections that only permit.

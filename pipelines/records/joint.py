@@ -19,6 +19,7 @@ from pipelines.records.combinations import coded
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
 from sdc.nominal.aggregation.joint import joint_representatives
+from sdc.nominal.region_levels import RegionLevels
 
 #: Records up to which the clusters of a file are gathered for one search; larger files keep their modes.
 MOST_RECORDS = 500_000
@@ -61,6 +62,9 @@ def with_joint_representatives(job: Job, stored: DataFrame, group: Group) -> Dat
         _tables(group, specification),
         records=cells["n"].to_numpy(),
         regions=None if specification.region is None else regions,
+        levels=None
+        if specification.region is None
+        else RegionLevels.single(int(regions.max(initial=-1)) + 1, specification.region),
         effort=specification.method.effort,
         seed=specification.release.seed,
     )
@@ -85,5 +89,5 @@ def _nominal(group: Group, specification: Specification) -> tuple[str, ...]:
 
 
 def _tables(group: Group, specification: Specification) -> list[tuple[str, ...]]:
-    names = set(_nominal(group, specification))
+    names = {*_nominal(group, specification), specification.region}
     return [table for table in specification.control_tables if set(table) <= names]

@@ -39,7 +39,6 @@ UNBUILT: dict[Path, Callable[[Any], bool]] = {
     ("variables", EACH, "kind"): _one_of("ordinal", "hierarchical"),
     ("variables", EACH, "order"): _other_than(None),
     ("variables", EACH, "variable_weight"): _other_than(1.0),
-    ("method", "control_tables", "region_dimension"): _other_than(0),
     ("publish", "format"): _one_of("iceberg"),
     ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,

@@ -37,15 +37,16 @@ def _tables(spec: Specification, tables: tuple[tuple[str, ...], ...]) -> Iterato
         yield fault(key, [], "at least one table, or no such key")
     group_of = {name: group.name for group in spec.groups for name in group.variables}
     for table in tables:
-        if not table:
-            yield fault(key, [], "tables with at least one variable each")
-        for name in table:
+        variables = [name for name in table if name != spec.region]
+        if not variables:
+            yield fault(key, list(table), "tables with at least one quasi-identifier each")
+        for name in variables:
             if name not in spec.nominal:
                 allowed = ", ".join(spec.nominal) or "none, as no quasi-identifier is nominal"
                 yield fault(key, name, f"nominal quasi-identifiers: {allowed}", choices=spec.nominal)
         if len(set(table)) < len(table):
             yield fault(key, list(table), "each variable once in a table")
-        if len({group_of.get(name) for name in table}) > 1:
+        if len({group_of.get(name) for name in variables}) > 1:
             yield fault(key, list(table), "variables of one group; tables never cross groups")
     for one, other in combinations(tables, 2):
         if one and set(one) == set(other):
@@ -60,7 +61,7 @@ def _bounds(spec: Specification, bounds: dict[int, float], key: Path) -> Iterato
         yield fault(key, by_dimension(bounds), allowed)
         return
     if chosen.tables is not None:
-        dimensions = sorted({len(table) for table in chosen.tables})
+        dimensions = sorted({len(table) - (spec.region in table) for table in chosen.tables})
     else:
         dimensions = list(range(1, (chosen.max_dimension or DEFAULT_DIMENSION) + 1))
     wrong = [dimension for dimension in bounds if dimension not in dimensions]

@@ -186,16 +186,28 @@ class Specification(Section):
 
     @property
     def control_tables(self) -> tuple[tuple[str, ...], ...]:
-        """The control tables by name: those listed, or all up to `max_dimension`, never across groups."""
+        """The control tables by name, never across groups.
+
+        Those listed, or all up to `max_dimension`; and the region, named first, by all up to
+        `region_dimension`.
+        """
         chosen = self.method.control_tables
-        if chosen.tables is not None:
-            return chosen.tables
-        tables: list[tuple[str, ...]] = []
-        for clustering in self.clusterings:
-            nominal = [name for name in clustering.variables if name in self.nominal]
-            for dimension in range(1, min(chosen.max_dimension or DEFAULT_DIMENSION, len(nominal)) + 1):
-                tables += combinations(nominal, dimension)
-        return tuple(tables)
+        listed = chosen.tables
+        tables = self._tables_up_to(chosen.max_dimension or DEFAULT_DIMENSION) if listed is None else listed
+        if self.region is None:
+            return tables
+        known = {frozenset(table) for table in tables}
+        by_region = [(self.region, *table) for table in self._tables_up_to(chosen.region_dimension)]
+        return (*tables, *[table for table in by_region if frozenset(table) not in known])
+
+    def _tables_up_to(self, most: int) -> tuple[tuple[str, ...], ...]:
+        """All tables of the nominal quasi-identifiers of each clustering, of so many variables at most."""
+        return tuple(
+            table
+            for clustering in self.clusterings
+            for dimension in range(1, most + 1)
+            for table in combinations([n for n in clustering.variables if n in self.nominal], dimension)
+        )
 
     @property
     def edit_rules(self) -> dict[str, Rule]:

@@ -146,9 +146,9 @@ class ControlTables(Section):
     max_dimension: int | None = Field(default=None, ge=1, le=LARGEST_DIMENSION)
     """All tables up to this dimension (default 2); not together with `tables`."""
     tables: Annotated[tuple[Names, ...], Field(strict=False)] | None = None
-    """The tables by name, such as [["sex", "age_group"]]; not together with `max_dimension`."""
-    region_dimension: int = Field(default=0, ge=0, le=LARGEST_DIMENSION)
-    """Region times every table of so many variables; 0 is none."""
+    """The tables by name, such as [["sex", "age_group"], ["region", "sex"]]; not with `max_dimension`."""
+    region_dimension: int = Field(default=1, ge=0, le=LARGEST_DIMENSION)
+    """Region times every table of up to so many variables; 0 is none. Nothing where there is no region."""
     max_absolute_error: ByDimension | None = None
     """What the search is to respect: largest change of a cell, by dimension of the table."""
 

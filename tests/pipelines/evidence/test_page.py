@@ -53,8 +53,9 @@ QUALITY = {
     "moments": {"income": {"mean_before": 1, "mean_after": 1, "variance_before": 2, "variance_after": 1.9}},
     "correlations": {"all": {"variables": ["income", "age"], "before": [[1, 0.5], [0.5, 1]],
                              "after": [[1, 0.6], [0.6, 1]]}},
-    "tables": [{"variables": ["sex"], "dimension": 1, **TABLE}],
+    "tables": [{"variables": ["sex"], "dimension": 1, "by_region": False, **TABLE}],
     "by_dimension": {"1": {"tables": 1, **TABLE}},
+    "by_region": {"1": {"tables": 1, **TABLE}},
     "uniques_published": {"records": 100, "by_column": {"hours<script>": 7}, "jointly": 9},
     "dominance": {"income": {"n": 1, "k": 85.0, "clusters": 20, "failing": 2}},
     "stages": {"read": 1.0, "protect": 2.0},
@@ -99,11 +100,12 @@ def test_the_page_shows_every_section_and_loads_nothing(tmp_path):
         "Records",
         "Risk before and after",
         "Control tables",
+        "Control tables of regions",
         "Blocks",
         "Technical annex",
     ):
         assert f"<h2>{heading}</h2>" in page
-    assert page.count("<svg") == page.count('role="img" aria-label="') == 6
+    assert page.count("<svg") == page.count('role="img" aria-label="') == 7
     assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", page)
     assert "<script" not in page
 

@@ -12,9 +12,12 @@ def cells(**counts):
 
 
 def test_a_category_that_is_empty_now_is_counted_by_its_size_and_named_where_it_had_k():
-    table = ("sex",)
+    table, by_region = ("sex",), ("region", "sex")
+    before, after = cells(f=7, m=2, x=1), cells(f=0, m=10)
     comparison = SimpleNamespace(
-        tables_before={table: cells(f=7, m=2, x=1)}, tables_after={table: cells(f=0, m=10)}
+        specification=SimpleNamespace(region="region"),
+        tables_before={table: before, by_region: before},
+        tables_after={table: after, by_region: after},
     )
     section = VANISHED.take(comparison)
     part = section["1"]

@@ -30,8 +30,8 @@ def releases(spark, tmp_path_factory):
     return original, found
 
 
-def chi2(measured, dimension):
-    return measured["by_dimension"][dimension]["chi2"]
+def chi2(measured, dimension, section="by_dimension"):
+    return measured[section][dimension]["chi2"]
 
 
 def test_tables_are_better_than_those_of_modes_at_the_same_loss(releases):
@@ -39,6 +39,7 @@ def test_tables_are_better_than_those_of_modes_at_the_same_loss(releases):
     (_, together), (_, modes) = found["auto"], found["mode"]
     for dimension in ("1", "2"):
         assert chi2(together, dimension) < 0.5 * chi2(modes, dimension)
+    assert chi2(together, "1", "by_region") < 0.75 * chi2(modes, "1", "by_region")
     loss = [measured["loss"]["all"]["information_loss"] for measured in (together, modes)]
     assert loss[0] == pytest.approx(loss[1])
 
@@ -54,3 +55,20 @@ def test_every_class_has_k_records_and_a_combination_that_occurred_in_its_region
     pd.testing.assert_series_equal(
         frame["weight"].sort_values(ignore_index=True), original["weight"].sort_values(ignore_index=True)
     )
+
+
+def test_the_tables_of_the_regions_are_measured_as_they_are(releases):
+    original, found = releases
+    frame, measured = found["auto"]
+    chi2 = 0.0
+    for name in ("sex", "note"):
+        before, after = (
+            table.assign(**{name: table[name].fillna("missing")}).groupby(["region", name]).size()
+            for table in (original, frame)
+        )
+        chi2 += float(((after.reindex(before.index, fill_value=0) - before) ** 2 / before).sum())
+    assert measured["by_region"]["1"]["chi2"] == pytest.approx(chi2)
+    assert {tuple(table["variables"]) for table in measured["tables"] if table["by_region"]} == {
+        ("region", "sex"),
+        ("region", "note"),
+    }

@@ -76,9 +76,16 @@ def test_paths_are_relative_to_the_specification_wherever_the_command_runs(
 
 
 def test_control_tables_never_cross_groups(sound: Path) -> None:
-    assert read_specification(sound).control_tables == (("sex",), ("education",), ("sex", "education"))
+    national, regional = (("sex",), ("education",), ("sex", "education")), ("region", "sex")
+    assert read_specification(sound).control_tables == (*national, regional, ("region", "education"))
+    without = ["method.control_tables.region_dimension=0"]
+    assert read_specification(sound, without).control_tables == national
+    named = ['method.control_tables.tables=[["sex", "region"], ["education"]]']
+    listed = read_specification(sound, named).control_tables
+    assert listed == (("sex", "region"), ("education",), ("region", "education"))
     groups = 'groups=[{name="a", variables=["sex", "income"]}, {name="b", variables=["education"]}]'
-    assert read_specification(sound, [groups]).control_tables == (("sex",), ("education",))
+    apart = (("sex",), ("education",), ("region", "sex"), ("region", "education"))
+    assert read_specification(sound, [groups]).control_tables == apart
 
 
 def test_bounds_of_control_tables_may_stand_beside_mixed_variables(sound: Path) -> None:
