@@ -9,7 +9,7 @@ from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
 from pipelines.gate.expectations import import_ahead
-from pipelines.intake.accept import accept_input
+from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
 from pipelines.intake.screen import ScreenedInput, screen
 from pipelines.job import Job
@@ -51,6 +51,7 @@ def risk_of(job: Job, microdata: Microdata) -> Outcome:
     with job.progress.stage("read and check"):
         screened = screen(microdata, job.specification)
         accept_input(screened, job.specification, job.areas.record(QUARANTINE_OF_CHECK))
+        accept_by_suite(microdata, job.areas.record(QUARANTINE_OF_CHECK))
     with job.progress.stage("risk before"):
         exposed = exposure(screened, job.specification)
     return _answer(screened, exposed, job.specification)

@@ -15,7 +15,7 @@ from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.engine.row_hash import content_of
 from pipelines.evidence import plots
-from pipelines.intake.accept import accept_input
+from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import UNREADABLE, Microdata, read
 from pipelines.intake.screen import screen
 from pipelines.job import Job
@@ -67,6 +67,7 @@ def compare(
     with job_of(specification, master, progress) as job:
         with progress.stage("read and sample"):
             microdata = read(job.spark, specification)
+            accept_by_suite(microdata, job.areas.record(FOLDER))
             sample, records = _sampled(microdata)
         rows = [_one(replace(job, specification=_with_k(specification, size)), sample) for size in sizes]
         folder = private_folder(job.areas.record(FOLDER))

@@ -21,7 +21,7 @@ from pipelines.evidence.evidence import Counts, Description, Evidence, write_evi
 from pipelines.evidence.page import PAGE, Page
 from pipelines.gate.expectations import import_ahead
 from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
-from pipelines.intake.accept import accept_input
+from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
 from pipelines.intake.screen import ScreenedInput, screen
 from pipelines.job import Job
@@ -169,7 +169,7 @@ def run(product: Product[P, W], job: Job) -> Outcome:
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
     with job.progress.stage("read and check"):
-        microdata = read(job.spark, product.reader)
+        microdata = read(job.spark, product.reader, job.specification)
     release = verified_release(product, job, microdata)
     return release if isinstance(release, Outcome) else publish_verified(product, job, release)
 
@@ -192,7 +192,9 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         return _answer(areas, release_id, "This job has published its release already")
     if waits_already(areas, release_id):
         return _answer(areas, release_id, "This release is verified and waiting for approval already")
-    judged = accept_input(screened, product.reader, areas.record(release_id))
+    with progress.stage("read and check"):
+        judged = accept_input(screened, product.reader, areas.record(release_id)).rows
+        judged += accept_by_suite(microdata, areas.record(release_id)).rows
     accepted = specification.publish.successive == "accept" or bool(follows)
     Ledger(areas).refuse_successive(specification.release.name, release_id, accepted)
     entry = Entry(
@@ -211,7 +213,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         told = _answer(areas, night.release_id, "Nothing changes tonight: the release that stands is current")
         return Outcome(told.text, told.content | {"night": night.counts})
     try:
-        return _verified(product, job, screened, protected, entry, judged.rows, accepted)
+        return _verified(product, job, screened, protected, entry, judged, accepted)
     except MicroguardError:
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
         raise

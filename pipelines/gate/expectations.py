@@ -12,9 +12,13 @@ import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipelines.gate.data_docs import write_data_docs
 from schemas.requirements.records import MetricKey, Requirement
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationSuiteValidationResult
 
 
 def import_ahead() -> None:
@@ -56,13 +60,18 @@ def met_by_expectations(
         )
         result = batch.validate(expectation_suite(name, requirements), result_format=NO_VALUES)
     if evidence is not None:
-        evidence.mkdir(mode=0o700, parents=True, exist_ok=True)
-        text = json.dumps(result.to_json_dict(), indent=2, sort_keys=True, default=str)
-        (evidence / f"{name}.json").write_text(text, encoding="utf-8")
-        write_data_docs(result, evidence / f"{name}.html")
+        write_results(result, name, evidence)
     answers = {
         str(each.expectation_config.kwargs["column"]): bool(each.success)
         for each in result.results
         if each.expectation_config is not None
     }
     return answers if len(answers) == len(requirements) else {}
+
+
+def write_results(result: ExpectationSuiteValidationResult, name: str, evidence: Path) -> None:
+    """Keep the results of a suite, without values, as JSON and as Data Docs."""
+    evidence.mkdir(mode=0o700, parents=True, exist_ok=True)
+    text = json.dumps(result.to_json_dict(), indent=2, sort_keys=True, default=str)
+    (evidence / f"{name}.json").write_text(text, encoding="utf-8")
+    write_data_docs(result, evidence / f"{name}.html")

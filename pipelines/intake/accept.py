@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipelines.engine.files import private_folder, write_atomically
 from pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
+from pipelines.intake.read import Microdata
 from pipelines.intake.screen import ScreenedInput
 from schemas.errors import InputRejected
 from schemas.requirements.records import input_requirements
@@ -36,5 +37,31 @@ def accept_input(screened: ScreenedInput, specification: Specification, folder: 
         rejected = f" Records rejected: {reasons}." if reasons else ""
         raise InputRejected(
             f"The input does not fit the specification: {' '.join(verdicts.failures)}{rejected}"
+        )
+    return verdicts
+
+
+def accept_by_suite(microdata: Microdata, folder: Path) -> Verdicts:
+    """Judge the original records by the agency's own suite; nothing to judge where there is none.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the evidence.
+
+    Raises
+    ------
+    InputRejected
+        With every expectation that is not met, by type and column.
+    """
+    if microdata.suite is None or microdata.originals is None:
+        return Verdicts((), (), ())
+    from pipelines.gate.agency_expectations import judge_records  # Great Expectations: seconds to import
+
+    verdicts = judge_records(microdata.suite, microdata.originals, private_folder(folder) / EXPECTATIONS)
+    if not verdicts.passed:
+        raise InputRejected(
+            f"The input does not meet the expectations of {microdata.suite.path!r}: "
+            f"{' '.join(verdicts.failures)} Mend the records, or the suite."
         )
     return verdicts

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
+from pipelines.gate.agency_suite import AgencySuite, agency_suite
 from pipelines.intake.contract import Contract, Unfit, contract_of
 from pipelines.intake.recode import recoded, retyped, without_codes
 from schemas.errors import InputRejected, SpecificationError
@@ -56,11 +57,18 @@ class Microdata:
         Names and types of the published columns: as in the file, unless recoding gave them another.
     files : int
         Files read.
+    suite : AgencySuite or None
+        What an agency expects of its records beside ourselves.
+    originals : DataFrame or None
+        Where there is a suite: all declared columns but identifiers, before any recoding; missing marks and
+        codes are NULL, numbers of a CSV are numbers.
     """
 
     frame: DataFrame
     contract: Contract
     files: int
+    suite: AgencySuite | None = None
+    originals: DataFrame | None = None
 
     @property
     def published(self) -> list[str]:
@@ -68,14 +76,24 @@ class Microdata:
         return self.contract.names
 
 
-def read(spark: SparkSession, specification: Specification) -> Microdata:
+def read(
+    spark: SparkSession, specification: Specification, declared: Specification | None = None
+) -> Microdata:
     """Read what the specification names.
+
+    Parameters
+    ----------
+    declared : Specification, optional
+        With the variables that the agency's suite may speak of, where the reader leaves some of them out.
 
     Raises
     ------
     InputRejected
         Where the file is absent, unreadable, or does not have the columns that are declared.
+    SpecificationError
+        Where the agency's suite cannot be judged.
     """
+    suite = agency_suite(declared or specification)
     with reading(specification):
         raw = (
             _csv(spark, specification)
@@ -85,7 +103,8 @@ def read(spark: SparkSession, specification: Specification) -> Microdata:
         files = sorted(raw.inputFiles())
         if not files:
             raise InputRejected(f"{_where(specification)} has no files with records. Check input.path.")
-        return _microdata(raw, files, specification)
+        microdata = _microdata(raw, files, specification)
+        return _with_suite(microdata, suite, raw, declared or specification)
 
 
 def of_frame(frame: DataFrame, specification: Specification) -> Microdata:
@@ -95,10 +114,14 @@ def of_frame(frame: DataFrame, specification: Specification) -> Microdata:
     ------
     InputRejected
         Where it does not have the columns that are declared.
+    SpecificationError
+        Where the agency's suite cannot be judged.
     """
+    suite = agency_suite(specification)
     given = specification.input.model_copy(update={"format": "parquet"})  # typed, and empty text is a text
+    typed = specification.model_copy(update={"input": given})
     with reading(specification):
-        return _microdata(frame, [], specification.model_copy(update={"input": given}))
+        return _with_suite(_microdata(frame, [], typed), suite, frame, typed)
 
 
 def _microdata(raw: DataFrame, files: list[str], specification: Specification) -> Microdata:
@@ -122,6 +145,16 @@ def _microdata(raw: DataFrame, files: list[str], specification: Specification) -
     hidden = [name for name in wanted if name not in published]
     ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
     return Microdata(ordered, contract, len(files))
+
+
+def _with_suite(
+    microdata: Microdata, suite: AgencySuite | None, raw: DataFrame, declared: Specification
+) -> Microdata:
+    """With the suite, and the records that it is to judge."""
+    if suite is None:
+        return microdata
+    named = [each for each in raw.columns if each in declared.variables and each not in declared.identifiers]
+    return replace(microdata, suite=suite, originals=_typed(raw, named, declared).drop(UNREADABLE))
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """What a release is made from: its id is a keyed hash of this.
 
-Only what decides the answer is in it. Limits of the gate, paths and the version of the package are not: the
-same input under newer software, or beside another limit, is the same release. Keys that have their default
-are left out, so that a key added later does not change the ids of before.
+Only what decides the answer is in it. Limits of the gate, an agency's own suite, paths and the version of the
+package are not: the same input under newer software, or beside another limit, is the same release. Keys that
+have their default are left out, so that a key added later does not change the ids of before.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def identity(screened: ScreenedInput, specification: Specification, content: str
 def _made_from(specification: Specification) -> dict[str, Any]:
     """The specification without where the files lie and what is only permitted."""
     content = specification.model_dump(mode="json", exclude_defaults=True)
-    content["input"].pop("path")
+    for key in ("path", "expectations"):
+        content["input"].pop(key, None)
     for section in PERMISSIONS:
         content.pop(section, None)
     for section, keys in DECIDING.items():

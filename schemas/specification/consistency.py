@@ -35,7 +35,6 @@ def _with_scheme(value: Any) -> bool:
 
 
 UNBUILT: dict[Path, Callable[[Any], bool]] = {
-    ("input", "expectations"): _other_than(None),
     ("variables", EACH, "kind"): _one_of("ordinal", "hierarchical"),
     ("variables", EACH, "order"): _other_than(None),
     ("variables", EACH, "variable_weight"): _other_than(1.0),

@@ -103,7 +103,8 @@ class Input(Section):
     unmentioned: Literal["fail", "drop"] = "fail"
     """Columns of the file that the specification does not name."""
     expectations: PathText | None = None
-    """An agency's own Great Expectations suite (JSON) as a further gate. Relative to the specification."""
+    """An agency's own Great Expectations suite, as 1.x saves it (JSON): a further gate on the original input,
+    before any recode; missing codes are missing, identifiers are not there. Relative to the specification."""
 
 
 class Variable(Section):

@@ -250,6 +250,18 @@ def test_what_cannot_be_published_is_refused_without_a_value(run, tmp_path, tabl
     assert not any(code in str(caught.value) for code in ("south", "west", "AB", "CE"))
 
 
+def test_the_records_of_a_table_must_meet_the_suite_of_the_agency_in_every_declared_column(run, tmp_path):
+    limits = {"column": "hours", "max_value": 40}
+    expectation = {"type": "expect_column_values_to_be_between", "kwargs": limits}
+    (tmp_path / "suite.json").write_text(json.dumps({"name": "ours", "expectations": [expectation]}))
+    frame = records().assign(hours=41)
+    chosen = specification(tmp_path, frame, variables={"hours": {"role": "other"}})
+    given = chosen.input.model_copy(update={"expectations": "suite.json"})
+    with pytest.raises(InputRejected, match="be_between of hours is not met"):
+        run(chosen.model_copy(update={"input": given}))
+    assert not (tmp_path / "lake").exists()
+
+
 def test_a_specification_without_a_table_is_refused(run, tmp_path):
     chosen = specification(tmp_path, records())
     with pytest.raises(SpecificationError, match="no section"):

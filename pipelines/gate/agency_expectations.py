@@ -1,0 +1,145 @@
+"""An agency's own suite on the original records: Great Expectations judges, and says only yes or no.
+
+Results carry no value, and the text of an exception, which can quote a record, is thrown away: what could not
+be judged is not met. As many results must come back as there are expectations, each known by its number.
+
+Great Expectations takes five seconds to import: import this module where there is a suite, not before.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+
+from great_expectations.compatibility.pydantic import ValidationError
+from great_expectations.core import ExpectationSuiteValidationResult
+from great_expectations.exceptions import GreatExpectationsError
+from great_expectations.expectations.expectation import Expectation
+from great_expectations.expectations.registry import (
+    get_expectation_impl,
+    list_registered_expectation_implementations,
+)
+from pyspark.sql import DataFrame
+
+from pipelines.gate.agency_suite import AgencySuite, Expected
+from pipelines.gate.expectations import write_results
+from pipelines.gate.gate import Verdict, Verdicts
+from pipelines.gate.suite import NO_VALUES, gx
+
+NUMBER = "number"
+#: Name of the results among those of our own suites.
+RESULTS = "agency"
+
+
+def unfit(expected: Expected) -> Iterator[str]:
+    """Why Great Expectations knows no such expectation, or cannot take its keywords."""
+    try:
+        _built(expected, 0)
+    except ValidationError as error:
+        for each in error.errors():
+            at = ", ".join(str(part) for part in each["loc"] if part != "__root__")
+            yield f"{at or 'its keywords'}: {each['msg']}"
+    except GreatExpectationsError:
+        near = get_close_matches(expected.type, list_registered_expectation_implementations(), n=1)
+        yield f"Great Expectations {gx.__version__} has no expectation of this type" + (
+            f" (did you mean {near[0]}?)" if near else ""
+        )
+    except (TypeError, ValueError):
+        yield "its keywords do not fit its type"
+
+
+def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Verdicts:
+    """Judge the original records by every expectation of a suite.
+
+    Parameters
+    ----------
+    suite : AgencySuite
+    records : DataFrame
+        All declared columns but identifiers, before any recoding.
+    evidence : Path
+        Folder for the results.
+    """
+    built = [_built(expected, number) for number, expected in enumerate(suite.expectations)]
+    try:
+        with _without_a_word():
+            result = _result(built, suite.name, records)
+        answers = _answers(result)
+    except Exception:  # whatever it says may quote a record, and nothing was judged
+        answers = {}
+    else:
+        write_results(result, RESULTS, evidence)
+    if len(answers) != len(suite.expectations):
+        answers = {}
+    rows, failures = [], []
+    for number, expected in enumerate(suite.expectations):
+        passed, judged = answers.get(number, (False, False))
+        variable = ", ".join(expected.columns) or None
+        rows.append(Verdict("input", expected.type, variable, None, None, None, passed, promised=False))
+        if not passed:
+            failures.append(
+                f"{expected.text} is not met."
+                if judged
+                else f"{expected.text} could not be judged, which counts as not met: look whether it suits "
+                "the type of the column."
+            )
+    return Verdicts(tuple(rows), (), tuple(failures))
+
+
+def _built(expected: Expected, number: int) -> Expectation:
+    return get_expectation_impl(expected.type)(**expected.kwargs, meta={NUMBER: number})
+
+
+def _result(built: list[Expectation], name: str, records: DataFrame) -> ExpectationSuiteValidationResult:
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
+    batch = (
+        context.data_sources.add_spark(name="records", persist=False)
+        .add_dataframe_asset(name=RESULTS)
+        .add_batch_definition_whole_dataframe("records")
+        .get_batch({"dataframe": records})
+    )
+    return batch.validate(gx.ExpectationSuite(name=name, expectations=built), result_format=NO_VALUES)
+
+
+def _answers(result: ExpectationSuiteValidationResult) -> dict[int, tuple[bool, bool]]:
+    """Number of the expectation -> whether it is met, and whether it could be judged.
+
+    What is thrown away here is the text of exceptions.
+    """
+    answers = {}
+    for each in result.results:
+        judged = _was_judged(each.exception_info)
+        each.exception_info = {
+            "raised_exception": not judged,
+            "exception_message": "",
+            "exception_traceback": "",
+        }
+        assert each.expectation_config is not None
+        number = each.expectation_config.meta[NUMBER]
+        answers[number] = (judged and each.success is True, judged)
+    return answers
+
+
+def _was_judged(exception_info: object) -> bool:
+    """Whether no exception was raised: told for the whole expectation, or for each metric it needs."""
+    return isinstance(exception_info, dict) and exception_info.get("raised_exception") is False
+
+
+@contextmanager
+def _without_a_word() -> Iterator[None]:
+    """Keep what Great Expectations logs and warns, tracebacks of tasks among it, from everybody."""
+    logger = logging.getLogger("great_expectations")
+    before, silent = logger.propagate, logging.NullHandler()
+    logger.propagate = False
+    logger.addHandler(silent)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.removeHandler(silent)
+        logger.propagate = before

@@ -1,0 +1,156 @@
+"""An agency's own Great Expectations suite: what its file says, and every reason not to judge records by it.
+
+The file is JSON as Great Expectations 1.x saves it. Everything that can be known of it without a record is
+looked at before a record is read: a suite that cannot be judged whole is not judged at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import SpecificationError
+from schemas.specification.model import Specification
+
+KEY = "[input] expectations"
+#: Keywords that name a column, and those that name several.
+NAMES_ONE, NAMES_SEVERAL = ("column", "column_A", "column_B"), ("column_list", "column_set")
+#: Keywords that say how a result is shown, or of which batch it is: both are ours to say.
+NOT_THEIRS = ("result_format", "catch_exceptions", "batch_id")
+#: Types that read more than the records, or answer with some of them.
+REFUSED = (
+    "unexpected_rows_expectation",
+    "expect_query_results_to_match_comparison",
+    "expect_table_row_count_to_equal_other_table",
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One expectation.
+
+    Attributes
+    ----------
+    type : str
+        Such as ``expect_column_values_to_be_between``.
+    kwargs : mapping
+        Its keywords, without those of `NOT_THEIRS`.
+    """
+
+    type: str
+    kwargs: Mapping[str, Any]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that it names; none where it is about the table."""
+        one = [self.kwargs[name] for name in NAMES_ONE if name in self.kwargs]
+        several = [each for name in NAMES_SEVERAL for each in self.kwargs.get(name) or ()]
+        return tuple(map(str, [*one, *several]))
+
+    @property
+    def text(self) -> str:
+        """Its type and columns, for a person: no limit and no set of values."""
+        return f"{self.type} of {', '.join(self.columns)}" if self.columns else self.type
+
+
+@dataclass(frozen=True)
+class AgencySuite:
+    """A suite whose every expectation can be judged.
+
+    Attributes
+    ----------
+    path : str
+        As the specification names it.
+    name : str
+    expectations : tuple of Expected
+        In the order of the file; at least one.
+    """
+
+    path: str
+    name: str
+    expectations: tuple[Expected, ...]
+
+
+def agency_suite(specification: Specification) -> AgencySuite | None:
+    """The suite that the specification names, None where it names none.
+
+    Raises
+    ------
+    SpecificationError
+        With every fault of the file.
+    """
+    named = specification.input.expectations
+    if named is None:
+        return None
+    try:
+        content = json.loads(Path(specification.resolve(named)).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise SpecificationError(
+            f"{KEY}: the file {named!r} cannot be read as JSON. Give a suite as Great Expectations 1.x saves "
+            "it; the path is relative to the specification."
+        ) from None
+    if not _is_suite(content):
+        raise SpecificationError(
+            f"{KEY}: the file {named!r} is no suite as Great Expectations 1.x saves it: expected an object "
+            'with "name" and a list of at least one "expectations", each with "type" and "kwargs".'
+        )
+    expectations = tuple(_expected(each) for each in content["expectations"])
+    faults = tuple(
+        f"expectation {number}, {expected.text}: {fault}"
+        for number, expected in enumerate(expectations, start=1)
+        for fault in _faults(expected, specification)
+    )
+    if faults:
+        raise SpecificationError(f"{KEY}: the suite {named!r} cannot be judged. {'; '.join(faults)}.", faults)
+    return AgencySuite(named, content["name"], expectations)
+
+
+def _is_suite(content: Any) -> bool:
+    expectations = content.get("expectations") if isinstance(content, dict) else None
+    return (
+        isinstance(expectations, list)
+        and bool(expectations)
+        and isinstance(content.get("name"), str)
+        and all(_is_expectation(each) for each in expectations)
+    )
+
+
+def _is_expectation(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and isinstance(content.get("type"), str)
+        and isinstance(content.get("kwargs"), dict)
+        and all(isinstance(content["kwargs"].get(name, ""), str) for name in NAMES_ONE)
+        and all(isinstance(content["kwargs"].get(name) or [], list) for name in NAMES_SEVERAL)
+    )
+
+
+def _expected(content: Mapping[str, Any]) -> Expected:
+    kwargs = {name: value for name, value in content["kwargs"].items() if name not in NOT_THEIRS}
+    return Expected(content["type"], kwargs)
+
+
+def _faults(expected: Expected, specification: Specification) -> Iterator[str]:
+    from pipelines.gate.agency_expectations import unfit  # Great Expectations: seconds to import
+
+    if expected.type in REFUSED:
+        yield "it reads more than these records, or answers with some of them; take it out"
+        return
+    if _has_parameter(expected.kwargs):
+        yield 'it waits for a "$PARAMETER", and nobody gives one; write the value'
+        return
+    for name in expected.columns:
+        if name not in specification.variables:
+            yield f"column {name} is not declared; declare it in [variables], or correct the name"
+        elif name in specification.identifiers:
+            yield f"column {name} is an identifier, which is never read; take the expectation out"
+    yield from unfit(expected)
+
+
+def _has_parameter(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "$PARAMETER" in value or any(map(_has_parameter, value.values()))
+    return isinstance(value, list) and any(map(_has_parameter, value))
