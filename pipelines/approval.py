@@ -10,6 +10,7 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.find_release import find_release
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.publish import finish_what_died, publish
+from pipelines.publication.retention import retain
 from pipelines.publication.waiting import waiting_release
 from pipelines.report import write_page_of
 from schemas.errors import ProtectionFailed
@@ -45,11 +46,12 @@ def approve(named: str, *, by: str, note: str = "") -> Outcome:
             raise ProtectionFailed(
                 f"{error} What was staged has changed since it was verified: run the job anew."
             ) from error
+        retained = retain(areas, entry.name)
         areas.forget_work(release.release_id)
         page = write_page_of(areas, release.release_id)
     text = f"Release {release.release_id} is approved by {by} and published.\nRelease: {release.folder}"
     content = {"release_id": release.release_id, "release": str(release.folder), "report": str(page)}
-    return Outcome(text, content)
+    return retained.told(Outcome(text, content))
 
 
 def reject(named: str, *, by: str, note: str = "") -> Outcome:

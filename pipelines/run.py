@@ -30,6 +30,7 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.identity import identity
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.publish import finish_what_died, publish, published_already
+from pipelines.publication.retention import Retained, retain
 from pipelines.publication.stage import Staged
 from pipelines.publication.waiting import Waiting, let_wait, waits_already
 from schemas.errors import MicroguardError
@@ -188,29 +189,33 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     follows = product.follows(job)
     made_from = {**identity(screened, specification, product.content), **follows}
     release_id = areas.release_id(made_from)
+    name = specification.release.name
     if published_already(areas, release_id):
-        return _answer(areas, release_id, "This job has published its release already")
+        text = "This job has published its release already"
+        return _answer(areas, release_id, text, retain(areas, name))
     if waits_already(areas, release_id):
         return _answer(areas, release_id, "This release is verified and waiting for approval already")
     with progress.stage("read and check"):
         judged = accept_input(screened, product.reader, areas.record(release_id)).rows
         judged += accept_by_suite(microdata, areas.record(release_id)).rows
     accepted = specification.publish.successive == "accept" or bool(follows)
-    Ledger(areas).refuse_successive(specification.release.name, release_id, accepted)
+    Ledger(areas).refuse_successive(name, release_id, accepted)
     entry = Entry(
         "intended",
         release_id,
-        specification.release.name,
+        name,
         now(),
         made_from,
         accept=dict(specification.quality.accept),
+        keep=specification.publish.keep,
     )
 
     try:
         protected = product.protect(job, screened, release_id)
     except NothingNew as night:
         areas.forget_work(release_id)
-        told = _answer(areas, night.release_id, "Nothing changes tonight: the release that stands is current")
+        text = "Nothing changes tonight: the release that stands is current"
+        told = _answer(areas, night.release_id, text, retain(areas, name))
         return Outcome(told.text, told.content | {"night": night.counts})
     try:
         return _verified(product, job, screened, protected, entry, judged, accepted)
@@ -239,9 +244,10 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
     except MicroguardError:
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
         raise
+    retained = retain(areas, waiting.entry.name)
     release.page.write(Ledger(areas).status(release_id))
     areas.forget_work(release_id)
-    return _answer(areas, release_id, "Published")
+    return _answer(areas, release_id, "Published", retained)
 
 
 def _verified(
@@ -319,7 +325,8 @@ def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entr
     )
 
 
-def _answer(areas: Areas, release_id: str, text: str) -> Outcome:
+def _answer(areas: Areas, release_id: str, text: str, retained: Retained | None = None) -> Outcome:
     public, report = areas.release(release_id), areas.record(release_id) / PAGE
     content: dict[str, Any] = {"release_id": release_id, "release": str(public), "report": str(report)}
-    return Outcome(f"{text}.\nRelease: {public}\nReport: {report}", content)
+    text = f"{text}.\nRelease: {public}\nReport: {report}"
+    return Outcome(text, content) if retained is None else retained.told(Outcome(text, content))

@@ -28,14 +28,15 @@ def withdraw(named: str) -> Outcome:
     release = find_release(named)
     areas = release.areas()
     with areas.lock():
-        unfinished = {entry.release_id for entry in Ledger(areas).unfinished()}
+        ledger = Ledger(areas)
+        going = {entry.release_id for entry in [*ledger.unfinished(), *ledger.standing()]}
         was_current = current(areas) == release.release_id
         finish_what_died(areas)
-        standing = {entry.release_id: entry for entry in Ledger(areas).standing()}
+        standing = {entry.release_id: entry for entry in ledger.standing()}
         if release.release_id in standing:
             with areas.public_lock():
                 withdraw_release(standing[release.release_id], areas)
-        elif release.release_id not in unfinished:
+        elif release.release_id not in going:  # nor gone a moment ago, with what a killed run left
             raise SpecificationError(
                 "The ledger knows no standing release of this id: nothing was withdrawn."
             )

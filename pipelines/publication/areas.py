@@ -93,6 +93,12 @@ class Areas:
         """The only mutable file of the public area."""
         return self.public / "current.json"
 
+    def served(self) -> str | None:
+        """Id of the release that ``current.json`` names; None where there is none."""
+        if not self.current.is_file():
+            return None
+        return str(json.loads(self.current.read_text(encoding="utf-8"))["release_id"])
+
     @property
     def ledger(self) -> Path:
         """All that was ever published or withdrawn from here, one JSON object a line."""

@@ -41,7 +41,9 @@ class Entry:
     accept : dict
         Limits on disclosure that a steward accepted to be exceeded: name -> reason, and by whom.
     by, note : str
-        Who approved or rejected, and why; "" where nobody was asked.
+        Who approved or rejected, and why; "" where nobody was asked. A note by nobody is that of retention.
+    keep : int or None
+        How many releases of the name stand once this one is published; None where all do.
     """
 
     event: Event
@@ -53,6 +55,7 @@ class Entry:
     accept: dict[str, str] = field(default_factory=dict)
     by: str = ""
     note: str = ""
+    keep: int | None = None
 
 
 class LedgerDamaged(MicroguardError):

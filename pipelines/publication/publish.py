@@ -20,8 +20,9 @@ from pipelines.engine.outcome import now
 from pipelines.publication.areas import MANIFEST, Areas
 from pipelines.publication.formats.table_format import TableFormat, table_format
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
+from pipelines.publication.retention import outlived
 from pipelines.publication.stage import StagedFiles
-from pipelines.publication.withdrawal import remove_release, take_out
+from pipelines.publication.withdrawal import remove_release, take_out, withdraw_release
 from schemas.errors import ProtectionFailed
 
 
@@ -73,12 +74,18 @@ def publish(
 def finish_what_died(areas: Areas) -> None:
     """Finish what killed runs left half done: a release that was not yet published goes, a withdrawal ends.
 
-    To be called with the evidence area locked.
+    What a publication has outlived (`pipelines.publication.retention`) goes, too. To be called with the
+    evidence area locked.
     """
     for entry in Ledger(areas).unfinished():
         area = public_area_of(entry, areas)
         with area.public_lock():
             take_out(entry, area, "withdrawn" if entry.event == "withdrawing" else "abandoned")
+    standing = [(each.name, public_area_of(each, areas)) for each in Ledger(areas).standing()]
+    for name, area in dict.fromkeys(standing):
+        for entry in outlived(area, name):
+            with area.public_lock():
+                withdraw_release(entry, area)
 
 
 def published_already(areas: Areas, release_id: str) -> bool:
@@ -107,9 +114,7 @@ def is_whole(folder: Path) -> bool:
 
 def current(areas: Areas) -> str | None:
     """Id of the current release, None where there is none."""
-    if not areas.current.is_file():
-        return None
-    return str(json.loads(areas.current.read_text(encoding="utf-8"))["release_id"])
+    return areas.served()
 
 
 def make_current(areas: Areas, release_id: str) -> None:

@@ -26,10 +26,8 @@ def take_out(entry: Entry, areas: Areas, event: Event) -> None:
     the tables of the formats forget the release, its folder is renamed out of sight and deleted, and the
     ledger says that it is gone.
     """
-    if areas.current.is_file():
-        named = json.loads(areas.current.read_text(encoding="utf-8"))["release_id"]
-        if named == entry.release_id:
-            _step_back(entry, areas)
+    if areas.served() == entry.release_id:
+        _step_back(entry, areas)
     forget_everywhere(areas, entry.release_id)
     remove_release(areas, entry.release_id)
     Ledger(areas).append(replace(entry, event=event, at=now()))

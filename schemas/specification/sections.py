@@ -255,7 +255,8 @@ class Publish(Section):
     approval: Literal["none", "required"] = "none"
     """Whether somebody must sign a release before it is published."""
     keep: Annotated[Count, Field(ge=1)] | None = None
-    """How many releases of a series stand; older ones are withdrawn."""
+    """How many releases of this name stand, the newest among them: older ones are withdrawn once another is
+    published. Copies of them stay known to the ledger and the audit."""
     disclose: Annotated[tuple[Disclosable, ...], Field(strict=False)] = ()
     """Whole-file measures against the original that a steward allows to be public."""
 

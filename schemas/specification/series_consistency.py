@@ -10,6 +10,10 @@ from schemas.specification.model import Specification
 
 def series_faults(spec: Specification) -> Iterator[Fault]:
     """Keys that a register cannot carry, and keys of a series where there is none."""
+    alone = spec.publish.series == "single" and spec.publish.successive == "refuse"
+    if alone and spec.publish.keep is not None:
+        allowed = 'no such key, unless [publish] series = "register" or successive = "accept"'
+        yield fault(("publish", "keep"), spec.publish.keep, allowed)
     if spec.publish.series != "register":
         for name in sorted(spec.series.model_fields_set):
             allowed = 'no such key, unless [publish] series = "register"'

@@ -22,12 +22,13 @@ def made_from(folder, **sections):
         {"quality": {"max_information_loss": 0.1}},
         {"publish": {"path": "elsewhere"}},
         {"publish": {"successive": "accept"}},
+        {"publish": {"successive": "accept", "keep": 3}},
         {"input": {"path": "moved"}},
         {"input": {"expectations": "suite.json"}},
         {"method": {"effort": "standard"}},
         {"missing": {"max_rejected": 0}},
     ],
-    ids=["gate", "area", "permission", "input path", "suite", "default", "default of a section"],
+    ids=["gate", "area", "permission", "retention", "input path", "suite", "default", "default of a section"],
 )
 def test_what_decides_nothing_makes_no_other_release(sections, tmp_path):
     assert made_from(tmp_path, **sections) == made_from(tmp_path)

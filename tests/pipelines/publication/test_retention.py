@@ -1,0 +1,195 @@
+"""Retention: only the newest releases of a name stand, whatever dies or fails on the way."""
+
+import json
+
+import pytest
+
+import pipelines.run
+from pipelines.approval import approve
+from pipelines.engine.outcome import Outcome
+from pipelines.engine.progress import Progress
+from pipelines.gate.gate import Verdicts
+from pipelines.job import Job
+from pipelines.publication import publish, retention, withdrawal
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.retention import outlived, retain
+from pipelines.publication.waiting import Waiting, let_wait
+from pipelines.run import Verified
+from pipelines.withdraw import withdraw
+from schemas.errors import SpecificationError
+from tests.pipelines.microdata import specification
+from tests.pipelines.publication.test_publish import manifest, staged
+
+A, B, C, D = (letter * 32 for letter in "abcd")
+VERDICTS = Verdicts((), (), ())
+
+
+def entry(release_id, keep=None, name="persons"):
+    return Entry("published", release_id, name, "2026-01-01T00:00:00+00:00", {}, keep=keep)
+
+
+def published(areas, *ids, keep=None):
+    for each in ids:
+        ready = staged(areas, each)
+        publish.publish(ready, manifest(each), areas, entry(each, keep), accepted=True)
+
+
+def folders(areas):
+    return [folder.name for folder in areas.releases()]
+
+
+@pytest.fixture
+def areas(tmp_path):
+    return Areas(tmp_path / "lake" / "persons", tmp_path / "evidence")
+
+
+def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
+    published(areas, A, B, C, keep=2)
+    retained = retain(areas, "persons")
+    assert (retained.withdrawn, retained.left) == ((A,), ())
+    assert folders(areas) == [B, C]
+    assert publish.current(areas) == C
+    gone = Ledger(areas).status(A)
+    assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: outlived by release {C}")
+    assert Ledger(areas).ever("persons") == [A, B, C]
+    told = retained.told(Outcome("Published", {}))
+    assert told.content == {"withdrawn": [A]}
+    assert A in told.text
+    assert retain(areas, "persons").told(Outcome("Published", {})) == Outcome("Published", {})
+
+
+def test_without_keep_every_release_stands_and_a_raised_one_brings_none_back(areas):
+    published(areas, A, B, keep=1)
+    retain(areas, "persons")
+    published(areas, C, keep=5)
+    assert retain(areas, "persons").withdrawn == ()
+    published(areas, D)
+    assert retain(areas, "persons").withdrawn == ()
+    assert folders(areas) == [B, C, D]
+
+
+def test_the_current_release_stays_although_it_is_not_the_newest(areas, monkeypatch):
+    published(areas, A)
+    with monkeypatch.context() as patched:
+        patched.setattr(publish, "make_current", lambda *_: None)  # killed before it
+        published(areas, B, keep=1)
+    publish.finish_what_died(areas)
+    assert publish.current(areas) == A
+    assert folders(areas) == [A, B]
+    assert publish.published_already(areas, B)  # the same job again
+    assert retain(areas, "persons").withdrawn == (A,)
+    assert publish.current(areas) == B
+
+
+def test_a_release_that_was_made_again_is_the_newest(areas):
+    published(areas, A, B)
+    published(areas, A, keep=1)
+    assert retain(areas, "persons").withdrawn == (B,)
+    assert publish.current(areas) == A
+
+
+def test_another_name_and_another_public_area_are_left_alone(areas, tmp_path):
+    elsewhere = Areas(tmp_path / "lake" / "other", areas.evidence)
+    published(elsewhere, A)
+    firms = Areas(tmp_path / "lake" / "firms", areas.evidence)
+    publish.publish(staged(firms, D), manifest(D), firms, entry(D, name="firms"))
+    published(areas, B, C, keep=1)
+    assert retain(areas, "persons").withdrawn == (B,)
+    assert (folders(elsewhere), folders(firms), folders(areas)) == ([A], [D], [C])
+
+
+class Killed(BaseException):
+    """As SIGKILL does: nothing after it runs."""
+
+
+def kill(*_, **__):
+    raise Killed
+
+
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [
+        (retention, "withdraw_release"),
+        (withdrawal, "take_out"),
+        (withdrawal, "forget_everywhere"),
+        (withdrawal, "remove_release"),
+    ],
+)
+def test_what_a_kill_left_between_publication_and_withdrawal_is_finished_by_the_next_run(
+    areas, monkeypatch, module, step
+):
+    published(areas, A, B, C, keep=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, step, kill)
+        with pytest.raises(Killed):
+            retain(areas, "persons")
+    assert publish.current(areas) == C
+    with areas.lock():
+        publish.finish_what_died(areas)
+    assert folders(areas) == [C]
+    assert "publish.keep" in Ledger(areas).status(A).note
+    assert outlived(areas, "persons") == []
+
+
+def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas, monkeypatch):
+    def full(*_):
+        raise OSError("the text of the system")
+
+    published(areas, A, B, C, keep=2)
+    with monkeypatch.context() as patched:
+        patched.setattr(withdrawal, "remove_release", full)
+        retained = retain(areas, "persons")
+        assert retained.left == (A,)
+        told = retained.told(Outcome("Published", {"release_id": C}))
+        assert told.content == {"release_id": C, "not_withdrawn": [A]}
+        assert "Readers may still find them" in told.text
+        assert publish.current(areas) == C
+        with pytest.raises(OSError):
+            publish.finish_what_died(areas)
+    assert folders(areas) == [A, B, C]
+    publish.finish_what_died(areas)
+    assert folders(areas) == [B, C]
+
+
+def test_withdrawing_by_hand_what_retention_has_just_withdrawn_is_no_fault(areas):
+    published(areas, A, B, keep=1)
+    assert "is withdrawn" in withdraw(str(areas.release(A))).text
+    assert folders(areas) == [B]
+
+
+def test_retention_comes_with_the_approval(areas, monkeypatch):
+    monkeypatch.setattr("pipelines.approval.write_page_of", lambda areas, each: areas.record(each))
+    published(areas, A)
+    areas.record(B).mkdir()
+    quality = {"release": {"public_area": str(areas.public)}}
+    (areas.record(B) / "quality.json").write_text(json.dumps(quality))
+    let_wait(Waiting(staged(areas, B), manifest(B), entry(B, keep=1), accepted=True), areas)
+    publish.finish_what_died(areas)
+    assert folders(areas) == [A]
+    outcome = approve(str(areas.record(B)), by="A. Steward", note="as last year")
+    assert outcome.content["withdrawn"] == [A]
+    assert folders(areas) == [B]
+    assert Ledger(areas).status(B).by == "A. Steward"
+
+
+def test_retention_comes_with_the_publication_of_a_run(areas, tmp_path, monkeypatch):
+    monkeypatch.setattr(pipelines.run, "_write_page", lambda *_: None)
+    published(areas, A)
+    spec = specification(tmp_path, publish={"path": "lake/persons", "successive": "accept", "keep": 1})
+    job = Job(None, spec, areas, Progress(quiet=True))
+    release = Verified(None, Waiting(staged(areas, B), manifest(B), entry(B, keep=1), True), None, VERDICTS)
+    outcome = pipelines.run.publish_verified(None, job, release)
+    assert outcome.content["withdrawn"] == [A]
+    assert "publish.keep" in outcome.text
+    assert folders(areas) == [B]
+
+
+def test_keep_is_a_count_of_releases_that_follow_each_other(tmp_path):
+    accepted = {"successive": "accept"}
+    assert specification(tmp_path, publish=accepted | {"keep": 12}).publish.keep == 12
+    for keep in (0, -1, 1.5, True, "12"):
+        with pytest.raises(SpecificationError, match=r"\[publish\] keep"):
+            specification(tmp_path, publish=accepted | {"keep": keep})
+    with pytest.raises(SpecificationError, match=r"no such key, unless \[publish\] series"):
+        specification(tmp_path, publish={"keep": 12})
