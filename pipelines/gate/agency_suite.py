@@ -1,7 +1,8 @@
 """An agency's own Great Expectations suite: what its file says, and every reason not to judge records by it.
 
 The file is JSON as Great Expectations 1.x saves it. Everything that can be known of it without a record is
-looked at before a record is read: a suite that cannot be judged whole is not judged at all.
+looked at before a record is read: a suite that cannot be judged whole is not judged at all. Every expectation
+must be met, whatever its severity; `mostly` is the way to allow for exceptions.
 """
 
 from __future__ import annotations
