@@ -23,15 +23,16 @@ MORE = "raise method.effort, lower release.k, protect fewer variables together, 
 
 @dataclass(frozen=True)
 class Loss:
-    """Of one clustering, in standardised units.
+    """Of one clustering, in standardised units; no weight of a variable enters SSE, SST and their shares.
 
     Attributes
     ----------
     sse, sst, information_loss : float
         Of the numeric variables as written; the loss is SSE/SST.
     objective, lower_bound, whole_file_lower_bound : float or None
-        What the clusterings cost before rounding, nominal variables included; what no clustering given the
-        blocking is below; what no clustering at all is below (weak). None where not proved for every block.
+        What the clusterings cost before rounding, nominal variables and weights of variables included; what
+        no clustering given the blocking is below; what no clustering at all is below (weak). None where not
+        proved for every block.
     by_variable : mapping of variable to its SSE/SST
     """
 

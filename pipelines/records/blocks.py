@@ -125,12 +125,13 @@ def plan(
         1,
     )
     large = np.flatnonzero(leaves > 1)
-    coordinates = Coordinates(numeric, {})
+    weights = {name: specification.variables[name].variable_weight for name in [*numeric, *nominal]}
+    coordinates = Coordinates(numeric, {}, weights)
     trees: list[CutTree] = []
     position = np.full(len(strata), -1)
     if len(large):
         sample, owner = _sample(frame, strata, large, [*numeric, *nominal], specification)
-        coordinates = Coordinates(numeric, {name: _frequent(sample[name]) for name in nominal})
+        coordinates = replace(coordinates, categories={name: _frequent(sample[name]) for name in nominal})
         points, hashes = coordinates.points(sample), sample[HASH].to_numpy()
         for place in large:
             own = owner == place

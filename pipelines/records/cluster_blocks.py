@@ -26,6 +26,7 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import map_in_arrow
 from pipelines.records.blocks import BLOCK, Plan
 from pipelines.records.coordinates import Coordinates, numbers
+from pipelines.records.points import Points
 from sdc.clusters.diversity import diversify, least_distinct
 from sdc.clusters.dominance import dominated
 from sdc.clusters.representatives import category_codes, represent
@@ -168,20 +169,20 @@ def protect_block(
     start = time.monotonic()
     report: dict[str, Any] = {"block": block[BLOCK][0].as_py(), "records": len(block), "status": "done"}
     try:
-        points, nominal = _points(block, clustering)
+        points = Points.of(block, clustering.coordinates, clustering.nominal)
         if _units(block, clustering) < clustering.k:
             return block.schema.empty_table(), report | {"status": "too few"}, None
-        labels, told = _labels(points, nominal, report["block"], clustering)
+        labels, told = _labels(points, report["block"], clustering)
         found = labels
-        labels = _diverse(block, points, nominal, found, clustering)
+        labels = _diverse(block, points, found, clustering)
         if labels.max() < found.max():
-            told |= _merged(told, _spread(points, nominal), labels)
-        protected = _replaced(block, points, nominal, labels, clustering)
+            told |= _merged(told, points.spread(), labels)
+        protected = _replaced(block, points, labels, clustering)
         if clustering.jointly:
             protected = _with_clusters(protected, block, labels, clustering)
         moments = _moments(block, protected, clustering)
         report |= told | _clusters(block, labels, clustering)
-        report["file_bound"] = _file_bound(block, points, nominal, clustering)
+        report["file_bound"] = _file_bound(block, points, clustering)
         if moments is not None:
             report |= {"sse": float(moments.sse.sum())}
     except SdcError as error:  # its messages never hold a value
@@ -198,20 +199,9 @@ def protect_block(
     return protected, report, moments
 
 
-def _points(block: pa.Table, clustering: ClusteringTask) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates and codes, (n, p), and which columns are codes; variables missing in the block left out."""
-    numeric = clustering.coordinates.numeric(block)
-    numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
-    codes = [category_codes(block[name]).astype(np.float64) for name in clustering.nominal]
-    points = np.column_stack([numeric, *codes]) if codes else numeric
-    return points, np.arange(points.shape[1]) >= numeric.shape[1]
-
-
-def _labels(
-    points: np.ndarray, nominal: np.ndarray, block: int, clustering: ClusteringTask
-) -> tuple[np.ndarray, dict[str, Any]]:
+def _labels(points: Points, block: int, clustering: ClusteringTask) -> tuple[np.ndarray, dict[str, Any]]:
     """Cluster of each record and what was proved, from the folder of finished blocks where it is there."""
-    if not points.shape[1] or bool((points == points[0]).all()):  # all alike already: nothing to lose
+    if points.alike:
         told = {
             "algorithm": "none",
             "stopped_by": "proof",
@@ -222,11 +212,11 @@ def _labels(
         }
         return np.zeros(len(points), np.int64), told
     seed = block_seed(clustering.seed, block)
-    finished = _finished(points, nominal, seed, block, clustering)
+    finished = _finished(points, seed, block, clustering)
     resumed = _resumed(finished, len(points), clustering.k)
     if resumed is not None:
         return resumed
-    labels, told = _solve(points, nominal, seed, clustering)
+    labels, told = _solve(points, seed, clustering)
     if finished is not None:
         fresh = finished.with_name(f".{finished.name}.{os.getpid()}")
         with open(fresh, "wb") as file:
@@ -248,24 +238,23 @@ def _resumed(finished: Path | None, records: int, k: int) -> tuple[np.ndarray, d
     return (labels, told | {"resumed": True}) if sound else None
 
 
-def _solve(
-    points: np.ndarray, nominal: np.ndarray, seed: int, clustering: ClusteringTask
-) -> tuple[np.ndarray, dict[str, Any]]:
+def _solve(points: Points, seed: int, clustering: ClusteringTask) -> tuple[np.ndarray, dict[str, Any]]:
     options: dict[str, Any] = {
         "standardise": False,
-        "nominal": nominal if nominal.any() else None,
+        "nominal": points.nominal if points.nominal.any() else None,
+        "variable_weights": points.weights,
         "seed": seed,
     }
     told: dict[str, Any] = {}
     try:
         found = microaggregate(
-            points, clustering.k, effort=clustering.effort, algorithm=clustering.algorithm, **options
+            points.values, clustering.k, effort=clustering.effort, algorithm=clustering.algorithm, **options
         )
     except InvalidParameter:
         raise  # what was asked for is impossible for every block
     except Exception as error:
         told = {"fallback": FALLBACK, "why": type(error).__name__}
-        found = microaggregate(points, clustering.k, effort="fast", algorithm=FALLBACK, **options)
+        found = microaggregate(points.values, clustering.k, effort="fast", algorithm=FALLBACK, **options)
     return found.labels, told | {
         "algorithm": found.algorithm,
         "stopped_by": found.stopped_by,
@@ -282,28 +271,25 @@ def block_seed(run: int, block: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{run}/{block}".encode(), digest_size=7).digest(), "big")
 
 
-def _finished(
-    points: np.ndarray, nominal: np.ndarray, seed: int, block: int, clustering: ClusteringTask
-) -> Path | None:
+def _finished(points: Points, seed: int, block: int, clustering: ClusteringTask) -> Path | None:
     """File of a finished block: named by everything its labels depend on."""
     if clustering.resume is None:
         return None
-    content = hashlib.blake2b(np.ascontiguousarray(points).tobytes(), digest_size=16)
-    content.update(nominal.tobytes())
-    content.update(repr((clustering.k, seed, clustering.effort, clustering.algorithm, points.shape)).encode())
+    content = hashlib.blake2b(np.ascontiguousarray(points.values).tobytes(), digest_size=16)
+    content.update(points.mismatches.tobytes())
+    asked = (clustering.k, seed, clustering.effort, clustering.algorithm, points.values.shape)
+    content.update(repr(asked).encode())
     return Path(clustering.resume) / f"{block}-{content.hexdigest()}.npz"
 
 
-def _diverse(
-    block: pa.Table, points: np.ndarray, nominal: np.ndarray, labels: np.ndarray, clustering: ClusteringTask
-) -> np.ndarray:
+def _diverse(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> np.ndarray:
     """Clusters merged until each has k units, and enough values of every sensitive variable."""
     wanted = [(clustering.sensitive, clustering.min_diversity)] if clustering.min_diversity > 1 else []
     if clustering.counted is not None:
         wanted.insert(0, ((clustering.counted,), clustering.k))
     for names, least in wanted:
         codes = np.column_stack([category_codes(block[name]) for name in names])
-        labels = diversify(_spread(points, nominal), labels, codes, least)
+        labels = diversify(points.spread(), labels, codes, least)
     return labels
 
 
@@ -325,24 +311,14 @@ def _units(block: pa.Table, clustering: ClusteringTask) -> int:
     return len(block) if clustering.counted is None else len(block[clustering.counted].unique())
 
 
-def _spread(points: np.ndarray, nominal: np.ndarray) -> np.ndarray:
-    """Points with an indicator for every category, a mismatch one apart in square."""
-    indicators = [
-        (codes[:, None] == np.arange(codes.max() + 1)) / np.sqrt(2.0) for codes in points[:, nominal].T
-    ]
-    return np.column_stack([points[:, ~nominal], *indicators])
-
-
-def _replaced(
-    block: pa.Table, points: np.ndarray, nominal: np.ndarray, labels: np.ndarray, clustering: ClusteringTask
-) -> pa.Table:
+def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> pa.Table:
     return represent(
         block,
         labels,
         numeric=clustering.numeric,
         nominal=clustering.nominal,
         representative=clustering.representative,
-        points=_spread(points, nominal) if clustering.representative == "medoid" else None,
+        points=points.spread() if clustering.representative == "medoid" else None,
     )
 
 
@@ -387,14 +363,12 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -
     return told
 
 
-def _file_bound(
-    block: pa.Table, points: np.ndarray, nominal: np.ndarray, clustering: ClusteringTask
-) -> float | None:
+def _file_bound(block: pa.Table, points: Points, clustering: ClusteringTask) -> float | None:
     """What these records cost at least in any clustering of the whole file; None for too large a block."""
     if not clustering.k <= len(points) <= BOUND_RECORDS:
         return None
     reach = clustering.plan.reach(block[BLOCK][0].as_py(), block)
-    return nearest_neighbour_bound(_spread(points, nominal), clustering.k, reach=reach)
+    return nearest_neighbour_bound(points.spread(), clustering.k, reach=reach)
 
 
 def _reported(table: pa.Table, report: Mapping[str, Any]) -> pa.Table:

@@ -1,10 +1,14 @@
-"""Records as coordinates: numbers in units of their scale, nominal values as scaled indicators."""
+"""Records as coordinates: numbers in units of their scale, nominal values as scaled indicators.
+
+Squared distances of points are what it costs to put records together: the weight of a variable multiplies
+its part of them, so that coordinates are multiplied by its square root.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -22,25 +26,37 @@ class Coordinates:
     scales : mapping of numeric variable to Scale
     categories : mapping of nominal variable to pyarrow.Array
         Categories that get an indicator (in trees only; inside a block every category has one).
+    weights : mapping of variable to float
+        What multiplies the squared distance in a variable; 1 where it has none.
     """
 
     scales: Mapping[str, Scale]
     categories: Mapping[str, pa.Array]
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def weight(self, name: str) -> float:
+        """What multiplies the squared distance in a variable."""
+        return self.weights.get(name, 1.0)
 
     def numeric(self, table: pa.Table) -> np.ndarray:
-        """Standardised numeric variables, (n, p); NaN where missing."""
+        """Standardised numeric variables, (n, p), not weighted: what losses are measured in; NaN: missing."""
         points = np.empty((len(table), len(self.scales)))
         for j, (name, scale) in enumerate(self.scales.items()):
             points[:, j] = (numbers(table[name]) - scale.mean) / scale.divisor
         return points
 
+    def weighted(self, table: pa.Table) -> np.ndarray:
+        """Standardised numeric variables times the square roots of their weights, (n, p); NaN: missing."""
+        return self.numeric(table) * np.sqrt([self.weight(name) for name in self.scales])
+
     def points(self, table: pa.Table) -> np.ndarray:
-        """All coordinates, missing numbers at the mean, a mismatch of categories one apart in square."""
-        numeric = np.nan_to_num(self.numeric(table), nan=0.0)
+        """All coordinates, missing numbers at the mean, mismatches their weight apart in square."""
+        numeric = np.nan_to_num(self.weighted(table), nan=0.0)
         indicators = []
         for name, values in self.categories.items():
             codes = pc.index_in(table[name], value_set=values).to_numpy(zero_copy_only=False)
-            indicators.append((codes[:, None] == np.arange(len(values))) / math.sqrt(2.0))
+            indicator = (codes[:, None] == np.arange(len(values))) / math.sqrt(2.0)
+            indicators.append(indicator * math.sqrt(self.weight(name)))
         return np.column_stack([numeric, *indicators]) if indicators else numeric
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from schemas.roles import AT_MOST_ONE, KINDS, NOMINAL_ONLY
 from schemas.specification.control_table_consistency import control_table_faults
+from schemas.specification.distance_consistency import distance_faults
 from schemas.specification.faults import NOTHING, Fault, Path, fault, shown_key, shown_value
 from schemas.specification.method_consistency import algorithm_faults, diversity_faults, method_faults
 from schemas.specification.model import Specification
@@ -37,7 +38,6 @@ def _with_scheme(value: Any) -> bool:
 UNBUILT: dict[Path, Callable[[Any], bool]] = {
     ("variables", EACH, "kind"): _one_of("ordinal", "hierarchical"),
     ("variables", EACH, "order"): _other_than(None),
-    ("variables", EACH, "variable_weight"): _other_than(1.0),
     ("publish", "format"): _one_of("iceberg"),
     ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,
@@ -58,6 +58,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
         _unbuilt,
         _roles,
         _kinds,
+        distance_faults,
         recode_faults,
         _paths,
         _blocking,

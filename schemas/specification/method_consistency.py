@@ -73,7 +73,7 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
     if method.representative not in representatives:
         yield fault(("method", "representative"), method.representative, ", ".join(representatives) + of)
         return
-    needs = _needs_clusters(spec)
+    needs = spec.needs_clusters(variables)
     if needs is not None and method.representative == "control_tables":
         allowed = f"auto, mode, medoid with {needs}, which needs clusters"
         yield fault(("method", "representative"), method.representative, allowed)
@@ -91,22 +91,16 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
         yield fault(("method", "effort"), method.effort, f"{allowed} with algorithm {method.algorithm}{of}")
 
 
-def _needs_clusters(spec: Specification) -> str | None:
-    """What is asked for that only clusters of records can give."""
-    if spec.method.min_diversity > 1:
-        return "min_diversity above 1"
-    return f"unit {spec.method.unit}" if spec.counted is not None else None
-
-
 def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
     method = spec.method
     bounds = method.control_tables.max_absolute_error
     searching = method.name == "microaggregation" and method.algorithm in ("auto", "local-search")
-    on_tables = method.representative in ON_COMBINATIONS and _needs_clusters(spec) is None
+    needs = any(spec.needs_clusters(group.variables) is not None for group in spec.clusterings)
+    on_tables = method.representative in ON_COMBINATIONS and not needs
     if bounds is not None and not (searching and on_tables):
         allowed = (
             "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
-            "representative auto or control_tables, min_diversity 1, unit record)"
+            "representative auto or control_tables, min_diversity 1, unit record, variable_weights alike)"
         )
         yield fault(("method", "control_tables", "max_absolute_error"), by_dimension(bounds), allowed)
 

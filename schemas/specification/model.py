@@ -167,6 +167,15 @@ class Specification(Section):
             return "nominal"
         return "numeric" if kinds == {"numeric"} else "mixed"
 
+    def needs_clusters(self, variables: tuple[str, ...]) -> str | None:
+        """What is asked for of these quasi-identifiers that only clusters of records can give, in words."""
+        if self.method.min_diversity > 1:
+            return "min_diversity above 1"
+        if self.counted is not None:
+            return f"unit {self.method.unit}"
+        weights = {self.variables[name].variable_weight for name in variables if name in self.variables}
+        return "unlike variable_weights" if len(weights) > 1 and self.kinds(variables) == "nominal" else None
+
     @property
     def clusterings(self) -> tuple[Group, ...]:
         """What is clustered together: the groups, or one group of all quasi-identifiers."""
@@ -179,8 +188,7 @@ class Specification(Section):
         on_combinations = (
             self.kinds(group.variables) == "nominal"
             and self.method.representative in ON_COMBINATIONS
-            and self.method.min_diversity < 2
-            and self.counted is None
+            and self.needs_clusters(group.variables) is None
         )
         return "combinations" if on_combinations else "clusters"
 

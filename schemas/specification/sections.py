@@ -19,6 +19,8 @@ LARGEST_COUNT = 10**10
 """Records, units or releases: more than any file has."""
 LARGEST_DIMENSION = 99
 """Of a table: more than anybody can read."""
+LARGEST_WEIGHT = 10**6
+"""Of a variable: the others decide nothing beyond it, and squares of coordinates stay finite."""
 
 
 def _dimension_keys(value: Any) -> Any:
@@ -131,8 +133,10 @@ class Variable(Section):
     """CSV with a header and one column per level of the code, finest first. Relative to the specification."""
     level: int | None = Field(default=None, ge=1, le=LARGEST_DIMENSION)
     """Column of the hierarchy that is published, 1 the finest (the codes of the file)."""
-    variable_weight: Annotated[Number, Field(gt=0)] = 1.0
-    """What a difference in this variable costs, relative to the others."""
+    variable_weight: Annotated[Number, Field(gt=0, le=LARGEST_WEIGHT)] = 1.0
+    """Multiplies the squared distance in this quasi-identifier where records are clustered, so that what
+    weighs more changes less; losses in the evidence are not weighted. Nominal variables of unlike weights are
+    protected by clusters, as counts of combinations know no distances."""
 
     @property
     def recodes(self) -> dict[str, Any]:

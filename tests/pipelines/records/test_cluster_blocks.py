@@ -108,6 +108,31 @@ def test_a_mixed_block_takes_modes_that_occur_together():
     assert protected["sex"].to_pylist() == ["f", "f", "f", "m", "m", "m"]
 
 
+def weighted(**weights):
+    scales = {"income": Scale(0.0, 1.0, 8)}
+    coordinates = Coordinates(scales, {}, weights)
+    return Plan(pa.table({"__first": [0], "__tree": [-1]}), (), coordinates, 1)
+
+
+def test_records_stay_with_those_alike_in_what_weighs_more():
+    table = block([0.0, 1.0, 0.0, 1.0], sex=["f", "f", "m", "m"])
+    for weight, kept in ((4.0, "sex"), (0.25, "income")):
+        task = clustering(plan=weighted(sex=weight), nominal=("sex",), algorithm="mdav")
+        protected, report, moments = protect_block(table, task)
+        assert protected[kept].to_pylist() == table[kept].to_pylist()
+        assert report["objective"] == pytest.approx(1.0 if kept == "sex" else 0.25)
+        assert float(moments.sse[0]) == pytest.approx(1.0 if kept == "sex" else 0.0)
+
+
+def test_the_loss_is_not_weighted_and_the_objective_is():
+    values = [1.0, 2.0, 9.0, 12.0]
+    _, plain, before = protect_block(block(values), clustering())
+    _, report, moments = protect_block(block(values), clustering(plan=weighted(income=7.0)))
+    assert float(moments.sse[0]) == float(before.sse[0])
+    assert report["objective"] == pytest.approx(7.0 * plain["objective"])
+    assert report["file_bound"] == pytest.approx(7.0 * plain["file_bound"])
+
+
 def test_records_all_alike_are_one_cluster():
     protected, report, _ = protect_block(block([3.0] * 5), clustering())
     assert protected["income"].to_pylist() == [3.0] * 5

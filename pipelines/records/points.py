@@ -1,0 +1,62 @@
+"""The records of a block as points: what its method clusters, and its clusters are merged by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.records.coordinates import Coordinates
+from sdc.clusters.representatives import category_codes
+
+
+@dataclass(frozen=True)
+class Points:
+    """Records of a block, whose squared distances are what it costs to put them together.
+
+    Attributes
+    ----------
+    values : (n, p) float array
+        Coordinates, their weights within them, then codes, of which only equality counts.
+    mismatches : (q,) float array
+        What a mismatch of each of the last q columns, the codes, costs.
+    """
+
+    values: np.ndarray
+    mismatches: np.ndarray
+
+    @classmethod
+    def of(cls, block: pa.Table, coordinates: Coordinates, nominal: tuple[str, ...]) -> Points:
+        """Points of a block; numeric variables missing in all of it left out."""
+        numeric = coordinates.weighted(block)
+        numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
+        codes = [category_codes(block[name]).astype(np.float64) for name in nominal]
+        values = np.column_stack([numeric, *codes]) if codes else numeric
+        return cls(values, np.array([coordinates.weight(name) for name in nominal], dtype=np.float64))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the records are all alike: nothing is lost by putting them together."""
+        return not self.values.shape[1] or bool((self.values == self.values[0]).all())
+
+    @property
+    def nominal(self) -> np.ndarray:
+        """Which columns are codes, (p,) bool."""
+        return np.arange(self.values.shape[1]) >= self.values.shape[1] - len(self.mismatches)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """What multiplies the squared distance of each column, (p,): coordinates hold theirs already."""
+        return np.concatenate([np.ones(self.values.shape[1] - len(self.mismatches)), self.mismatches])
+
+    def spread(self) -> np.ndarray:
+        """Coordinates with an indicator for every category, a mismatch its cost apart in square."""
+        indicators = [
+            (codes[:, None] == np.arange(codes.max() + 1)) / np.sqrt(2.0) * np.sqrt(cost)
+            for codes, cost in zip(self.values[:, self.nominal].T, self.mismatches, strict=True)
+        ]
+        return np.column_stack([self.values[:, ~self.nominal], *indicators])

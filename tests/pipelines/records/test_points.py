@@ -1,0 +1,60 @@
+"""Distances of points are those that the specification asks for; those of trees never exceed them."""
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipelines.intake.scales import Scale
+from pipelines.records.coordinates import Coordinates
+from pipelines.records.points import Points
+
+INCOME, AGE = Scale(10.0, 2.0, 6), Scale(30.0, 5.0, 6)
+WEIGHTS = {"income": 3.0, "sex": 2.5}
+RECORDS = pa.table(
+    {
+        "income": [8.0, 10.0, 10.0, 14.0, 9.0, 30.0],
+        "age": [20, 30, 35, 35, 40, 41],
+        "sex": ["f", "f", "m", None, "m", None],
+        "note": ["a", "b", "b", "c", "a", "a"],
+    }
+)
+COORDINATES = Coordinates(
+    {"income": INCOME, "age": AGE}, {"sex": pa.array(["f"]), "note": pa.array(["a", "b"])}, WEIGHTS
+)
+
+
+def squares(points):
+    return ((points[:, None] - points[None]) ** 2).sum(axis=2)
+
+
+def asked(one, other):
+    """Squared distance of two records, as the specification has it."""
+    return (
+        3.0 * ((one["income"] - other["income"]) / 2.0) ** 2
+        + ((one["age"] - other["age"]) / 5.0) ** 2
+        + 2.5 * (one["sex"] != other["sex"])
+        + 1.0 * (one["note"] != other["note"])
+    )
+
+
+def test_a_weight_multiplies_the_squared_distance_in_its_variable():
+    points = Points.of(RECORDS, COORDINATES, ("sex", "note"))
+    found = squares(points.spread())
+    rows = RECORDS.to_pylist()
+    for i, j in itertools.product(range(6), repeat=2):
+        assert found[i, j] == pytest.approx(asked(rows[i], rows[j]))
+
+
+def test_points_of_trees_are_no_farther_apart_than_records():
+    records = squares(Points.of(RECORDS, COORDINATES, ("sex", "note")).spread())
+    assert (squares(COORDINATES.points(RECORDS)) <= records + 1e-12).all()
+
+
+def test_without_weights_points_are_as_they_are_without_the_key():
+    plain = Coordinates({"income": INCOME, "age": AGE}, {})
+    points = Points.of(RECORDS, plain, ("sex",))
+    np.testing.assert_array_equal(points.values[:, :2], plain.numeric(RECORDS))
+    assert points.weights.tolist() == [1.0, 1.0, 1.0]
+    assert points.nominal.tolist() == [False, False, True]

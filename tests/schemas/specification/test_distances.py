@@ -1,0 +1,80 @@
+"""Weights of variables: accepted where records are clustered by them, refused by name elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import SpecificationError
+from schemas.specification.model import Specification
+from schemas.specification.read import build_specification
+
+NOMINAL = {"role": "quasi_identifier", "kind": "nominal"}
+
+
+def build(variables: dict[str, dict[str, Any]], **method: Any) -> Specification:
+    content = {
+        "release": {"name": "persons", "k": 3},
+        "input": {"path": "records.parquet"},
+        "variables": variables,
+        "method": method,
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    return build_specification(content, Path("/nowhere"))
+
+
+def way(variables: dict[str, dict[str, Any]], **method: Any) -> str:
+    specification = build(variables, **method)
+    return specification.way(specification.clusterings[0])
+
+
+def test_nominal_variables_of_unlike_weights_are_protected_by_clusters() -> None:
+    assert way({"sex": NOMINAL, "age": NOMINAL}) == "combinations"
+    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}) == "clusters"
+    alike = NOMINAL | {"variable_weight": 2.0}
+    assert way({"sex": alike, "age": alike}) == "combinations"
+
+
+@pytest.mark.parametrize("weight", [0, 0.0, -1.0, float("inf"), float("nan"), 1e7, "2", True])
+def test_a_weight_is_a_finite_number_above_nought(weight: Any) -> None:
+    with pytest.raises(SpecificationError, match="variable_weight"):
+        build({"sex": NOMINAL | {"variable_weight": weight}})
+
+
+@pytest.mark.parametrize(
+    ("variables", "method", "named"),
+    [
+        (
+            {"sex": NOMINAL, "hours": {"role": "other", "variable_weight": 2.0}},
+            {},
+            r"hours.variable_weight: found 2.0, allowed: no such key, as only quasi-identifiers",
+        ),
+        (
+            {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
+            {"name": "safe"},
+            r"sex.variable_weight: found 2.0, allowed: 1 with SAFE",
+        ),
+        (
+            {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
+            {"algorithm": "own-eee"},
+            r"algorithm: .* with unlike variable_weights, which needs clusters",
+        ),
+        (
+            {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
+            {"representative": "control_tables"},
+            r"auto, mode, medoid with unlike variable_weights, which needs clusters",
+        ),
+        (
+            {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
+            {"control_tables": {"max_absolute_error": {"1": 5}}},
+            r"max_absolute_error: .* variable_weights alike",
+        ),
+    ],
+)
+def test_what_would_not_heed_a_weight_is_refused_by_name(
+    variables: dict[str, dict[str, Any]], method: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(SpecificationError, match=named):
+        build(variables, **method)
