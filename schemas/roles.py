@@ -24,6 +24,9 @@ Kind = Literal["nominal", "ordinal", "hierarchical", "numeric"]
 ROLES: tuple[str, ...] = get_args(Role)
 KINDS: tuple[str, ...] = get_args(Kind)
 
+CATEGORIES: frozenset[str] = frozenset({"nominal", "ordinal"})
+"""Kinds whose values are categories: counted in control tables, published as they occur."""
+
 PUBLISHED_AS_IT_IS: frozenset[str] = frozenset({"region", "sensitive", "weight", "other"})
 PUBLISHED: frozenset[str] = PUBLISHED_AS_IT_IS | {"quasi_identifier"}
 AT_MOST_ONE: tuple[str, ...] = ("unit", "household", "region", "weight")

@@ -24,15 +24,15 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column
 from pipelines.gate.agency_suite import AgencySuite, agency_suite
 from pipelines.intake.contract import Contract, Unfit, contract_of
-from pipelines.intake.recode import recoded, retyped, without_codes
+from pipelines.intake.recode import out_of_order, recoded, retyped, without_codes
 from schemas.errors import InputRejected, SpecificationError
 from schemas.specification.model import Specification
 from schemas.specification.sections import Variable
 
 #: What of a record could not be read, as bits.
 UNREADABLE = "__unreadable"
-#: A number of a CSV; a code that its hierarchy lacks; bytes that are no text.
-NUMBER, CODE, TEXT = 1, 2, 4
+#: A number of a CSV; a code that its hierarchy lacks; bytes that are no text; a value that its order lacks.
+NUMBER, CODE, TEXT, ORDER = 1, 2, 4, 8
 #: Names that begin like this are ours.
 RESERVED = "__"
 
@@ -41,6 +41,7 @@ _WHOLE = r"^[+-]?[0-9]{1,18}$"
 _BLANKS = " \u00a0\u202f"
 _UNKNOWN = "__unknown_code"
 _NUMERIC = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
+_NAMED = (t.StringType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _NESTED = (t.ArrayType, t.MapType, t.StructType, t.VariantType, t.NullType)
 
 
@@ -290,6 +291,8 @@ def _check_types(frame: DataFrame, specification: Specification) -> None:
             and not isinstance(entry.dataType, _NUMERIC)
         ):
             faults.append(f"{entry.name} is declared numeric and is {entry.dataType.simpleString()}")
+        elif variable.kind == "ordinal" and variable.bands is None and not isinstance(entry.dataType, _NAMED):
+            faults.append(f"{entry.name} is declared ordinal and is {entry.dataType.simpleString()}")
     if faults:
         raise InputRejected(
             f"{_where(specification)} has columns of types that do not fit: {'; '.join(faults)}. Change the "
@@ -305,6 +308,7 @@ def _is_number(variable: Variable) -> bool:
 def _recoded(frame: DataFrame, specification: Specification) -> DataFrame:
     changed = recoded(frame, specification, _UNKNOWN)
     flags = f.col(UNREADABLE) + f.when(f.col(_UNKNOWN), CODE).otherwise(0)
+    flags = flags + f.when(out_of_order(changed, specification), ORDER).otherwise(0)
     return changed.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
 
 

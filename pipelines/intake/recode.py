@@ -7,7 +7,7 @@ column expression made of the specification alone, so that it is the same for an
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -47,6 +47,24 @@ def retyped(specification: Specification) -> frozenset[str]:
         for name, variable in specification.variables.items()
         if variable.bands is not None or (variable.hierarchy is not None and (variable.level or 1) > 1)
     )
+
+
+def orders_of(specification: Specification) -> dict[str, Sequence[str]]:
+    """Categories of each ordinal variable after recoding, lowest first."""
+    orders: dict[str, Sequence[str]] = {}
+    for name in specification.ordinal:
+        variable = specification.variables[name]
+        orders[name] = band_labels(variable.bands) if variable.bands is not None else variable.order or ()
+    return orders
+
+
+def out_of_order(frame: DataFrame, specification: Specification) -> Column:
+    """Whether a recoded record has a value that is not in the order of its variable; NULL is in any."""
+    strange = f.lit(False)
+    for name, order in orders_of(specification).items():
+        text = column(name).cast("string")
+        strange = strange | (text.isNotNull() & ~text.isin(list(order)))
+    return strange
 
 
 def recoded(frame: DataFrame, specification: Specification, unknown: str) -> DataFrame:

@@ -7,7 +7,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
-from pipelines.intake.read import CODE, NUMBER, TEXT, UNREADABLE
+from pipelines.intake.read import CODE, NUMBER, ORDER, TEXT, UNREADABLE
 from schemas.specification.model import Specification
 
 #: Column with the reason, NULL for a record that is kept.
@@ -20,6 +20,7 @@ LARGEST_NUMBER = 1e150
 REASONS = (
     "number not readable",
     "code not in its hierarchy",
+    "value not in its order",
     "number missing",
     "number not finite",
     "number too large",
@@ -68,6 +69,8 @@ def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
     tests = {"number not readable": _unreadable(NUMBER)}
     if any(variable.hierarchy is not None for variable in specification.variables.values()):
         tests["code not in its hierarchy"] = _unreadable(CODE)
+    if specification.ordinal:
+        tests["value not in its order"] = _unreadable(ORDER)
     if specification.numeric and specification.missing.numeric == "reject":
         tests["number missing"] = _any([column(name).isNull() for name in specification.numeric])
     if numeric:

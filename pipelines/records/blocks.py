@@ -21,6 +21,7 @@ from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import HASH, content_order, with_hash
+from pipelines.intake.recode import orders_of
 from pipelines.intake.scales import Scale
 from pipelines.intake.screen import PATTERN, REGION
 from pipelines.records.coordinates import Coordinates
@@ -126,12 +127,15 @@ def plan(
     )
     large = np.flatnonzero(leaves > 1)
     weights = {name: specification.variables[name].variable_weight for name in [*numeric, *nominal]}
-    coordinates = Coordinates(numeric, {}, weights)
+    orders = {name: order for name, order in orders_of(specification).items() if name in nominal}
+    coordinates = Coordinates(numeric, {}, weights, orders)
     trees: list[CutTree] = []
     position = np.full(len(strata), -1)
     if len(large):
         sample, owner = _sample(frame, strata, large, [*numeric, *nominal], specification)
-        coordinates = replace(coordinates, categories={name: _frequent(sample[name]) for name in nominal})
+        coordinates = replace(
+            coordinates, categories={name: _frequent(sample[name]) for name in nominal if name not in orders}
+        )
         points, hashes = coordinates.points(sample), sample[HASH].to_numpy()
         for place in large:
             own = owner == place
@@ -188,7 +192,8 @@ def blocked(
 
 
 def _variables(chosen: Plan) -> list[str]:
-    return [*chosen.coordinates.scales, *chosen.coordinates.categories]
+    coordinates = chosen.coordinates
+    return [*coordinates.scales, *coordinates.categories, *coordinates.orders]
 
 
 def _with_stratum(

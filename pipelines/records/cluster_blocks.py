@@ -62,7 +62,7 @@ class ClusteringTask:
     plan : Plan
         The blocks, and the scales of the numeric variables, whose order is that of the moments.
     nominal : tuple of str
-        Nominal variables of the clustering.
+        Nominal variables of the clustering, ordinal ones among them.
     dominance : tuple of (int, float)
         The (n, k) rule that clusters are counted by.
     resume : str, optional
@@ -318,6 +318,7 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: C
         numeric=clustering.numeric,
         nominal=clustering.nominal,
         representative=clustering.representative,
+        orders=clustering.coordinates.orders,
         points=points.spread() if clustering.representative == "medoid" else None,
     )
 

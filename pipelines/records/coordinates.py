@@ -7,7 +7,7 @@ its part of them, so that coordinates are multiplied by its square root.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.intake.scales import Scale
+from sdc.clusters.ordinal import MISSING, ordinal_coordinates
+from sdc.clusters.representatives import ranks_of
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,13 @@ class Coordinates:
         Categories that get an indicator (in trees only; inside a block every category has one).
     weights : mapping of variable to float
         What multiplies the squared distance in a variable; 1 where it has none.
+    orders : mapping of ordinal variable to its categories, lowest first
     """
 
     scales: Mapping[str, Scale]
     categories: Mapping[str, pa.Array]
     weights: Mapping[str, float] = field(default_factory=dict)
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def weight(self, name: str) -> float:
         """What multiplies the squared distance in a variable."""
@@ -49,14 +53,27 @@ class Coordinates:
         """Standardised numeric variables times the square roots of their weights, (n, p); NaN: missing."""
         return self.numeric(table) * np.sqrt([self.weight(name) for name in self.scales])
 
+    def ordinal(self, name: str, values: pa.ChunkedArray) -> np.ndarray:
+        """Coordinates of an ordinal variable, (n, steps): the ends of its order its weight apart."""
+        order = self.orders[name]
+        return ordinal_coordinates(ranks_of(values, order), len(order)) * math.sqrt(self.weight(name))
+
     def points(self, table: pa.Table) -> np.ndarray:
-        """All coordinates, missing numbers at the mean, mismatches their weight apart in square."""
+        """Coordinates for trees, missing numbers at the mean, mismatches their weight apart in square.
+
+        Ordinal variables have a single one, along the line between the ends of their order: so no two points
+        are farther apart than their records.
+        """
         numeric = np.nan_to_num(self.weighted(table), nan=0.0)
         indicators = []
         for name, values in self.categories.items():
             codes = pc.index_in(table[name], value_set=values).to_numpy(zero_copy_only=False)
             indicator = (codes[:, None] == np.arange(len(values))) / math.sqrt(2.0)
             indicators.append(indicator * math.sqrt(self.weight(name)))
+        for name, order in self.orders.items():
+            ranks = ranks_of(table[name], order)
+            along = np.where(ranks == MISSING, 0.5, ranks / (len(order) - 1))
+            indicators.append(along[:, None] * math.sqrt(self.weight(name)))
         return np.column_stack([numeric, *indicators]) if indicators else numeric
 
 

@@ -31,9 +31,11 @@ class Points:
         """Points of a block; numeric variables missing in all of it left out."""
         numeric = coordinates.weighted(block)
         numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
-        codes = [category_codes(block[name]).astype(np.float64) for name in nominal]
-        values = np.column_stack([numeric, *codes]) if codes else numeric
-        return cls(values, np.array([coordinates.weight(name) for name in nominal], dtype=np.float64))
+        ordinal = [coordinates.ordinal(name, block[name]) for name in nominal if name in coordinates.orders]
+        unordered = [name for name in nominal if name not in coordinates.orders]
+        codes = [category_codes(block[name]).astype(np.float64) for name in unordered]
+        values = np.column_stack([numeric, *ordinal, *codes]) if ordinal or codes else numeric
+        return cls(values, np.array([coordinates.weight(name) for name in unordered], dtype=np.float64))
 
     def __len__(self) -> int:
         return len(self.values)

@@ -36,8 +36,7 @@ def _with_scheme(value: Any) -> bool:
 
 
 UNBUILT: dict[Path, Callable[[Any], bool]] = {
-    ("variables", EACH, "kind"): _one_of("ordinal", "hierarchical"),
-    ("variables", EACH, "order"): _other_than(None),
+    ("variables", EACH, "kind"): _one_of("hierarchical"),
     ("publish", "format"): _one_of("iceberg"),
     ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field, PrivateAttr
 
 from schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
-from schemas.roles import PUBLISHED, PUBLISHED_AS_IT_IS
+from schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
 from schemas.specification.rules import Rule, parse_rule
 from schemas.specification.sections import (
     Blocking,
@@ -103,8 +103,13 @@ class Specification(Section):
 
     @property
     def nominal(self) -> tuple[str, ...]:
-        """Nominal quasi-identifiers."""
-        return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "nominal")
+        """Quasi-identifiers whose values are categories, the ordinal ones included."""
+        return tuple(name for name in self.quasi_identifiers if self.variables[name].kind in CATEGORIES)
+
+    @property
+    def ordinal(self) -> tuple[str, ...]:
+        """Quasi-identifiers whose categories have an order."""
+        return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "ordinal")
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -157,9 +162,12 @@ class Specification(Section):
         return self.with_role(*PUBLISHED_AS_IT_IS)
 
     def kinds(self, variables: tuple[str, ...] | None = None) -> Kinds:
-        """Kinds among the given quasi-identifiers (default: all): "nominal", "numeric" or "mixed"."""
+        """Kinds among the given quasi-identifiers (default: all): "nominal", "numeric" or "mixed".
+
+        Ordinal ones are nominal here: what is published for them is one of their categories.
+        """
         kinds = {
-            self.variables[name].kind
+            "nominal" if self.variables[name].kind in CATEGORIES else self.variables[name].kind
             for name in variables or self.quasi_identifiers
             if name in self.variables
         }
@@ -173,8 +181,15 @@ class Specification(Section):
             return "min_diversity above 1"
         if self.counted is not None:
             return f"unit {self.method.unit}"
-        weights = {self.variables[name].variable_weight for name in variables if name in self.variables}
-        return "unlike variable_weights" if len(weights) > 1 and self.kinds(variables) == "nominal" else None
+        if self.kinds(variables) == "nominal":
+            if set(variables) & set(self.ordinal):
+                return "an ordinal variable"
+            if (
+                len({self.variables[name].variable_weight for name in variables if name in self.variables})
+                > 1
+            ):
+                return "unlike variable_weights"
+        return None
 
     @property
     def clusterings(self) -> tuple[Group, ...]:

@@ -50,7 +50,11 @@ def _recodes(spec: Specification) -> Iterator[Fault]:
             yield fault((*key, "bottom_code"), low, f"below top_code = {high:g}")
         if variable.bands is not None:
             if variable.kind == "numeric":
-                yield fault((*key, "bands"), list(variable.bands), 'kind "nominal", as bands are categories')
+                yield fault(
+                    (*key, "bands"),
+                    list(variable.bands),
+                    'kind "nominal" or "ordinal", as bands are categories',
+                )
             if not variable.bands or sorted({*variable.bands}) != list(variable.bands):
                 yield fault((*key, "bands"), list(variable.bands), "one number or more, ascending")
         if variable.hierarchy is not None:

@@ -118,7 +118,11 @@ class Variable(Section):
     """Categories (nominal), with an order (ordinal) or levels (hierarchical), or magnitudes (numeric); a
     quasi-identifier must say which."""
     order: Names | None = None
-    """Ordinal: its categories, lowest first."""
+    """Ordinal: its categories as they are published, lowest first; bands bring their own. The two ends are as
+    far apart as two nominal values, steps between them a part of it; other values reject their record.
+    Ordinal variables are clustered, also without numeric ones. Clusters publish a category of one of their
+    records: the one chosen for the control tables (`auto`), or the lower median (where nominal ones get the
+    mode)."""
     missing: Annotated[tuple[Code, ...], Field(strict=False)] = ()
     """Codes that stand for a missing value, such as [97, 99], besides empty fields and `input.missing`."""
     top_code: Number | None = None

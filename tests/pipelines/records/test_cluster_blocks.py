@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -122,6 +123,21 @@ def test_records_stay_with_those_alike_in_what_weighs_more():
         assert protected[kept].to_pylist() == table[kept].to_pylist()
         assert report["objective"] == pytest.approx(1.0 if kept == "sex" else 0.25)
         assert float(moments.sse[0]) == pytest.approx(1.0 if kept == "sex" else 0.0)
+
+
+def test_ordinal_records_stay_with_their_neighbours_and_take_the_lower_median():
+    order = ("child", "young", "adult", "old")
+    ordered = plan({})
+    ordered = replace(ordered, coordinates=replace(ordered.coordinates, orders={"age": order}))
+    values = ["young", "old", "child", "adult", "old", "young"]
+    table = pa.table({"age": values, BLOCK: [0] * 6})
+    protected, report, _ = protect_block(table, clustering(k=3, plan=ordered, nominal=("age",)))
+    assert report["status"] == "done"
+    assert protected["age"].to_pylist() == ["young", "old", "young", "old", "old", "young"]
+    strange = pa.table({"age": [*values[:5], CANARY], BLOCK: [0] * 6})
+    protected, report, _ = protect_block(strange, clustering(k=3, plan=ordered, nominal=("age",)))
+    assert (len(protected), report["status"]) == (0, "unsupported")
+    assert CANARY not in json.dumps(report)
 
 
 def test_the_loss_is_not_weighted_and_the_objective_is():

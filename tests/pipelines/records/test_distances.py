@@ -1,31 +1,60 @@
 """Releases of records clustered by the distances that their specification asks for."""
 
+import numpy as np
 import pytest
 
 from tests.pipelines.microdata import ROLES, persons, published, quality, run, specification
 
 pytestmark = pytest.mark.spark
+SIZES = ["tiny", "small", "middle", "large", "huge"]
 
 
 def release(spark, folder, roles, original, **sections):
     """What is published, and measured, of the original records."""
-    folder.mkdir()
     original.to_parquet(folder / "data", index=False)
-    sections = {"method": {"effort": "fast", "representative": "mode"}} | sections
-    _, areas = run(spark, specification(folder, roles, **sections))
+    method = {"effort": "fast", "representative": "mode"}
+    _, areas = run(spark, specification(folder, roles, method=method, **sections))
     frame = published(areas)
     keys = [name for name, variable in roles.items() if variable["role"] in ("region", "quasi_identifier")]
-    assert len(frame) == len(original)
     assert frame.groupby(keys, dropna=False).size().min() >= 3
     return frame, quality(areas)
 
 
 def test_what_weighs_more_loses_less(spark, tmp_path):
-    original = persons(120)
-    loss = {}
-    for heavy in ("age", "income"):
-        weights = {heavy: ROLES[heavy] | {"variable_weight": 50.0}}
-        _, measured = release(spark, tmp_path / heavy, ROLES | weights, original)
-        loss[heavy] = measured["loss"]["all"]["by_variable"]
-    assert loss["age"]["age"] < loss["income"]["age"]
-    assert loss["income"]["income"] < loss["age"]["income"]
+    rng = np.random.default_rng(4)
+    original = persons(120).assign(age=lambda all: rng.uniform(size=len(all)))
+    original["income"] = rng.permutation(original["age"])  # so that nothing but the weight tells them apart
+    roles = ROLES | {"age": ROLES["age"] | {"variable_weight": 50.0}}
+    frame, measured = release(spark, tmp_path, roles, original)
+    assert len(frame) == len(original)
+    loss = measured["loss"]["all"]["by_variable"]
+    assert loss["age"] < 0.5 * loss["income"]
+
+
+def test_ordinal_values_move_to_their_neighbours_and_strange_ones_reject_their_record(spark, tmp_path):
+    rng = np.random.default_rng(4)
+    original = persons(150).drop(columns=["age", "income"])
+    n = len(original)
+    original = original.assign(
+        note=[f"n{i}" for i in range(n)],
+        size=rng.choice([*SIZES, None], n, p=[0.19] * 5 + [0.05]),
+        grade=rng.choice(SIZES, n),
+    )
+    original.loc[7, "size"] = "CANARY"
+    kept = {name: role for name, role in ROLES.items() if name not in ("age", "income", "sex")}
+    roles = kept | {
+        "sex": {"role": "other"},
+        "size": {"role": "quasi_identifier", "kind": "ordinal", "order": SIZES},
+        "grade": {"role": "quasi_identifier", "kind": "nominal"},
+    }
+    frame, measured = release(spark, tmp_path, roles, original, missing={"max_rejected": 1})
+    assert measured["counts"]["rejected"]["value not in its order"] == 1
+    assert set(frame["size"].dropna()) <= set(SIZES)
+    before = original.set_index("note").loc[frame["note"]]
+    steps = {}
+    for name in ("size", "grade"):
+        ranks = [column.map(SIZES.index, na_action="ignore") for column in (before[name], frame[name])]
+        moved = np.abs(ranks[0].to_numpy(float) - ranks[1].to_numpy(float))
+        steps[name] = moved[moved > 0].mean()
+    assert steps["size"] < 1.3
+    assert steps["size"] < 0.8 * steps["grade"]

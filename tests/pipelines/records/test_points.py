@@ -25,6 +25,15 @@ COORDINATES = Coordinates(
 )
 
 
+ORDERED = Coordinates(
+    {"income": INCOME},
+    {"sex": pa.array(["f"])},
+    WEIGHTS | {"size": 4.0},
+    {"size": ("small", "medium", "large")},
+)
+SIZES = RECORDS.append_column("size", pa.array(["small", "large", None, "medium", "small", "large"]))
+
+
 def squares(points):
     return ((points[:, None] - points[None]) ** 2).sum(axis=2)
 
@@ -50,6 +59,17 @@ def test_a_weight_multiplies_the_squared_distance_in_its_variable():
 def test_points_of_trees_are_no_farther_apart_than_records():
     records = squares(Points.of(RECORDS, COORDINATES, ("sex", "note")).spread())
     assert (squares(COORDINATES.points(RECORDS)) <= records + 1e-12).all()
+    ordered = squares(Points.of(SIZES, ORDERED, ("sex", "size")).spread())
+    assert (squares(ORDERED.points(SIZES)) <= ordered + 1e-12).all()
+
+
+def test_the_ends_of_an_order_are_a_mismatch_apart_and_missing_is_that_far_from_any_value():
+    found = squares(Points.of(SIZES, ORDERED, ("size",)).values[:, 1:])
+    ranks = [0, 2, None, 1, 0, 2]
+    for i, j in itertools.product(range(6), repeat=2):
+        one, other = ranks[i], ranks[j]
+        steps = abs(one - other) / 2 if None not in (one, other) else float(one != other)
+        assert found[i, j] == pytest.approx(4.0 * steps, abs=1e-12)
 
 
 def test_without_weights_points_are_as_they_are_without_the_key():

@@ -1,4 +1,4 @@
-"""Weights of variables: accepted where records are clustered by them, refused by name elsewhere."""
+"""Weights and orders: accepted where records are clustered by them, refused by name elsewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from schemas.specification.model import Specification
 from schemas.specification.read import build_specification
 
 NOMINAL = {"role": "quasi_identifier", "kind": "nominal"}
+ORDINAL = {"role": "quasi_identifier", "kind": "ordinal", "order": ["young", "adult", "old"]}
+BANDED = {"role": "quasi_identifier", "kind": "ordinal", "bands": [18, 65]}
 
 
 def build(variables: dict[str, dict[str, Any]], **method: Any) -> Specification:
@@ -35,6 +37,15 @@ def test_nominal_variables_of_unlike_weights_are_protected_by_clusters() -> None
     assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}) == "clusters"
     alike = NOMINAL | {"variable_weight": 2.0}
     assert way({"sex": alike, "age": alike}) == "combinations"
+
+
+def test_ordinal_variables_are_categories_that_are_clustered() -> None:
+    specification = build({"sex": NOMINAL, "age": ORDINAL})
+    assert specification.way(specification.clusterings[0]) == "clusters"
+    assert specification.kinds() == "nominal"
+    assert specification.control_tables == (("sex",), ("age",), ("sex", "age"))
+    assert way({"age": ORDINAL}, representative="medoid", algorithm="mdav") == "clusters"
+    assert way({"age": BANDED}) == "clusters"
 
 
 @pytest.mark.parametrize("weight", [0, 0.0, -1.0, float("inf"), float("nan"), 1e7, "2", True])
@@ -74,6 +85,33 @@ def test_a_weight_is_a_finite_number_above_nought(weight: Any) -> None:
     ],
 )
 def test_what_would_not_heed_a_weight_is_refused_by_name(
+    variables: dict[str, dict[str, Any]], method: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(SpecificationError, match=named):
+        build(variables, **method)
+
+
+@pytest.mark.parametrize(
+    ("variables", "method", "named"),
+    [
+        ({"age": {"role": "quasi_identifier", "kind": "ordinal"}}, {}, "age.order: .*lowest first"),
+        ({"age": ORDINAL | {"order": ["old"]}}, {}, "age.order: .*two categories or more"),
+        ({"age": ORDINAL | {"order": ["old", "young", "old"]}}, {}, "age.order: .*each once"),
+        ({"age": ORDINAL | {"order": []}}, {}, "age.order: .*two categories or more"),
+        ({"age": ORDINAL | {"kind": "nominal"}}, {}, 'age.order: .*unless kind is "ordinal"'),
+        ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*beside bands"),
+        ({"sex": NOMINAL, "age": ORDINAL | {"role": "sensitive"}}, {}, "age.kind: .*unless role"),
+        ({"sex": NOMINAL, "age": ORDINAL}, {"name": "safe"}, "age.kind: .*nominal with SAFE"),
+        ({"age": ORDINAL}, {"algorithm": "chi-exact"}, "with an ordinal variable, which needs clusters"),
+        ({"age": ORDINAL}, {"representative": "control_tables"}, "an ordinal variable, which needs clusters"),
+        (
+            {"age": ORDINAL},
+            {"control_tables": {"max_absolute_error": {"1": 5}}},
+            "max_absolute_error: .*no ordinal variable",
+        ),
+    ],
+)
+def test_an_order_that_nothing_would_heed_is_refused_by_name(
     variables: dict[str, dict[str, Any]], method: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(SpecificationError, match=named):
