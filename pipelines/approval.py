@@ -12,7 +12,7 @@ from pipelines.publication.ledger import Ledger
 from pipelines.publication.publish import finish_what_died, publish
 from pipelines.publication.retention import retain
 from pipelines.publication.waiting import waiting_release
-from pipelines.report import write_page_of
+from pipelines.redraw import redraw, write_page_of
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
 
@@ -47,6 +47,7 @@ def approve(named: str, *, by: str, note: str = "") -> Outcome:
                 f"{error} What was staged has changed since it was verified: run the job anew."
             ) from error
         retained = retain(areas, entry.name)
+        redraw(areas, retained.withdrawn)
         areas.forget_work(release.release_id)
         page = write_page_of(areas, release.release_id)
     text = f"Release {release.release_id} is approved by {by} and published.\nRelease: {release.folder}"

@@ -33,6 +33,7 @@ from pipelines.publication.publish import finish_what_died, publish, published_a
 from pipelines.publication.retention import Retained, retain
 from pipelines.publication.stage import Staged
 from pipelines.publication.waiting import Waiting, let_wait, waits_already
+from pipelines.redraw import redraw
 from schemas.errors import MicroguardError
 from schemas.requirements.records import MetricKey, Requirement
 from schemas.specification.model import Specification
@@ -245,6 +246,7 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
         raise
     retained = retain(areas, waiting.entry.name)
+    redraw(areas, retained.withdrawn)
     release.page.write(Ledger(areas).status(release_id))
     areas.forget_work(release_id)
     return _answer(areas, release_id, "Published", retained)

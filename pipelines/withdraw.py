@@ -7,6 +7,7 @@ from pipelines.publication.find_release import find_release
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.publish import current, finish_what_died
 from pipelines.publication.withdrawal import withdraw_release
+from pipelines.redraw import redraw
 from schemas.errors import SpecificationError
 
 
@@ -41,6 +42,7 @@ def withdraw(named: str) -> Outcome:
                 "The ledger knows no standing release of this id: nothing was withdrawn."
             )
         successor = current(areas)
+        redraw(areas, [release.release_id])
     text = f"Release {release.release_id} is withdrawn: it is gone from the public area" + (
         "" if not was_current else ", and there is no current release now" if successor is None
         else f", and release {successor}, which was published before it, is current again"

@@ -116,7 +116,8 @@ class Ledger:
         alive: dict[str, Entry] = {}
         for entry in self.entries():
             if entry.event == "published":
-                alive.setdefault(entry.release_id, entry)
+                alive.pop(entry.release_id, None)  # one that was made again is as new as its last line
+                alive[entry.release_id] = entry
             elif entry.event in ("abandoned", "withdrawing", "withdrawn"):
                 alive.pop(entry.release_id, None)
         return [entry for entry in alive.values() if name is None or entry.name == name]

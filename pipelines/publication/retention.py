@@ -69,14 +69,8 @@ def outlived(areas: Areas, name: str) -> list[Entry]:
     As many stay as the newest publication asks for; the current release stays in any case. Releases of the
     name in another public area are not looked at.
     """
-    ledger, here = Ledger(areas), str(areas.public.resolve())
-    standing = {entry.release_id for entry in ledger.standing(name) if entry.public in ("", here)}
-    published: dict[str, Entry] = {}
-    for entry in ledger.entries():
-        if entry.event == "published" and entry.release_id in standing:
-            published.pop(entry.release_id, None)  # one that was made again is as new as its last line
-            published[entry.release_id] = entry
-    newest = list(published.values())
+    here = str(areas.public.resolve())
+    newest = [entry for entry in Ledger(areas).standing(name) if entry.public in ("", here)]
     if not newest or newest[-1].keep is None:
         return []
     why = f"publish.keep = {newest[-1].keep}: outlived by release {newest[-1].release_id}"

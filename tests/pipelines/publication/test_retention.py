@@ -1,6 +1,7 @@
 """Retention: only the newest releases of a name stand, whatever dies or fails on the way."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -173,16 +174,18 @@ def test_retention_comes_with_the_approval(areas, monkeypatch):
     assert Ledger(areas).status(B).by == "A. Steward"
 
 
-def test_retention_comes_with_the_publication_of_a_run(areas, tmp_path, monkeypatch):
-    monkeypatch.setattr(pipelines.run, "_write_page", lambda *_: None)
+def test_retention_comes_with_the_publication_of_a_run(areas, tmp_path):
     published(areas, A)
     spec = specification(tmp_path, publish={"path": "lake/persons", "successive": "accept", "keep": 1})
     job = Job(None, spec, areas, Progress(quiet=True))
-    release = Verified(None, Waiting(staged(areas, B), manifest(B), entry(B, keep=1), True), None, VERDICTS)
+    waiting, page = Waiting(staged(areas, B), manifest(B), entry(B, keep=1), True), SimpleNamespace()
+    page.write = lambda status: setattr(page, "event", status.event)
+    release = Verified(None, waiting, None, page, VERDICTS)
     outcome = pipelines.run.publish_verified(None, job, release)
     assert outcome.content["withdrawn"] == [A]
     assert "publish.keep" in outcome.text
     assert folders(areas) == [B]
+    assert page.event == "published"
 
 
 def test_keep_is_a_count_of_releases_that_follow_each_other(tmp_path):

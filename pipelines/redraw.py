@@ -1,0 +1,38 @@
+"""Draw the page of a release anew, from its evidence and what the ledger holds of it now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pipelines.evidence.evidence import read_evidence, read_quality
+from pipelines.evidence.page import PAGE, Page
+from pipelines.measures.measure import Measure
+from pipelines.measures.registry import RECORD_MEASURES
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Ledger
+from pipelines.tables.measures import TABLE_MEASURES
+
+MEASURES: dict[str, tuple[Measure[Any, Any], ...]] = {"records": RECORD_MEASURES, "table": TABLE_MEASURES}
+
+
+def write_page_of(areas: Areas, release_id: str) -> Path:
+    """Write the page of a release from its evidence, with what the ledger holds of it now."""
+    folder = areas.record(release_id)
+    measures = MEASURES[read_quality(folder)["release"]["content"]]
+    evidence = read_evidence(folder, {measure.name: measure.section for measure in measures})
+    return Page(folder, evidence, measures).write(Ledger(areas).status(release_id))
+
+
+def redraw(areas: Areas, release_ids: Iterable[str]) -> None:
+    """Draw the pages of releases of which the ledger has a new line.
+
+    A page that cannot be drawn, for want of evidence or because other software wrote it, goes: it would say
+    what is no longer so.
+    """
+    for release_id in release_ids:
+        try:
+            write_page_of(areas, release_id)
+        except Exception:  # what was published or withdrawn stays so, whatever its page says
+            (areas.record(release_id) / PAGE).unlink(missing_ok=True)
