@@ -24,7 +24,7 @@ Kind = Literal["nominal", "ordinal", "hierarchical", "numeric"]
 ROLES: tuple[str, ...] = get_args(Role)
 KINDS: tuple[str, ...] = get_args(Kind)
 
-CATEGORIES: frozenset[str] = frozenset({"nominal", "ordinal"})
+CATEGORIES: frozenset[str] = frozenset({"nominal", "ordinal", "hierarchical"})
 """Kinds whose values are categories: counted in control tables, published as they occur."""
 
 PUBLISHED_AS_IT_IS: frozenset[str] = frozenset({"region", "sensitive", "weight", "other"})

@@ -291,8 +291,12 @@ def _check_types(frame: DataFrame, specification: Specification) -> None:
             and not isinstance(entry.dataType, _NUMERIC)
         ):
             faults.append(f"{entry.name} is declared numeric and is {entry.dataType.simpleString()}")
-        elif variable.kind == "ordinal" and variable.bands is None and not isinstance(entry.dataType, _NAMED):
-            faults.append(f"{entry.name} is declared ordinal and is {entry.dataType.simpleString()}")
+        elif (
+            variable.kind in ("ordinal", "hierarchical")
+            and variable.bands is None
+            and not isinstance(entry.dataType, _NAMED)
+        ):
+            faults.append(f"{entry.name} is declared {variable.kind} and is {entry.dataType.simpleString()}")
     if faults:
         raise InputRejected(
             f"{_where(specification)} has columns of types that do not fit: {'; '.join(faults)}. Change the "

@@ -58,6 +58,23 @@ def orders_of(specification: Specification) -> dict[str, Sequence[str]]:
     return orders
 
 
+def trees_of(specification: Specification) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Path of each category of each hierarchical variable: the published code, then its ancestors.
+
+    Raises
+    ------
+    SpecificationError
+        Where a hierarchy cannot be read or is none.
+    """
+    trees = {}
+    for name in specification.hierarchical:
+        variable = specification.variables[name]
+        rows = _levels(specification.resolve(variable.hierarchy or ""), variable.level or 1, name)
+        paths = [row[(variable.level or 1) - 1 :] for row in rows]
+        trees[name] = {path[0]: tuple(path) for path in paths}
+    return trees
+
+
 def out_of_order(frame: DataFrame, specification: Specification) -> Column:
     """Whether a recoded record has a value that is not in the order of its variable; NULL is in any."""
     strange = f.lit(False)
@@ -124,6 +141,12 @@ def hierarchy(path: str, level: int, name: str) -> Mapping[str, str]:
     SpecificationError
         Where the file is absent, ragged, lacks the level, has a code twice, or does not nest.
     """
+    rows = _levels(path, level, name)
+    return {row[0]: row[level - 1] for row in rows}
+
+
+def _levels(path: str, level: int, name: str) -> list[list[str]]:
+    """Lines of a hierarchy without its header, checked."""
     key = f"[variables] {name}.hierarchy"
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
@@ -150,10 +173,10 @@ def hierarchy(path: str, level: int, name: str) -> Mapping[str, str]:
             raise SpecificationError(
                 f"{key}: {torn} line(s) give a code of level {position + 1} another parent than before."
             )
-    codes = {row[0]: row[level - 1] for row in rows[1:]}
+    codes = {row[0] for row in rows[1:]}
     if len(codes) < len(rows) - 1:
         raise SpecificationError(f"{key}: {len(rows) - 1 - len(codes)} code(s) stand there twice.")
-    return codes
+    return rows[1:]
 
 
 def _level(text: Column, codes: Mapping[str, str]) -> Column:

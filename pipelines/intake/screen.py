@@ -18,6 +18,7 @@ from pyspark.sql import functions as f
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
 from pipelines.intake.read import UNREADABLE, Microdata, reading
+from pipelines.intake.recode import trees_of
 from pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
@@ -103,7 +104,7 @@ def screen(microdata: Microdata, specification: Specification) -> ScreenedInput:
         suppressed=suppressed,
         strata=strata,
         magnitude={name: row[f"magnitude{i}"] or 0.0 for i, name in enumerate(specification.numeric)},
-        fingerprint=_fingerprint(row, microdata),
+        fingerprint=_fingerprint(row, microdata, specification),
         metrics=metrics,
     )
 
@@ -257,7 +258,8 @@ def _smallest(
     }
 
 
-def _fingerprint(row: Row, microdata: Microdata) -> str:
+def _fingerprint(row: Row, microdata: Microdata, specification: Specification) -> str:
+    """Of the records as they are recoded, and of the trees that their distances are measured by."""
     layout = sorted(
         (entry.name, entry.dataType.simpleString())
         for entry in microdata.frame.schema
@@ -265,4 +267,7 @@ def _fingerprint(row: Row, microdata: Microdata) -> str:
     )
     total = ((row["high"] or 0) << 32) + (row["low"] or 0)
     parts = [row["records"], total, row["mixed"] or 0, layout, microdata.contract.schema.to_string()]
+    trees = trees_of(specification)
+    if trees:
+        parts.append(sorted((name, sorted(tree.items())) for name, tree in trees.items()))
     return hashlib.sha256(repr(parts).encode()).hexdigest()

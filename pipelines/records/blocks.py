@@ -21,7 +21,7 @@ from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import HASH, content_order, with_hash
-from pipelines.intake.recode import orders_of
+from pipelines.intake.recode import orders_of, trees_of
 from pipelines.intake.scales import Scale
 from pipelines.intake.screen import PATTERN, REGION
 from pipelines.records.coordinates import Coordinates
@@ -128,7 +128,8 @@ def plan(
     large = np.flatnonzero(leaves > 1)
     weights = {name: specification.variables[name].variable_weight for name in [*numeric, *nominal]}
     orders = {name: order for name, order in orders_of(specification).items() if name in nominal}
-    coordinates = Coordinates(numeric, {}, weights, orders)
+    paths = {name: tree for name, tree in trees_of(specification).items() if name in nominal}
+    coordinates = Coordinates(numeric, {}, weights, orders, paths)
     trees: list[CutTree] = []
     position = np.full(len(strata), -1)
     if len(large):

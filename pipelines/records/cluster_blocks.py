@@ -27,9 +27,10 @@ from pipelines.engine.column_names import map_in_arrow
 from pipelines.records.blocks import BLOCK, Plan
 from pipelines.records.coordinates import Coordinates, numbers
 from pipelines.records.points import Points
+from sdc.clusters.codes import category_codes
 from sdc.clusters.diversity import diversify, least_distinct
 from sdc.clusters.dominance import dominated
-from sdc.clusters.representatives import category_codes, represent
+from sdc.clusters.representatives import represent
 from sdc.errors import InvalidParameter, SdcError
 from sdc.measures.moments import Moments
 from sdc.microaggregation import microaggregate
@@ -62,7 +63,7 @@ class ClusteringTask:
     plan : Plan
         The blocks, and the scales of the numeric variables, whose order is that of the moments.
     nominal : tuple of str
-        Nominal variables of the clustering, ordinal ones among them.
+        Nominal variables of the clustering, ordinal and hierarchical ones among them.
     dominance : tuple of (int, float)
         The (n, k) rule that clusters are counted by.
     resume : str, optional
@@ -319,6 +320,7 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: C
         nominal=clustering.nominal,
         representative=clustering.representative,
         orders=clustering.coordinates.orders,
+        trees=clustering.coordinates.trees,
         points=points.spread() if clustering.representative == "medoid" else None,
     )
 

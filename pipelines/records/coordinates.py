@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.intake.scales import Scale
-from sdc.clusters.ordinal import MISSING, ordinal_coordinates
-from sdc.clusters.representatives import ranks_of
+from sdc.clusters.ordinal import MISSING, ordinal_coordinates, ranks_of
 
 
 @dataclass(frozen=True)
@@ -31,12 +30,15 @@ class Coordinates:
     weights : mapping of variable to float
         What multiplies the squared distance in a variable; 1 where it has none.
     orders : mapping of ordinal variable to its categories, lowest first
+    trees : mapping of hierarchical variable to its paths
+        Each category with its ancestors, finest first.
     """
 
     scales: Mapping[str, Scale]
     categories: Mapping[str, pa.Array]
     weights: Mapping[str, float] = field(default_factory=dict)
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    trees: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     def weight(self, name: str) -> float:
         """What multiplies the squared distance in a variable."""
@@ -53,6 +55,10 @@ class Coordinates:
         """Standardised numeric variables times the square roots of their weights, (n, p); NaN: missing."""
         return self.numeric(table) * np.sqrt([self.weight(name) for name in self.scales])
 
+    def levels(self, name: str) -> int:
+        """Levels of the tree of a variable, 1 where it has none: each costs its part of a mismatch."""
+        return len(next(iter(self.trees[name].values()))) if name in self.trees else 1
+
     def ordinal(self, name: str, values: pa.ChunkedArray) -> np.ndarray:
         """Coordinates of an ordinal variable, (n, steps): the ends of its order its weight apart."""
         order = self.orders[name]
@@ -61,15 +67,15 @@ class Coordinates:
     def points(self, table: pa.Table) -> np.ndarray:
         """Coordinates for trees, missing numbers at the mean, mismatches their weight apart in square.
 
-        Ordinal variables have a single one, along the line between the ends of their order: so no two points
-        are farther apart than their records.
+        Ordinal variables have a single one, along the line between the ends of their order, hierarchical ones
+        those of their finest level: so no two points are farther apart than their records.
         """
         numeric = np.nan_to_num(self.weighted(table), nan=0.0)
         indicators = []
         for name, values in self.categories.items():
             codes = pc.index_in(table[name], value_set=values).to_numpy(zero_copy_only=False)
             indicator = (codes[:, None] == np.arange(len(values))) / math.sqrt(2.0)
-            indicators.append(indicator * math.sqrt(self.weight(name)))
+            indicators.append(indicator * math.sqrt(self.weight(name) / self.levels(name)))
         for name, order in self.orders.items():
             ranks = ranks_of(table[name], order)
             along = np.where(ranks == MISSING, 0.5, ranks / (len(order) - 1))

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.records.coordinates import Coordinates
-from sdc.clusters.representatives import category_codes
+from sdc.clusters.codes import category_codes
+from sdc.clusters.hierarchical import level_codes
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Points:
     values : (n, p) float array
         Coordinates, their weights within them, then codes, of which only equality counts.
     mismatches : (q,) float array
-        What a mismatch of each of the last q columns, the codes, costs.
+        What a mismatch of each of the last q columns, the codes, costs; a hierarchical variable has one for
+        each level of its tree.
     """
 
     values: np.ndarray
@@ -33,9 +35,16 @@ class Points:
         numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
         ordinal = [coordinates.ordinal(name, block[name]) for name in nominal if name in coordinates.orders]
         unordered = [name for name in nominal if name not in coordinates.orders]
-        codes = [category_codes(block[name]).astype(np.float64) for name in unordered]
+        codes = [
+            level_codes(block[name], coordinates.trees[name])
+            if name in coordinates.trees
+            else category_codes(block[name])
+            for name in unordered
+        ]
         values = np.column_stack([numeric, *ordinal, *codes]) if ordinal or codes else numeric
-        return cls(values, np.array([coordinates.weight(name) for name in unordered], dtype=np.float64))
+        levels = [coordinates.levels(name) for name in unordered]
+        costs = [coordinates.weight(name) / count for name, count in zip(unordered, levels, strict=True)]
+        return cls(values, np.repeat(np.array(costs, dtype=np.float64), np.array(levels, dtype=np.int64)))
 
     def __len__(self) -> int:
         return len(self.values)

@@ -36,7 +36,6 @@ def _with_scheme(value: Any) -> bool:
 
 
 UNBUILT: dict[Path, Callable[[Any], bool]] = {
-    ("variables", EACH, "kind"): _one_of("hierarchical"),
     ("publish", "format"): _one_of("iceberg"),
     ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,

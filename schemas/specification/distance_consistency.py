@@ -1,4 +1,4 @@
-"""Checks of what makes distances between values: the weights of variables, the orders of categories."""
+"""Checks of what makes distances between values: weights of variables, orders and trees of categories."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from schemas.specification.model import Specification
 
 
 def distance_faults(spec: Specification) -> Iterator[Fault]:
-    """Weights and orders of what is not clustered, and orders that are none."""
+    """Weights, orders and trees of what is not clustered, and those that are none."""
     yield from _weights(spec)
     yield from _orders(spec)
+    yield from _trees(spec)
 
 
 def _weights(spec: Specification) -> Iterator[Fault]:
@@ -29,17 +30,13 @@ def _weights(spec: Specification) -> Iterator[Fault]:
 def _orders(spec: Specification) -> Iterator[Fault]:
     """An ordinal quasi-identifier has an order, or bands, which have one; nothing else has."""
     for name, variable in spec.variables.items():
-        kind: Path = ("variables", name, "kind")
         order: Path = ("variables", name, "order")
         given = variable.order
         if variable.kind != "ordinal":
             if given is not None:
                 yield fault(order, list(given), 'no such key unless kind is "ordinal"')
             continue
-        if variable.role != "quasi_identifier":
-            yield fault(kind, "ordinal", "nominal, numeric, or no kind, unless role is quasi_identifier")
-        elif spec.method.name == "safe":
-            yield fault(kind, "ordinal", "nominal with SAFE, which knows no order")
+        yield from _unheeded(spec, name)
         if variable.bands is not None:
             if given is not None:
                 yield fault(
@@ -49,3 +46,21 @@ def _orders(spec: Specification) -> Iterator[Fault]:
             yield fault(order, NOTHING, "the categories, lowest first")
         elif len(given) < 2 or len(set(given)) < len(given):
             yield fault(order, list(given), "two categories or more, each once, lowest first")
+
+
+def _trees(spec: Specification) -> Iterator[Fault]:
+    for name, variable in spec.variables.items():
+        if variable.kind == "hierarchical":
+            yield from _unheeded(spec, name)
+            if variable.hierarchy is None:
+                allowed = "a CSV with one column per level, finest first"
+                yield fault(("variables", name, "hierarchy"), NOTHING, allowed)
+
+
+def _unheeded(spec: Specification, name: str) -> Iterator[Fault]:
+    """A kind with distances where nothing is clustered."""
+    variable, key = spec.variables[name], ("variables", name, "kind")
+    if variable.role != "quasi_identifier":
+        yield fault(key, variable.kind, "nominal, numeric, or no kind, unless role is quasi_identifier")
+    elif spec.method.name == "safe":
+        yield fault(key, variable.kind, "nominal with SAFE, which knows no distances")

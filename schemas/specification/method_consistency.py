@@ -100,8 +100,8 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
     if bounds is not None and not (searching and on_tables):
         allowed = (
             "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
-            "representative auto or control_tables, min_diversity 1, unit record, no ordinal variable, "
-            "variable_weights alike)"
+            "representative auto or control_tables, min_diversity 1, unit record, no ordinal or "
+            "hierarchical variable, variable_weights alike)"
         )
         yield fault(("method", "control_tables", "max_absolute_error"), by_dimension(bounds), allowed)
 

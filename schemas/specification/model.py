@@ -103,13 +103,18 @@ class Specification(Section):
 
     @property
     def nominal(self) -> tuple[str, ...]:
-        """Quasi-identifiers whose values are categories, the ordinal ones included."""
+        """Quasi-identifiers whose values are categories, ordinal and hierarchical ones included."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind in CATEGORIES)
 
     @property
     def ordinal(self) -> tuple[str, ...]:
         """Quasi-identifiers whose categories have an order."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "ordinal")
+
+    @property
+    def hierarchical(self) -> tuple[str, ...]:
+        """Quasi-identifiers whose categories have a tree."""
+        return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "hierarchical")
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -164,7 +169,7 @@ class Specification(Section):
     def kinds(self, variables: tuple[str, ...] | None = None) -> Kinds:
         """Kinds among the given quasi-identifiers (default: all): "nominal", "numeric" or "mixed".
 
-        Ordinal ones are nominal here: what is published for them is one of their categories.
+        Ordinal and hierarchical ones are nominal here: what is published for them is one of their categories.
         """
         kinds = {
             "nominal" if self.variables[name].kind in CATEGORIES else self.variables[name].kind
@@ -184,6 +189,8 @@ class Specification(Section):
         if self.kinds(variables) == "nominal":
             if set(variables) & set(self.ordinal):
                 return "an ordinal variable"
+            if set(variables) & set(self.hierarchical):
+                return "a hierarchical variable"
             if (
                 len({self.variables[name].variable_weight for name in variables if name in self.variables})
                 > 1

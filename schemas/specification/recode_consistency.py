@@ -59,8 +59,12 @@ def _recodes(spec: Specification) -> Iterator[Fault]:
                 yield fault((*key, "bands"), list(variable.bands), "one number or more, ascending")
         if variable.hierarchy is not None:
             if variable.kind == "numeric" or variable.bands is not None:
-                yield fault((*key, "hierarchy"), variable.hierarchy, 'kind "nominal" without bands')
-            if variable.level is None:
+                yield fault(
+                    (*key, "hierarchy"),
+                    variable.hierarchy,
+                    'kind "nominal" or another of categories, without bands',
+                )
+            if variable.level is None and variable.kind != "hierarchical":
                 yield fault((*key, "level"), NOTHING, "a whole number: the column that is published, 1 first")
         elif variable.level is not None:
             yield fault((*key, "level"), variable.level, "no such key without hierarchy")

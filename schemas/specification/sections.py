@@ -134,9 +134,13 @@ class Variable(Section):
     bands: Annotated[tuple[Number, ...], Field(strict=False)] | None = None
     """Lower limits of bands, ascending, such as [0, 18, 65]: a number becomes the category of its band."""
     hierarchy: PathText | None = None
-    """CSV with a header and one column per level of the code, finest first. Relative to the specification."""
+    """CSV with a header and one column per level of the code, finest first. Relative to the specification.
+    Hierarchical: two values are as far apart as two nominal ones where no level from the published one on is
+    alike, else the share of levels below their common ancestor. Clustered and published as ordinal ones are,
+    the category nearest to all others in place of the median."""
     level: int | None = Field(default=None, ge=1, le=LARGEST_DIMENSION)
-    """Column of the hierarchy that is published, 1 the finest (the codes of the file)."""
+    """Column of the hierarchy that is published, 1 the finest (the codes of the file, and the default of a
+    hierarchical variable)."""
     variable_weight: Annotated[Number, Field(gt=0, le=LARGEST_WEIGHT)] = 1.0
     """Multiplies the squared distance in this quasi-identifier where records are clustered, so that what
     weighs more changes less; losses in the evidence are not weighted. Nominal variables of unlike weights are

@@ -6,12 +6,53 @@ values of a nominal variable; a missing value is that far from every other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sdc.errors import InvalidParameter
 
 #: Rank of a missing value.
 MISSING = -1
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """An ordinal variable of some records: `ranks` (n,) from 0 to `categories` - 1, or `MISSING`."""
+
+    ranks: np.ndarray
+    categories: int
+
+    @property
+    def places(self) -> np.ndarray:
+        """Which of two categories comes first where nothing else decides, (n,): the lower, missing last."""
+        return np.where(self.ranks == MISSING, self.categories, self.ranks)
+
+    def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """See `rank_costs`."""
+        return rank_costs(self.ranks, self.categories, labels, weights)
+
+    def distances(self, carriers: np.ndarray) -> np.ndarray:
+        """From each record to the record at its position in `carriers`, (n,)."""
+        return rank_distances(self.ranks, self.ranks[carriers], self.categories)
+
+
+def ranks_of(column: pa.ChunkedArray, order: Sequence[str]) -> np.ndarray:
+    """Places of the categories of an ordinal variable in its order, (n,) int64; `MISSING` for NULL.
+
+    Raises
+    ------
+    InvalidParameter
+        A category that is not in the order.
+    """
+    ranks = pc.index_in(column.cast(pa.string()), value_set=pa.array(order, pa.string()))
+    strange = ranks.null_count - column.null_count
+    if strange:
+        raise InvalidParameter(f"{strange} values of an ordinal variable are not in its order")
+    return np.asarray(pa.chunked_array(ranks.fill_null(MISSING)).to_numpy()).astype(np.int64)
 
 
 def ordinal_coordinates(ranks: np.ndarray, categories: int) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 Numeric variables get the mean or the median of their cluster, rounded half to even to the column's own
 scale (integers and decimals in integer arithmetic, whatever their size; floats as they are); nominal
-ones the mode, ordinal ones among them the lower median category, snapped to a combination that occurs in
-the cluster; or all of them the cluster's medoid, a record that exists. Records come in an order decided by
-their content, as ties go to the first.
+ones the mode (ordinal ones the lower median, hierarchical ones the category nearest to the others), snapped
+to a combination that occurs in the cluster; or all of them the cluster's medoid, a record that exists.
+Records come in an order decided by their content, as ties go to the first.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sdc.clusters.codes import category_codes
 from sdc.clusters.exact_values import ExactValues
-from sdc.clusters.ordinal import MISSING, rank_costs, rank_distances
-from sdc.errors import InvalidParameter, NotFinite, NotNumeric, ShapeMismatch, UnsupportedCombination
+from sdc.clusters.hierarchical import Tree, level_codes
+from sdc.clusters.ordinal import Ranks, ranks_of
+from sdc.errors import NotFinite, NotNumeric, ShapeMismatch, UnsupportedCombination
 
 #: What `represent` can be asked for.
 REPRESENTATIVES = ("auto", "mean", "median", "mode", "medoid")
@@ -31,6 +32,7 @@ def represent(
     nominal: Sequence[str] = (),
     representative: str = "auto",
     orders: Mapping[str, Sequence[str]] | None = None,
+    trees: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     points: np.ndarray | None = None,
     record_weights: np.ndarray | None = None,
 ) -> pa.Table:
@@ -50,6 +52,9 @@ def represent(
     orders : mapping of name to categories, optional
         The ordinal ones of the nominal columns, lowest category first, as text: where the others get the
         mode, they get the category with the least sum of distances by rank, the lower of two medians.
+    trees : mapping of name to paths, optional
+        The hierarchical ones, with the path of each category (see `level_codes`): they get the category with
+        the least sum of distances by tree.
     points : (n, p) array, optional
         Coordinates of the records in the units of the clustering; needed for medoids.
     record_weights : (n,) array, optional
@@ -66,7 +71,7 @@ def represent(
         A representative that none of the columns can have.
     NotNumeric, NotFinite, ShapeMismatch
     InvalidParameter
-        A category that is not in the order of its variable.
+        A category that is not in the order, or the tree, of its variable.
     """
     _check_choice(representative, numeric, nominal)
     if len(labels) != len(table):
@@ -84,13 +89,11 @@ def represent(
     for name in numeric:
         table = _with(table, name, choose(table[name], clusters, weights, name))
     if nominal:
-        orders = {} if orders is None else orders
-        codes = [
-            ranks_of(table[name], orders[name]) if name in orders else category_codes(table[name])
-            for name in nominal
+        codes = np.column_stack([category_codes(table[name]) for name in nominal])
+        measured = [
+            _measured(table[name], (orders or {}).get(name), (trees or {}).get(name)) for name in nominal
         ]
-        lengths = [len(orders[name]) if name in orders else None for name in nominal]
-        carriers = pa.array(modes(np.column_stack(codes), clusters, weights, lengths))
+        carriers = pa.array(modes(codes, clusters, weights, measured))
         for name in nominal:
             table = _with(table, name, table[name].take(carriers))
     return table
@@ -131,31 +134,29 @@ def modes(
     codes: np.ndarray,
     labels: np.ndarray,
     weights: np.ndarray,
-    orders: Sequence[int | None] | None = None,
+    measured: Sequence[Ranks | Tree | None] | None = None,
 ) -> np.ndarray:
     """Position of a record that carries the mode of each record's cluster, (n,).
 
-    The mode of each variable is the category with most votes, that of an ordinal one the category with the
-    least sum of distances (ties: the lowest code). Where no record has the modes of all variables, the one
-    with fewest mismatches is taken, of an ordinal variable a part of one, among those the one whose
+    The mode of each variable is the category with most votes, that of one with distances the category
+    with the least sum of them (ties: the lowest code). Where no record has the modes of all variables, the
+    one with fewest mismatches is taken, of a variable with distances a part of one, among those the one whose
     categories have most votes: nothing is published together that does not occur together.
 
     Parameters
     ----------
     codes : (n, q) int array
-        Categories of q variables; ranks of ordinal ones.
-    orders : sequence of int or None, optional
-        Categories in the order of each ordinal variable, None for one without an order.
+        Categories of q variables.
+    measured : sequence of Ranks, Tree or None, optional
+        What each variable's distances are; None where two values are alike or not.
     """
     mismatches = np.zeros(len(labels))
     votes = np.zeros(len(labels))
-    for column, length in zip(codes.T, orders or [None] * codes.shape[1], strict=True):
-        if length is not None:
-            costs = rank_costs(column, length, labels, weights)
-            # Where costs are equal the lower rank is first; a missing value, which has no rank, is last.
-            places = np.where(column == MISSING, length, column)
-            nearest = column[_first_of_each(labels, np.lexsort((places, costs, labels)))]
-            mismatches += rank_distances(column, nearest, length)
+    for column, distances in zip(codes.T, measured or [None] * codes.shape[1], strict=True):
+        if distances is not None:
+            costs = distances.costs(labels, weights)
+            nearest = _first_of_each(labels, np.lexsort((distances.places, costs, labels)))
+            mismatches += distances.distances(nearest)
             votes -= costs
             continue
         width = int(column.max()) + 1
@@ -169,29 +170,13 @@ def modes(
     return _first_of_each(labels, np.lexsort((-votes, mismatches, labels)))
 
 
-def category_codes(column: pa.ChunkedArray) -> np.ndarray:
-    """Codes in the order of the values, (n,) int64; NULL is one more category, the last."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    distinct = pc.unique(column).drop_null()
-    distinct = distinct.take(pc.array_sort_indices(distinct))
-    codes = pc.index_in(column, value_set=distinct).fill_null(len(distinct))
-    return np.asarray(pa.chunked_array(codes).to_numpy()).astype(np.int64)
-
-
-def ranks_of(column: pa.ChunkedArray, order: Sequence[str]) -> np.ndarray:
-    """Places of the categories of an ordinal variable in its order, (n,) int64; `MISSING` for NULL.
-
-    Raises
-    ------
-    InvalidParameter
-        A category that is not in the order.
-    """
-    ranks = pc.index_in(column.cast(pa.string()), value_set=pa.array(order, pa.string()))
-    strange = ranks.null_count - column.null_count
-    if strange:
-        raise InvalidParameter(f"{strange} values of an ordinal variable are not in its order")
-    return np.asarray(pa.chunked_array(ranks.fill_null(MISSING)).to_numpy()).astype(np.int64)
+def _measured(
+    column: pa.ChunkedArray, order: Sequence[str] | None, paths: Mapping[str, Sequence[str]] | None
+) -> Ranks | Tree | None:
+    """Distances of a column that has an order, or a tree."""
+    if order is not None:
+        return Ranks(ranks_of(column, order), len(order))
+    return None if paths is None else Tree(level_codes(column, paths))
 
 
 def _check_choice(representative: str, numeric: Sequence[str], nominal: Sequence[str]) -> None:

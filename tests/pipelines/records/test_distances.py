@@ -58,3 +58,29 @@ def test_ordinal_values_move_to_their_neighbours_and_strange_ones_reject_their_r
         steps[name] = moved[moved > 0].mean()
     assert steps["size"] < 1.3
     assert steps["size"] < 0.8 * steps["grade"]
+
+
+def test_hierarchical_values_stay_in_their_section(spark, tmp_path):
+    rng = np.random.default_rng(4)
+    codes = [f"{section}{number}" for section in "abc" for number in range(4)]
+    lines = [f"{code},{code[0]}" for code in codes]
+    (tmp_path / "codes.csv").write_text("\n".join(["class,section", *lines]))
+    original = persons(150).drop(columns=["age", "income"])
+    n = len(original)
+    original = original.assign(
+        note=[f"n{i}" for i in range(n)], activity=rng.choice(codes, n), trade=rng.choice(codes, n)
+    )
+    kept = {name: role for name, role in ROLES.items() if name not in ("age", "income", "sex")}
+    roles = kept | {
+        "sex": {"role": "other"},
+        "activity": {"role": "quasi_identifier", "kind": "hierarchical", "hierarchy": "codes.csv"},
+        "trade": {"role": "quasi_identifier", "kind": "nominal"},
+    }
+    frame, _ = release(spark, tmp_path, roles, original)
+    assert set(frame["activity"]) <= set(codes)
+    before = original.set_index("note").loc[frame["note"]].reset_index()
+    left = {}
+    for name in ("activity", "trade"):
+        changed = before[name] != frame[name]
+        left[name] = (before[name].str[0] != frame[name].str[0])[changed].mean()
+    assert left["activity"] < 0.7 * left["trade"]

@@ -72,6 +72,16 @@ def test_the_ends_of_an_order_are_a_mismatch_apart_and_missing_is_that_far_from_
         assert found[i, j] == pytest.approx(4.0 * steps, abs=1e-12)
 
 
+def test_levels_of_a_tree_share_the_cost_of_a_mismatch():
+    paths = {"a1": ("a1", "a"), "a2": ("a2", "a"), "b1": ("b1", "b")}
+    coordinates = Coordinates({}, {"code": pa.array(["a1", "b1"])}, {"code": 3.0}, trees={"code": paths})
+    table = pa.table({"code": ["a1", "a2", "b1", None]})
+    expected = 3.0 * np.array([[0, 0.5, 1, 1], [0.5, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]])
+    found = squares(Points.of(table, coordinates, ("code",)).spread())
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert (squares(coordinates.points(table)) <= expected + 1e-12).all()
+
+
 def test_without_weights_points_are_as_they_are_without_the_key():
     plain = Coordinates({"income": INCOME, "age": AGE}, {})
     points = Points.of(RECORDS, plain, ("sex",))

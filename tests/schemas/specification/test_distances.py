@@ -1,4 +1,4 @@
-"""Weights and orders: accepted where records are clustered by them, refused by name elsewhere."""
+"""Weights, orders and trees: accepted where records are clustered by them, refused by name elsewhere."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from schemas.specification.read import build_specification
 
 NOMINAL = {"role": "quasi_identifier", "kind": "nominal"}
 ORDINAL = {"role": "quasi_identifier", "kind": "ordinal", "order": ["young", "adult", "old"]}
+TREE = {"role": "quasi_identifier", "kind": "hierarchical", "hierarchy": "nace.csv"}
 BANDED = {"role": "quasi_identifier", "kind": "ordinal", "bands": [18, 65]}
 
 
@@ -39,13 +40,15 @@ def test_nominal_variables_of_unlike_weights_are_protected_by_clusters() -> None
     assert way({"sex": alike, "age": alike}) == "combinations"
 
 
-def test_ordinal_variables_are_categories_that_are_clustered() -> None:
+def test_ordinal_and_hierarchical_variables_are_categories_that_are_clustered() -> None:
     specification = build({"sex": NOMINAL, "age": ORDINAL})
     assert specification.way(specification.clusterings[0]) == "clusters"
     assert specification.kinds() == "nominal"
     assert specification.control_tables == (("sex",), ("age",), ("sex", "age"))
     assert way({"age": ORDINAL}, representative="medoid", algorithm="mdav") == "clusters"
     assert way({"age": BANDED}) == "clusters"
+    assert way({"sex": NOMINAL, "activity": TREE}) == "clusters"
+    assert build({"sex": NOMINAL, "activity": TREE}).nominal == ("sex", "activity")
 
 
 @pytest.mark.parametrize("weight", [0, 0.0, -1.0, float("inf"), float("nan"), 1e7, "2", True])
@@ -102,16 +105,25 @@ def test_what_would_not_heed_a_weight_is_refused_by_name(
         ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*beside bands"),
         ({"sex": NOMINAL, "age": ORDINAL | {"role": "sensitive"}}, {}, "age.kind: .*unless role"),
         ({"sex": NOMINAL, "age": ORDINAL}, {"name": "safe"}, "age.kind: .*nominal with SAFE"),
+        (
+            {"a": {"role": "quasi_identifier", "kind": "hierarchical"}},
+            {},
+            "a.hierarchy: .*one column per level",
+        ),
+        ({"a": TREE | {"bands": [1, 2]}}, {}, "a.hierarchy: .*without bands"),
+        ({"sex": NOMINAL, "a": TREE | {"role": "other"}}, {}, "a.kind: .*unless role"),
+        ({"sex": NOMINAL, "a": TREE}, {"name": "safe"}, "a.kind: .*nominal with SAFE"),
+        ({"a": TREE}, {"algorithm": "own-eee"}, "with a hierarchical variable, which needs clusters"),
         ({"age": ORDINAL}, {"algorithm": "chi-exact"}, "with an ordinal variable, which needs clusters"),
         ({"age": ORDINAL}, {"representative": "control_tables"}, "an ordinal variable, which needs clusters"),
         (
             {"age": ORDINAL},
             {"control_tables": {"max_absolute_error": {"1": 5}}},
-            "max_absolute_error: .*no ordinal variable",
+            "max_absolute_error: .*no ordinal or hierarchical variable",
         ),
     ],
 )
-def test_an_order_that_nothing_would_heed_is_refused_by_name(
+def test_an_order_or_a_tree_that_nothing_would_heed_is_refused_by_name(
     variables: dict[str, dict[str, Any]], method: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(SpecificationError, match=named):

@@ -154,7 +154,6 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
         ("publish.format=iceberg", '[publish] format: "iceberg" is not built yet'),
         ("publish.path=s3://bucket/lake", "[publish] path"),
         ("publish.series=append", '[publish] series: "append"'),
-        ("variables.sex.kind=hierarchical", "[variables] sex.kind"),
     ],
 )
 def test_what_waits_to_be_built_is_refused_by_name(override: str, named: str, sound: Path) -> None:
