@@ -84,7 +84,7 @@ def run(spark, monkeypatch):
     """Run the verb on the shared session."""
 
     @contextmanager
-    def shared(private, master):
+    def shared(private, master, input_path):
         yield spark
 
     monkeypatch.setattr(module, "session", shared)
