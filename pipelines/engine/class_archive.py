@@ -1,0 +1,56 @@
+"""Make the archive of Spark's classes: ``python -m pipelines.engine.class_archive``, once per environment.
+
+A session starts, runs queries of the kinds that a run has, and its JVM writes down its classes as it ends.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from pipelines.engine.jvm import ARCHIVE, QUICK
+from pipelines.engine.session import open_session
+
+
+def make_archive() -> bool:
+    """Put the archive in place, whole or not at all; whether this Java could make one."""
+    ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ARCHIVE.parent) as folder:
+        fresh = Path(folder) / ARCHIVE.name
+        jvm = (*QUICK, f"-XX:ArchiveClassesAtExit={fresh}", "-Xlog:disable")
+        spark = open_session("local[2]", Path(folder), jvm=jvm)
+        _typical_queries(spark, Path(folder) / "records")
+        gateway = spark.sparkContext._gateway
+        assert gateway is not None
+        spark.stop()
+        gateway.proc.stdin.close()  # the JVM ends, and writes
+        gateway.proc.wait()
+        if not fresh.exists():
+            return False
+        fresh.replace(ARCHIVE)
+    return True
+
+
+def _typical_queries(spark: SparkSession, path: Path) -> None:
+    rows = pa.table({"a": ["x", "y"] * 50, "b": list(range(100)), "c": [0.5] * 100})
+    spark.createDataFrame(rows).write.option("compression", "lz4").parquet(str(path))
+    frame = spark.read.parquet(str(path))
+    frame = frame.withColumn("d", f.when(f.col("b") > 5, "p").otherwise(f.col("a")))
+    frame.agg(
+        f.count_if(f.col("c").isNull()), f.bit_xor(f.xxhash64("a")), f.approx_count_distinct("a")
+    ).first()
+    frame.groupBy("a").agg(f.count_distinct("b"), f.max("c")).toArrow()
+    counts = frame.groupBy("a").agg(f.count("b").alias("n"))
+    frame.join(counts, "a").where("n > 1").orderBy("b").collect()
+    together = frame.repartition(2, "a").sortWithinPartitions("b")
+    together.mapInArrow(lambda batches: batches, frame.schema).count()
+
+
+if __name__ == "__main__":
+    if not make_archive():
+        sys.stderr.write("This Java makes no archive of classes; runs start without one.\n")
