@@ -16,19 +16,14 @@ Table = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class TableErrors:
-    """Errors of one control table.
+class CellErrors:
+    """Errors of cells.
 
     Chi-square is over the cells with an original count. A cell that was empty and no longer is counts as
     a false positive, with denominator 1, apart.
 
     Attributes
     ----------
-    variables : tuple of str
-    dimension : int
-        Variables, the region not counted.
-    by_region : bool
-        Whether the region is one of `variables`.
     cells : int
         With an original count.
     chi2, chi2_false_positives, max_relative_error : float
@@ -36,9 +31,6 @@ class TableErrors:
     errors : mapping of absolute error to cells
     """
 
-    variables: tuple[str, ...]
-    dimension: int
-    by_region: bool
     cells: int
     chi2: float
     max_absolute_error: int
@@ -49,17 +41,28 @@ class TableErrors:
 
 
 @dataclass(frozen=True)
-class DimensionErrors:
-    """The same over all tables of a dimension, summed or maximised."""
+class TableErrors(CellErrors):
+    """Of one control table.
+
+    Attributes
+    ----------
+    variables : tuple of str
+    dimension : int
+        Variables, the region not counted.
+    by_region : bool
+        Whether the region is one of `variables`.
+    """
+
+    variables: tuple[str, ...]
+    dimension: int
+    by_region: bool
+
+
+@dataclass(frozen=True)
+class DimensionErrors(CellErrors):
+    """Of all `tables` of a dimension, summed or maximised."""
 
     tables: int
-    cells: int
-    chi2: float
-    max_absolute_error: int
-    max_relative_error: float
-    false_positives: int
-    chi2_false_positives: float
-    errors: dict[str, int]
 
 
 def table_errors(
