@@ -131,6 +131,8 @@ class Tables:
             if not len(shown) or attempt == _ATTEMPTS - 1:
                 break
             narrower = with_less_room(problem.secret, adjustment.deviations, shown)
+            if narrower is None:
+                break
             try:
                 adjustment = _adjusted(narrower, self.specification, self.table)
             except ProtectionFailed:

@@ -9,12 +9,14 @@ import numpy as np
 from sdc.cta.table.cell_table import CellTable
 
 
-def with_less_room(table: CellTable, deviations: np.ndarray, cells: np.ndarray) -> CellTable:
+def with_less_room(table: CellTable, deviations: np.ndarray, cells: np.ndarray) -> CellTable | None:
     """The table whose `cells` may go half as far the way they went, or the other way only.
+
+    None where no cell has room to lose.
 
     A change far beyond its level leaves the other direction without a world: the other cells cannot make up
     for it. Half of it often can be made up for. Where half is less than the level, the direction is closed;
-    where the other one is closed too, the cell keeps its room.
+    where the other one is closed too, the cell keeps its room, as does one that is held at a value.
 
     Parameters
     ----------
@@ -37,4 +39,6 @@ def with_less_room(table: CellTable, deviations: np.ndarray, cells: np.ndarray) 
             capacity[cell] = level[cell]
         elif other_open[cell]:
             capacity[cell] = 0.0
+    if np.array_equal(upper, table.upper_capacity) and np.array_equal(lower, table.lower_capacity):
+        return None
     return replace(table, lower_capacity=lower, upper_capacity=upper)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sdc.cta import CellTable
@@ -35,8 +37,21 @@ def test_a_change_near_its_level_stops_at_it_and_then_goes_the_other_way():
     twice = with_less_room(once, np.array([2.0, 0.0, 2.0]), np.array([0]))
     assert twice.upper_capacity[0] == 0
     assert twice.can_fall[0]
-    closed = with_less_room(twice, np.array([-2.0, 0.0, -2.0]), np.array([0]))
-    assert closed.lower_capacity[0] == 8, "the last direction stays open"
+    assert with_less_room(twice, np.array([-2.0, 0.0, -2.0]), np.array([0])) is None, (
+        "the last direction stays"
+    )
+
+
+def test_a_cell_that_stands_published_keeps_its_value():
+    moved = np.array([4.0, -4.0, 0.0])
+    held = replace(
+        table(),
+        lower_protection=np.abs(moved),
+        upper_protection=np.abs(moved),
+        lower_capacity=np.maximum(-moved, 0.0),
+        upper_capacity=np.maximum(moved, 0.0),
+    )
+    assert with_less_room(held, moved, np.array([0, 1])) is None
 
 
 def test_only_the_cells_that_are_named_lose_room():
