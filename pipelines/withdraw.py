@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.find_release import find_release
 from pipelines.publication.ledger import Ledger
-from pipelines.publication.publish import current, finish_what_died
+from pipelines.publication.publish import finish_what_died
 from pipelines.publication.withdrawal import withdraw_release
 from pipelines.redraw import redraw
 from schemas.errors import SpecificationError
@@ -31,7 +31,7 @@ def withdraw(named: str) -> Outcome:
     with areas.lock():
         ledger = Ledger(areas)
         going = {entry.release_id for entry in [*ledger.unfinished(), *ledger.standing()]}
-        was_current = current(areas) == release.release_id
+        was_current = areas.served() == release.release_id
         finish_what_died(areas)
         standing = {entry.release_id: entry for entry in ledger.standing()}
         if release.release_id in standing:
@@ -41,7 +41,7 @@ def withdraw(named: str) -> Outcome:
             raise SpecificationError(
                 "The ledger knows no standing release of this id: nothing was withdrawn."
             )
-        successor = current(areas)
+        successor = areas.served()
         redraw(areas, [release.release_id])
     text = f"Release {release.release_id} is withdrawn: it is gone from the public area" + (
         "" if not was_current else ", and there is no current release now" if successor is None

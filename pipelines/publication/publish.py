@@ -98,7 +98,7 @@ def published_already(areas: Areas, release_id: str) -> bool:
     if release_id not in names or not is_whole(areas.release(release_id)):
         return False
     latest = [each for each, name in names.items() if name == names[release_id]][-1]
-    if latest == release_id and current(areas) != release_id:
+    if latest == release_id and areas.served() != release_id:
         make_current(areas, release_id)
     return True
 
@@ -110,11 +110,6 @@ def is_whole(folder: Path) -> bool:
         return all(checksum(folder / name) == named["sha256"] for name, named in files.items())
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-def current(areas: Areas) -> str | None:
-    """Id of the current release, None where there is none."""
-    return areas.served()
 
 
 def make_current(areas: Areas, release_id: str) -> None:

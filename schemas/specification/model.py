@@ -191,10 +191,8 @@ class Specification(Section):
                 return "an ordinal variable"
             if set(variables) & set(self.hierarchical):
                 return "a hierarchical variable"
-            if (
-                len({self.variables[name].variable_weight for name in variables if name in self.variables})
-                > 1
-            ):
+            declared = [self.variables[name] for name in variables if name in self.variables]
+            if len({variable.variable_weight for variable in declared}) > 1:
                 return "unlike variable_weights"
         return None
 

@@ -9,7 +9,7 @@ import pyarrow.dataset as ds
 from pipelines.engine.progress import Progress
 from pipelines.job import Job
 from pipelines.publication.areas import Areas
-from pipelines.publication.publish import current, finish_what_died
+from pipelines.publication.publish import finish_what_died
 from pipelines.records.product import Records
 from pipelines.run import run as run_product
 from schemas.specification.consistency import HELD_BY_DEFAULT
@@ -82,11 +82,11 @@ def run(spark, spec):
 
 def published(areas):
     """Protected records of the current release, as a sorted frame."""
-    folder = areas.release(current(areas)) / "microdata"
+    folder = areas.release(areas.served()) / "microdata"
     frame = ds.dataset(folder).to_table().to_pandas()
     return frame.sort_values(list(frame.columns), ignore_index=True)
 
 
 def quality(areas):
     """The measures of the current release, from its evidence."""
-    return json.loads((areas.record(current(areas)) / "quality.json").read_text())
+    return json.loads((areas.record(areas.served()) / "quality.json").read_text())

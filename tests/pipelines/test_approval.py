@@ -6,7 +6,6 @@ import pytest
 from pipelines.approval import approve, pending, reject
 from pipelines.audit.release import audit
 from pipelines.publication.ledger import Ledger
-from pipelines.publication.publish import current
 from schemas.errors import ProtectionFailed, SpecificationError
 from tests.pipelines.microdata import persons, run, specification
 
@@ -30,7 +29,7 @@ def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark
     assert "<strong>Waiting for approval</strong>" in (record / "report.html").read_text()
     assert "already" in run(spark, spec)[0].text
     approve(str(record), by="A. Steward", note="as last year")
-    assert current(areas) == record.name
+    assert areas.served() == record.name
     assert audit(areas.release(record.name)).passed
     entry = Ledger(areas).status(record.name)
     assert (entry.event, entry.by, entry.note) == ("published", "A. Steward", "as last year")
@@ -56,5 +55,5 @@ def test_a_release_that_changed_while_it_waited_is_not_published(waiting):
     pq.write_table(pq.read_table(file).slice(1), file)
     with pytest.raises(ProtectionFailed, match="run the job anew"):
         approve(str(record), by="A. Steward")
-    assert current(areas) is None
+    assert areas.served() is None
     assert not areas.release(record.name).exists()

@@ -9,7 +9,6 @@ import pytest
 import microguard
 from pipelines.audit.release import audit
 from pipelines.publication.areas import Areas
-from pipelines.publication.publish import current
 from schemas.errors import GateRefused, InputRejected, SpecificationError
 from tests.pipelines.microdata import persons, published, specification
 
@@ -34,8 +33,8 @@ def test_a_frame_is_checked_protected_and_published_on_a_session_that_goes_on(sp
     protected = result.frame.toPandas()
     assert protected.groupby(["region", "sex", "age", "income"]).size().min() >= 3
     outcome = protection.publish(result)
-    assert current(areas) == outcome.content["release_id"]
-    assert audit(areas.release(current(areas))).passed
+    assert areas.served() == outcome.content["release_id"]
+    assert audit(areas.release(areas.served())).passed
     columns = list(protected.columns)
     pd.testing.assert_frame_equal(
         protected.sort_values(columns, ignore_index=True), published(areas), check_dtype=False

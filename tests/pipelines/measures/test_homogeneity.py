@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.publication.publish import current
 from schemas.errors import GateRefused
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
 
@@ -63,7 +62,7 @@ def test_a_release_with_good_roles_and_diversity_passes_them(spark, tmp_path):
     assert pd.Series(published(areas)["diagnosis"]).nunique() == 3
     entry = json.loads(areas.ledger.read_text().splitlines()[-1])
     assert entry["accept"] == {}
-    assert current(areas) == entry["release_id"]
+    assert areas.served() == entry["release_id"]
 
 
 def test_what_a_steward_accepts_by_name_stands_in_the_ledger(spark, tmp_path):

@@ -69,7 +69,7 @@ def released(areas):
 
 
 def test_a_release_is_current_and_passes_its_audit(released):
-    assert publish.current(released) == ID
+    assert released.served() == ID
     found = audit(released.release(ID))
     assert found.passed, found.failures()
     assert {path.name for path in released.public.iterdir()} == {ID, "current.json"}
@@ -144,7 +144,7 @@ def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_publis
     other = Entry("published", "f" * 32, "firms", "2026-01-01T00:00:00+00:00", {})
     publish.publish(staged(firms, "f" * 32), manifest("f" * 32), firms, other)
     assert publish.published_already(persons, ID)
-    assert publish.current(persons) == ID
+    assert persons.served() == ID
 
 
 def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(areas, tmp_path):
@@ -184,7 +184,7 @@ def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, 
         publish.publish(first_ready, manifest(), areas, entry())
     thread.join(10)
     assert len(refused) == 1
-    assert publish.current(areas) == ID
+    assert areas.served() == ID
 
 
 @pytest.mark.parametrize("step", ["rename", "ledger", "current"])
@@ -206,11 +206,11 @@ def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monk
     with pytest.raises(Killed):
         publish.publish(ready, manifest(second), released, entry(second), accepted=True)
     monkeypatch.undo()
-    assert publish.current(released) == ID
+    assert released.served() == ID
     assert audit(released.release(ID)).passed
     if not publish.published_already(released, second):
         publish.publish(ready, manifest(second), released, entry(second), accepted=True)
-    assert publish.current(released) == second
+    assert released.served() == second
     assert audit(released.release(second)).passed
 
 
@@ -268,7 +268,7 @@ def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     outcome = withdraw(str(released.release(second)))
-    assert publish.current(released) == ID
+    assert released.served() == ID
     assert outcome.content["current"] == ID
     assert ID in outcome.text
     assert "no current release" in withdraw(str(released.release(ID))).text
@@ -302,7 +302,7 @@ def test_a_killed_withdrawal_is_finished_by_whoever_comes_next(released, monkeyp
     assert not publish.published_already(released, second)
     with released.lock():
         publish.finish_what_died(released)
-    assert publish.current(released) == ID
+    assert released.served() == ID
     assert not released.release(second).exists()
     assert {path.name for path in released.public.iterdir()} == {ID, "current.json"}
     assert Ledger(released).status(second).event == "withdrawn"
@@ -334,10 +334,10 @@ def test_a_release_that_died_before_it_was_published_goes_before_another_input_c
     with released.lock():
         publish.finish_what_died(released)
     assert not released.release(second).exists()
-    assert publish.current(released) == ID
+    assert released.served() == ID
     assert second in Ledger(released).ever("persons")  # somebody may have read it
     publish.publish(staged(released, third), manifest(third), released, entry(third), accepted=True)
-    assert publish.current(released) == third
+    assert released.served() == third
 
 
 def test_a_published_release_whose_files_are_torn_is_made_again(released):
@@ -355,7 +355,7 @@ def test_a_release_that_stands_whole_keeps_its_very_files_where_its_ledger_is_lo
     released.ledger.unlink()
     publish.publish(staged(released), manifest(), released, entry())
     assert file.stat().st_ino == before
-    assert publish.current(released) == ID
+    assert released.served() == ID
 
 
 def test_another_name_does_not_take_the_readers_of_an_area_along(released):
@@ -363,7 +363,7 @@ def test_another_name_does_not_take_the_readers_of_an_area_along(released):
     other = Entry("published", second, "firms", "2026-01-01T00:00:00+00:00", {})
     with pytest.raises(GateRefused, match="another name, 'persons'"):
         publish.publish(staged(released, second), manifest(second), released, other, accepted=True)
-    assert publish.current(released) == ID
+    assert released.served() == ID
 
 
 def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
@@ -390,7 +390,7 @@ def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     withdraw(str(released.release(ID)))
-    assert publish.current(released) == second
+    assert released.served() == second
     assert audit(released.release(second)).passed
 
 

@@ -50,7 +50,7 @@ def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
     retained = retain(areas, "persons")
     assert (retained.withdrawn, retained.left) == ((A,), ())
     assert folders(areas) == [B, C]
-    assert publish.current(areas) == C
+    assert areas.served() == C
     gone = Ledger(areas).status(A)
     assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: outlived by release {C}")
     assert Ledger(areas).ever("persons") == [A, B, C]
@@ -76,18 +76,18 @@ def test_the_current_release_stays_although_it_is_not_the_newest(areas, monkeypa
         patched.setattr(publish, "make_current", lambda *_: None)  # killed before it
         published(areas, B, keep=1)
     publish.finish_what_died(areas)
-    assert publish.current(areas) == A
+    assert areas.served() == A
     assert folders(areas) == [A, B]
     assert publish.published_already(areas, B)  # the same job again
     assert retain(areas, "persons").withdrawn == (A,)
-    assert publish.current(areas) == B
+    assert areas.served() == B
 
 
 def test_a_release_that_was_made_again_is_the_newest(areas):
     published(areas, A, B)
     published(areas, A, keep=1)
     assert retain(areas, "persons").withdrawn == (B,)
-    assert publish.current(areas) == A
+    assert areas.served() == A
 
 
 def test_another_name_and_another_public_area_are_left_alone(areas, tmp_path):
@@ -125,7 +125,7 @@ def test_what_a_kill_left_between_publication_and_withdrawal_is_finished_by_the_
         patched.setattr(module, step, kill)
         with pytest.raises(Killed):
             retain(areas, "persons")
-    assert publish.current(areas) == C
+    assert areas.served() == C
     with areas.lock():
         publish.finish_what_died(areas)
     assert folders(areas) == [C]
@@ -145,7 +145,7 @@ def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas
         told = retained.told(Outcome("Published", {"release_id": C}))
         assert told.content == {"release_id": C, "not_withdrawn": [A]}
         assert "Readers may still find them" in told.text
-        assert publish.current(areas) == C
+        assert areas.served() == C
         with pytest.raises(OSError):
             publish.finish_what_died(areas)
     assert folders(areas) == [A, B, C]
