@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,15 +130,22 @@ def _encode_all(spark: SparkSession, jobs: list[tuple[str, str]], contract: Cont
     schema = contract.schema.serialize().to_pybytes()
     categories = {name: list(values) for name, values in contract.categories.items()}
 
-    def encode(job: tuple[str, str]) -> bool:
-        try:
-            _encode(Path(job[0]), Path(job[1]), pa.ipc.read_schema(pa.py_buffer(schema)), categories)
-        except Exception:  # its text may hold a value; the driver only learns that it failed
-            return False
-        return True
+    def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            done = []
+            for place in batch.column(0).to_pylist():
+                source, target = (Path(path) for path in jobs[place])
+                try:
+                    _encode(source, target, pa.ipc.read_schema(pa.py_buffer(schema)), categories)
+                except Exception:  # its text may hold a value; the driver only learns that it failed
+                    done.append(False)
+                else:
+                    done.append(True)
+            yield pa.record_batch([pa.array(done, pa.bool_())], names=["done"])
 
-    done = spark.sparkContext.parallelize(jobs, len(jobs)).map(encode).collect()
-    if not all(done):
+    places = spark.range(len(jobs), numPartitions=len(jobs))
+    done = [row["done"] for row in places.mapInArrow(encode, "done boolean").collect()]
+    if len(done) != len(jobs) or not all(done):
         raise ProtectionFailed(
             "A file of the protected records could not be written with the types of the input. Nothing was "
             "published. Look at free disk space in the evidence area first."
