@@ -23,13 +23,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """A small quiet session: UI off, loopback only, few shuffle partitions."""
-    from pipelines.engine.jvm import jvm_options
+    """A small quiet session: UI off, loopback only, as a small input gets."""
     from pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
-    settings = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"}
-    session = open_session("local[2]", private, settings, jvm_options(str(private)))
+    session = open_session("local[2]", private, {"spark.driver.memory": "2g"}, small=True)
     yield session
     session.stop()
 

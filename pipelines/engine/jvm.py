@@ -20,9 +20,14 @@ ARCHIVE = Path(sys.prefix) / "share" / "microguard" / "spark-classes.jsa"
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
-def jvm_options(input_path: str | None) -> tuple[str, ...]:
-    """Options for a run on the file, folder or glob of this name; None for an input of unknown size."""
-    quick = QUICK if input_path is not None and _size(input_path) <= SMALL_INPUT else ()
+def is_small(input_path: str | None) -> bool:
+    """Whether the file, folder or glob of this name makes a short run; None is an input of unknown size."""
+    return input_path is not None and _size(input_path) <= SMALL_INPUT
+
+
+def jvm_options(small: bool) -> tuple[str, ...]:
+    """Options for a run on an input that is small, or is not."""
+    quick = QUICK if small else ()
     archived = (f"-XX:SharedArchiveFile={ARCHIVE}", "-Xlog:disable") if ARCHIVE.exists() else ()
     return (*quick, *archived)
 

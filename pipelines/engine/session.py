@@ -13,8 +13,9 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from pipelines.engine import workers
 from pipelines.engine.java import java_home
-from pipelines.engine.jvm import jvm_options
+from pipelines.engine.jvm import is_small, jvm_options
 from schemas.errors import MicroguardError
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
@@ -46,7 +47,10 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": "8",
+    workers.SETTING: workers.MODULE,
 }
+#: For a small input: planning again after each shuffle costs more than it saves, and so do more tasks.
+_SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 
 
 def submitted() -> bool:
@@ -62,14 +66,14 @@ def session(private: Path, master: str | None, input_path: str | None = None) ->
     ----------
     private, master : as in `open_session`
     input_path : str, optional
-        What the session is to read; a small file gets a JVM that starts quickly.
+        What the session is to read; a small file gets a session that starts quickly.
 
     Raises
     ------
     MicroguardError
         Where Spark cannot finish.
     """
-    spark = open_session(master, private, jvm=jvm_options(input_path))
+    spark = open_session(master, private, small=is_small(input_path))
     try:
         with without_values_of_records():
             yield spark
@@ -112,7 +116,9 @@ def open_session(
     master: str | None = None,
     private: Path | None = None,
     settings: dict[str, str] | None = None,
-    jvm: Sequence[str] = (),
+    jvm: Sequence[str] | None = None,
+    *,
+    small: bool = False,
 ) -> SparkSession:
     """Session for one job.
 
@@ -124,8 +130,10 @@ def open_session(
         Folder of mode 0700 for Spark's scratch files and the JVM's standard error.
     settings : dict, optional
         Further Spark settings; they win.
-    jvm : sequence of str
-        Options of the JVM, as `jvm_options` chooses them. Without effect under spark-submit.
+    jvm : sequence of str, optional
+        Options of the JVM; those of `jvm_options` where none are given. Without effect under spark-submit.
+    small : bool
+        Whether the input is, so that the session is made for a short run.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -137,9 +145,10 @@ def open_session(
             del os.environ["SPARK_CONF_DIR"]  # for spark-submit; a class archive knows no folder of files
         builder = builder.master(master or "local[*]")
         logs = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
-        chosen["spark.driver.extraJavaOptions"] = " ".join([logs, *jvm])
+        options = jvm_options(small) if jvm is None else jvm
+        chosen["spark.driver.extraJavaOptions"] = " ".join([logs, *options])
         if (master or "local").startswith("local"):
-            chosen |= _LOCAL
+            chosen |= _LOCAL | (_SMALL if small else {})
         if private is not None:
             chosen["spark.local.dir"] = str(private)
     for key, value in (chosen | (settings or {})).items():
@@ -147,6 +156,8 @@ def open_session(
     with _standard_error_to(private / "jvm.log" if private is not None else Path(os.devnull)):
         spark = builder.getOrCreate()
     _silence(spark)
+    if spark.conf.get(workers.SETTING, None) == workers.MODULE:
+        workers.start_ahead(spark)
     return spark
 
 

@@ -69,6 +69,12 @@ def choose_folder() -> None:
     config.CACHE_DIR = "" if root is None else str(root / f"kernels-{_digest()}")
 
 
+def compiled() -> bool:
+    """Whether there is compiled code of these sources: loading it takes a second, compiling it minutes."""
+    config: Any = numba.config
+    return bool(config.CACHE_DIR) and Path(config.CACHE_DIR).is_dir()
+
+
 def _root() -> Path | None:
     beside = Path(__file__).parents[1] / "__pycache__"
     of_user = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))

@@ -27,7 +27,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     rows, right, columns = [], 0, 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        spark = open_session("local[2]", folder, {"spark.sql.shuffle.partitions": "2"})
+        spark = open_session("local[2]", folder, small=True)
         try:
             for file in files:
                 path = file.write(folder)

@@ -26,7 +26,7 @@ STREAMS, NIGHTS = 500, 8
 def run(quick: bool = False) -> Iterator[Table]:
     """Streams under both rules for corrections, at k = 3 and 5 (quick: a tenth of them, k = 3)."""
     with tempfile.TemporaryDirectory() as folder:
-        spark = open_session("local[2]", Path(folder), {"spark.sql.shuffle.partitions": "2"})
+        spark = open_session("local[2]", Path(folder), small=True)
         try:
             yield brute_force(spark, STREAMS // 10 if quick else STREAMS, (3,) if quick else (3, 5))
         finally:

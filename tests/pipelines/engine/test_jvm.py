@@ -24,16 +24,19 @@ def test_the_files_of_a_folder_or_glob_count_together(sizes: tuple[int, ...], qu
     for number, size in enumerate(sizes):
         (folder / f"{number}.parquet").write_bytes(bytes(size))
     for name in (folder, folder.parent, folder / "*.parquet", tmp_path / "*" / "part"):
-        assert (QUICK in jvm.jvm_options(str(name))) == quick
+        assert jvm.is_small(str(name)) == quick
 
 
-def test_an_input_of_unknown_size_gets_the_thorough_compiler_and_an_absent_one_a_quick_refusal(
-    tmp_path: Path,
-):
-    assert jvm.jvm_options(None) == ()
-    assert QUICK in jvm.jvm_options(str(tmp_path / "absent"))
+def test_an_input_of_unknown_size_is_not_small_and_an_absent_one_is(tmp_path: Path):
+    assert not jvm.is_small(None)
+    assert jvm.is_small(str(tmp_path / "absent"))
+
+
+def test_what_is_small_gets_the_quick_compiler():
+    assert jvm.jvm_options(small=False) == ()
+    assert QUICK in jvm.jvm_options(small=True)
 
 
 def test_classes_come_from_the_archive_where_there_is_one(tmp_path: Path):
     (tmp_path / "none.jsa").touch()
-    assert f"-XX:SharedArchiveFile={tmp_path / 'none.jsa'}" in jvm.jvm_options(None)
+    assert f"-XX:SharedArchiveFile={tmp_path / 'none.jsa'}" in jvm.jvm_options(small=False)

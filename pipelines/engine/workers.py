@@ -1,0 +1,54 @@
+"""Spark's Python workers on this machine: forked from one process that has the methods loaded already.
+
+A worker that starts from nothing imports the methods and loads their compiled code, seconds in each, while
+the run waits. Spark starts the process that workers are forked from by the name of a module
+(``spark.python.daemon.module``): this one loads everything once, beside the first stages of the run. What
+is loaded starts no threads, which would not survive the fork.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+#: Spark's setting, and this module as its value.
+SETTING, MODULE = "spark.python.daemon.module", "pipelines.engine.workers"
+
+
+def start_ahead(spark: SparkSession) -> None:
+    """Let Spark start that process, beside what else is starting.
+
+    Where it cannot start, the first stage that needs a worker fails, and says so.
+    """
+    threading.Thread(target=_first_worker, args=[spark], daemon=True).start()
+
+
+def _first_worker(spark: SparkSession) -> None:
+    def nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+
+    try:
+        spark.range(1, numPartitions=1).mapInArrow(nothing, "id long").collect()
+    except (PySparkException, Py4JError):  # the session may have ended before, with the run
+        return
+
+
+def _load() -> None:
+    """What a worker that clusters records needs; compiled code where it was compiled before."""
+    from sdc.compile_ahead import clusters
+    from sdc.kernels.compile import compiled
+
+    if compiled():
+        clusters()
+
+
+if __name__ == "__main__":
+    from pyspark.daemon import manager
+
+    _load()
+    manager()
