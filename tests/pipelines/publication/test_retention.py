@@ -20,7 +20,7 @@ from pipelines.run import Verified
 from pipelines.withdraw import withdraw
 from schemas.errors import SpecificationError
 from tests.pipelines.microdata import specification
-from tests.pipelines.publication.test_publish import manifest, staged
+from tests.pipelines.releases import manifest, staged
 
 A, B, C, D = (letter * 32 for letter in "abcd")
 VERDICTS = Verdicts((), (), ())

@@ -1,0 +1,72 @@
+"""The audit from outside: it notices whatever is not the release."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from pipelines.audit.release import audit
+from pipelines.publication import publish
+from pipelines.verify import verify
+from pipelines.withdraw import withdraw
+from schemas.errors import GateRefused, SpecificationError
+from tests.pipelines.releases import ID, RECORDS, entry, manifest, staged
+
+
+@pytest.mark.parametrize(
+    ("tamper", "check"),
+    [
+        (lambda folder: (folder / "microdata" / "part-00000.parquet").write_bytes(b"PAR1"), "checksums"),
+        (lambda folder: (folder / "tables" / "001_sex.parquet").unlink(), "checksums"),
+        (lambda folder: (folder / "extra.csv").write_text("x"), "checksums"),
+    ],
+)
+def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper, check):
+    tamper(released.release(ID))
+    found = audit(released.release(ID))
+    assert not found.passed
+    assert [finding.check for finding in found.findings if not finding.passed] == [check]
+
+
+@pytest.mark.parametrize(
+    ("records", "changes", "check"),
+    [
+        (RECORDS.slice(0, 5), {"records": 5}, "k-anonymity of all"),
+        (RECORDS, {"records": 7}, "records"),
+        (RECORDS.replace_schema_metadata({"pandas": "{}"}), {}, "metadata"),
+        (RECORDS.rename_columns(["sex", "name"]), {}, "columns"),
+        (
+            RECORDS.set_column(0, "sex", pa.array(["f", "f", "f", "f", "f", "f"])),
+            {"guarantee": {"k": 3, "groups": [{
+                "name": "all", "variables": ["sex"], "with_region": [], "smallest_class": 6, "classes": 1}]}},
+            "tables",
+        ),
+        (
+            RECORDS.set_column(0, "sex", pa.DictionaryArray.from_arrays(
+                pa.array([0, 0, 0, 1, 1, 1], pa.int8()), pa.array(["f", "m", "secret"]))),
+            {"columns": [{"name": "sex", "type": "dictionary<values=string, indices=int8, ordered=0>"},
+                         {"name": "hours", "type": "int8"}]},
+            "dictionaries",
+        ),
+    ],
+)  # fmt: skip
+def test_the_audit_notices_a_release_that_never_should_have_been(areas, records, changes, check):
+    publish.publish(staged(areas, records=records), manifest(**changes), areas, entry())
+    failed = [finding.check for finding in audit(areas.release(ID)).findings if not finding.passed]
+    assert check in failed
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"release_id": 1, "files": 2}'])
+def test_a_damaged_manifest_does_not_pass_the_audit(released, content):
+    (released.release(ID) / "manifest.json").write_text(content)
+    with pytest.raises(GateRefused, match="cannot be audited"):
+        verify(str(released.public))
+
+
+def test_what_is_not_public_any_more_cannot_be_audited(released):
+    record = released.record(ID)
+    record.mkdir()
+    (record / "quality.json").write_text(json.dumps({"release": {"public_area": str(released.public)}}))
+    withdraw(str(record))
+    with pytest.raises(SpecificationError, match="not in the public area"):
+        verify(str(record))

@@ -1,0 +1,30 @@
+"""A release is found by its folders and by its specification."""
+
+import json
+
+import pytest
+
+from pipelines.publication.find_release import find_release
+from schemas.errors import SpecificationError
+from tests.pipelines.releases import ID
+
+
+def test_a_release_is_found_by_its_folders(released):
+    assert find_release(str(released.public)).release_id == ID
+    record = released.record(ID)
+    record.mkdir()
+    (record / "quality.json").write_text(json.dumps({"release": {"public_area": str(released.public)}}))
+    assert find_release(str(record)).folder == released.release(ID)
+    with pytest.raises(SpecificationError, match="no release"):
+        find_release(str(released.evidence / "nowhere"))
+
+
+def test_a_specification_names_its_current_release(released, tmp_path):
+    path = tmp_path / "release.toml"
+    path.write_text(
+        '[release]\nname = "persons"\nk = 3\n[input]\npath = "x.parquet"\n[variables]\n'
+        'sex = { role = "quasi_identifier", kind = "nominal" }\n'
+        '[publish]\npath = "lake/persons"\nevidence = "evidence/persons"\n'
+    )
+    assert find_release(str(path)).folder == released.release(ID)
+    assert find_release(str(path)).areas() == released

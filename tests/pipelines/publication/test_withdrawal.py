@@ -1,0 +1,74 @@
+"""Withdrawal: a transaction that whoever comes next can finish."""
+
+import json
+
+import pytest
+
+from pipelines.audit.release import audit
+from pipelines.publication import publish, withdrawal
+from pipelines.publication.ledger import Ledger
+from pipelines.withdraw import withdraw
+from tests.pipelines.releases import ID, Killed, entry, kill, manifest, staged
+
+
+def test_a_withdrawn_release_is_gone_and_remembered(released):
+    withdraw(str(released.release(ID)))
+    assert list(released.public.iterdir()) == []
+    assert Ledger(released).standing() == []
+    assert Ledger(released).ever("persons") == [ID]
+
+
+def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released):
+    second = "f" * 32
+    publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
+    outcome = withdraw(str(released.release(second)))
+    assert released.served() == ID
+    assert outcome.content["current"] == ID
+    assert ID in outcome.text
+    assert "no current release" in withdraw(str(released.release(ID))).text
+    assert not released.current.exists()
+
+
+STEPS = [
+    ("withdrawal", "take_out"),
+    ("withdrawal", "write_atomically"),
+    ("withdrawal", "forget_everywhere"),
+    ("withdrawal", "remove_release"),
+]
+
+
+@pytest.mark.parametrize(("module", "step"), STEPS)
+def test_a_killed_withdrawal_is_finished_by_whoever_comes_next(released, monkeypatch, module, step):
+    second = "f" * 32
+    publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(withdrawal, step, kill)
+        with pytest.raises(Killed):
+            withdraw(str(released.release(second)))
+    assert not publish.published_already(released, second)
+    with released.lock():
+        publish.finish_what_died(released)
+    assert released.served() == ID
+    assert not released.release(second).exists()
+    assert {path.name for path in released.public.iterdir()} == {ID, "current.json"}
+    assert Ledger(released).status(second).event == "withdrawn"
+
+
+def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(withdrawal.shutil, "rmtree", kill)
+        with pytest.raises(Killed):
+            withdraw(str(released.release(ID)))
+    record = released.record(ID)
+    record.mkdir()
+    (record / "quality.json").write_text(json.dumps({"release": {"public_area": str(released.public)}}))
+    assert "is withdrawn" in withdraw(str(record)).text
+    assert list(released.public.iterdir()) == []
+
+
+def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
+    second = "f" * 32
+    publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
+    withdraw(str(released.release(ID)))
+    assert released.served() == second
+    assert audit(released.release(second)).passed
