@@ -8,6 +8,7 @@ others: it has what any reader of the public area has.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,11 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
-from pipelines.audit import delta, tables
+from pipelines.audit import tables
 
 FREQUENCY = "frequency"
+#: Where the table of each format is audited; a library is imported where its format is used.
+_TABLE_FORMATS = {"delta": "pipelines.audit.delta", "iceberg": "pipelines.audit.iceberg"}
 _KEPT_METADATA = {b"ARROW:schema"}
 
 
@@ -82,16 +85,17 @@ def audit(folder: Path) -> Audit:
                 _classes(engine, manifest, group, names) for group in manifest["guarantee"]["groups"]
             ]
             findings.append(_tables(engine, folder, manifest, names))
-    if manifest.get("format") == "delta":
-        findings.append(_delta(folder, manifest))
+    if manifest.get("format") in _TABLE_FORMATS:
+        findings.append(_in_format(folder, manifest))
     return Audit(str(manifest["release_id"]), tuple(findings))
 
 
-def _delta(folder: Path, manifest: dict[str, Any]) -> Finding:
-    faults = delta.faults(folder.resolve().parent, manifest)
-    return Finding(
-        "Delta table", not faults, "; ".join(faults) or "its commit holds the records of the files"
-    )
+def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
+    """The table of the lake's format that the release is part of."""
+    title = manifest["format"].capitalize()
+    module = importlib.import_module(_TABLE_FORMATS[manifest["format"]])
+    faults = module.faults(folder.resolve().parent, manifest)
+    return Finding(f"{title} table", not faults, "; ".join(faults) or "it holds the records of the files")
 
 
 def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:

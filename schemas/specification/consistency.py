@@ -36,7 +36,6 @@ def _with_scheme(value: Any) -> bool:
 
 
 UNBUILT: dict[Path, Callable[[Any], bool]] = {
-    ("publish", "format"): _one_of("iceberg"),
     ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,
     ("publish", "series"): _one_of("append"),

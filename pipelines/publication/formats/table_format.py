@@ -70,5 +70,12 @@ def _delta() -> TableFormat:
     return TableFormat("delta", delta.not_carried, delta.commit, audit.faults, delta.forget)
 
 
-FORMATS: dict[str, Callable[[], TableFormat]] = {"parquet": _parquet, "delta": _delta}
+def _iceberg() -> TableFormat:
+    from pipelines.audit import iceberg as audit
+    from pipelines.publication.formats import iceberg
+
+    return TableFormat("iceberg", iceberg.not_carried, iceberg.commit, audit.faults, iceberg.forget)
+
+
+FORMATS: dict[str, Callable[[], TableFormat]] = {"parquet": _parquet, "delta": _delta, "iceberg": _iceberg}
 """Name in ``publish.format`` -> its row; a library is imported where its format is used."""

@@ -5,14 +5,16 @@ import shutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.table import StaticTable
 
 from pipelines.audit.release import audit
 from pipelines.publication import publish
-from pipelines.publication.formats import delta
+from pipelines.publication.formats import delta, iceberg
 from pipelines.publication.ledger import Ledger
 from pipelines.withdraw import withdraw
 from schemas.errors import ProtectionFailed
-from tests.pipelines.releases import ID, RECORDS, entry, manifest, staged
+from tests.pipelines.releases import ID, RECORDS, Killed, entry, kill, manifest, staged
 
 
 def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
@@ -63,3 +65,85 @@ def test_what_a_delta_table_cannot_hold_is_known_before():
         "Sex": pa.string(), "sex": pa.string(), "e": pa.duration("s"), "x": pa.decimal32(5, 2),
     }  # fmt: skip
     assert not_carried(pa.schema(list((held | foreign).items()))) == list(foreign)
+
+
+def records_of_iceberg(areas, snapshot=None):
+    """What a reader of the table sees, who knows its folder alone."""
+    table = StaticTable.from_metadata(str(areas.public / "iceberg"))
+    return table.scan(snapshot_id=snapshot).to_arrow()
+
+
+def test_an_iceberg_table_is_the_files_of_the_release_and_reads_as_they_do(areas):
+    publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
+    assert audit(areas.release(ID)).passed
+    assert records_of_iceberg(areas).to_pydict() == RECORDS.to_pydict()
+    assert not list((areas.public / "iceberg").rglob("*.parquet"))
+
+
+def test_an_iceberg_table_goes_on_with_the_columns_of_the_next_release(areas):
+    second = "f" * 32
+    publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
+    other = pa.table({"sex": ["f"] * 3, "hours": [1.5, 2.5, 3.5], "wage": [1, 2, 3]})
+    columns = [{"name": each.name, "type": str(each.type)} for each in other.schema]
+    made = manifest(second, format="iceberg", records=3, columns=columns)
+    publish.publish(staged(areas, second, other), made, areas, entry(second), accepted=True)
+    assert iceberg.committed(areas) == [ID, second]
+    assert records_of_iceberg(areas).to_pydict() == other.to_pydict()
+    assert audit(areas.release(ID)).passed
+    faults = [each for each in audit(areas.release(second)).failures() if "Iceberg" in each]
+    assert faults == []
+
+
+def test_no_snapshot_of_an_iceberg_table_knows_a_withdrawn_release(areas):
+    second = "f" * 32
+    publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
+    fewer = RECORDS.slice(0, 3)
+    made = manifest(second, format="iceberg", records=3)
+    publish.publish(staged(areas, second, fewer), made, areas, entry(second), accepted=True)
+    withdraw(str(areas.release(ID)))
+    assert iceberg.committed(areas) == [second]
+    assert records_of_iceberg(areas).to_pydict() == fewer.to_pydict()
+    left = b"".join(path.read_bytes() for path in (areas.public / "iceberg").rglob("*") if path.is_file())
+    assert ID.encode() not in left
+    withdraw(str(areas.release(second)))
+    assert not (areas.public / "iceberg").exists()
+
+
+@pytest.mark.parametrize("step", ["_publish", "_overwrite", "write_atomically"])
+def test_a_run_killed_while_it_commits_leaves_readers_of_iceberg_the_last_release(areas, monkeypatch, step):
+    second = "f" * 32
+    publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
+    ready, made = staged(areas, second, RECORDS.slice(0, 3)), manifest(second, format="iceberg", records=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(iceberg, step, kill)
+        with pytest.raises(Killed):
+            publish.publish(ready, made, areas, entry(second), accepted=True)
+    assert records_of_iceberg(areas).to_pydict() == RECORDS.to_pydict()
+    publish.finish_what_died(areas)
+    publish.publish(ready, made, areas, entry(second), accepted=True)
+    assert records_of_iceberg(areas).num_rows == 3
+    assert iceberg.committed(areas) == [ID, second]
+
+
+def test_an_iceberg_table_that_another_writer_changed_is_no_release(areas):
+    publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
+    hint = areas.public / "iceberg" / "metadata" / "version-hint.text"
+    table = StaticTable.from_metadata(str(areas.public / "iceberg"))
+    emptied = iceberg._with_metadata(areas.public / "iceberg", table.metadata, table.metadata_location)
+    emptied.delete(AlwaysTrue(), snapshot_properties={iceberg.PROPERTY: ID})
+    hint.write_text("2")
+    assert audit(areas.release(ID)).failures() == [
+        "Iceberg table: the files of the Iceberg table are not those of the release"
+    ]
+
+
+def test_what_an_iceberg_table_cannot_hold_is_known_before():
+    held = {
+        "a b": pa.int64(), "c": pa.dictionary(pa.int8(), pa.string()), "t": pa.timestamp("us"),
+        "m": pa.decimal128(9, 2), "b": pa.bool_(), "d": pa.date32(), "f": pa.float32(), "w": pa.time64("us"),
+    }  # fmt: skip
+    foreign = {
+        "u": pa.uint8(), "n": pa.timestamp("ns"), "h": pa.float16(), "z": pa.timestamp("us", "Europe/Paris"),
+        "Sex": pa.string(), "sex": pa.string(), "e": pa.duration("s"), "0": pa.null(),
+    }  # fmt: skip
+    assert iceberg.not_carried(pa.schema(list((held | foreign).items()))) == list(foreign)

@@ -151,7 +151,6 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
 @pytest.mark.parametrize(
     ("override", "named"),
     [
-        ("publish.format=iceberg", '[publish] format: "iceberg" is not built yet'),
         ("publish.path=s3://bucket/lake", "[publish] path"),
         ("publish.series=append", '[publish] series: "append"'),
     ],

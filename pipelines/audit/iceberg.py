@@ -1,0 +1,41 @@
+"""Audit the Iceberg table of a release from outside: its snapshot holds exactly the files of the release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyiceberg.table import StaticTable
+
+FOLDER = "iceberg"
+PROPERTY = "release_id"
+
+
+def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
+    """What is wrong with the snapshot of a release, a sentence each.
+
+    Parameters
+    ----------
+    public : Path
+        The public area, with the table at ``iceberg`` and the release in the folder of its id.
+    manifest : dict
+        The release's.
+    """
+    path, release_id = public / FOLDER, str(manifest["release_id"])
+    if not (path / "metadata" / "version-hint.text").is_file():
+        return ["there is no Iceberg table beside the release"]
+    table = StaticTable.from_metadata(str(path))
+    own = [each for each in table.snapshots() if each.summary and each.summary.get(PROPERTY) == release_id]
+    if not own:
+        return ["the Iceberg table has no snapshot of this release"]
+    last = max(own, key=lambda each: each.sequence_number or 0)
+    scan = table.scan(snapshot_id=last.snapshot_id)
+    tasks = list(scan.plan_files())
+    released = {str(file.resolve()) for file in (public / release_id / "microdata").glob("*.parquet")}
+    if {task.file.file_path for task in tasks} != released or any(task.delete_files for task in tasks):
+        return ["the files of the Iceberg table are not those of the release"]
+    if {field.name for field in scan.projection().fields} != {each["name"] for each in manifest["columns"]}:
+        return ["the Iceberg table has other columns than the release"]
+    if sum(task.file.record_count for task in tasks) != manifest["records"]:
+        return ["the Iceberg table counts other records than the release"]
+    return []
