@@ -45,6 +45,15 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
+def sync_tree(path: Path) -> None:
+    """Make everything below a folder durable: what other libraries wrote, they may not have."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with open(Path(folder) / name, "rb") as file:
+                os.fsync(file.fileno())
+        sync_folder(Path(folder))
+
+
 def checksum(path: Path) -> str:
     """SHA-256 of a file, hexadecimal."""
     with open(path, "rb") as file:

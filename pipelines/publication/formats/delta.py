@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from pipelines.engine.files import sync_tree
 from pipelines.publication.areas import Areas
 
 FOLDER = "delta"
@@ -70,6 +71,7 @@ def _write(areas: Areas, release_id: str) -> None:
         schema_mode="overwrite",
         commit_properties=properties(release_id),
     )
+    sync_tree(areas.public / FOLDER)
 
 
 def properties(release_id: str) -> CommitProperties:

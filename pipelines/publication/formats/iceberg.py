@@ -27,7 +27,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 from pyiceberg.types import NestedField
 
-from pipelines.engine.files import sync_folder, write_atomically
+from pipelines.engine.files import sync_folder, sync_tree, write_atomically
 from pipelines.publication.areas import Areas
 
 FOLDER = "iceberg"
@@ -154,7 +154,7 @@ def _is_there(folder: Path) -> bool:
 
 def _publish(folder: Path, table: Table) -> None:
     """Let readers see the state of the table, in one step."""
-    sync_folder(folder / "metadata")
+    sync_tree(folder / "metadata")
     write_atomically(folder / "metadata" / HINT, str(_number(Path(table.metadata_location))))
 
 

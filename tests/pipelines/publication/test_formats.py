@@ -1,5 +1,6 @@
 """The tables of a lake's formats: committed once, audited, and without a withdrawn release."""
 
+import os
 import shutil
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import StaticTable
 
 from pipelines.audit.release import audit
+from pipelines.engine import files
 from pipelines.publication import publish
 from pipelines.publication.formats import delta, iceberg
 from pipelines.publication.ledger import Ledger
@@ -51,6 +53,23 @@ def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(areas):
     assert sum(pq.read_metadata(path).num_rows for path in files) == 3
     withdraw(str(areas.release(second)))
     assert not (areas.public / "delta").exists()
+
+
+@pytest.mark.parametrize("name", ["delta", "iceberg"])
+def test_all_of_a_table_is_durable_before_the_release_counts_as_published(areas, monkeypatch, name):
+    synced, append = set(), Ledger.append
+
+    def look(ledger, line):
+        if line.event == "published":
+            table = [path for path in (areas.public / name).rglob("*") if path.is_file()]
+            assert table
+            assert {path.stat().st_ino for path in table} <= synced
+        return append(ledger, line)
+
+    monkeypatch.setattr(files.os, "fsync", lambda handle: synced.add(os.fstat(handle).st_ino))
+    monkeypatch.setattr(Ledger, "append", look)
+    publish.publish(staged(areas), manifest(format=name), areas, entry())
+    assert areas.served() == ID
 
 
 def test_what_a_delta_table_cannot_hold_is_known_before():
