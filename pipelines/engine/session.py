@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.accumulators import AccumulatorServer
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -78,21 +80,57 @@ def session(private: Path, master: str | None, input_path: str | None = None) ->
         with without_values_of_records():
             yield spark
     finally:
-        spark.stop()
+        _stop(spark)
 
 
 @contextmanager
 def without_values_of_records() -> Iterator[None]:
-    """Say that Spark could not finish without its own text, which may quote a record."""
+    """Say why Spark could not finish without its own text, which may quote a record.
+
+    Raises
+    ------
+    MicroguardError
+    """
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:
-        condition = error.getCondition() if isinstance(error, PySparkException) else None
-        raise MicroguardError(
-            f"Spark could not finish the run ({condition or type(error).__name__}). Nothing was "
-            "published. Look at memory and at free disk space in the evidence area, and call this "
-            "again: finished blocks are kept."
-        ) from None
+    except (PySparkException, Py4JError, *_GONE) as error:
+        raise MicroguardError(f"{_why(error)} {_AGAIN}") from None
+
+
+_AGAIN = "Nothing was published. Call this again: finished blocks are kept."
+#: What speaking to a Java process that is gone raises beside py4j's own errors.
+_GONE = (ConnectionRefusedError, ConnectionResetError)
+#: What Spark says of a worker that the system ended.
+_LOST_WORKER = "Python worker exited unexpectedly"
+
+
+def _why(error: Exception) -> str:
+    """The cause and its remedy, in words of ours alone."""
+    if isinstance(error, PySparkException):
+        condition = error.getCondition() or type(error).__name__
+    elif isinstance(error, Py4JJavaError):
+        condition = type(error).__name__
+    else:
+        return (
+            "Spark's Java process ended before the run did, most often because the system had no memory "
+            "left. Free some, or give Spark less (spark.driver.memory)."
+        )
+    if _LOST_WORKER in str(error):
+        return (
+            "A Python worker of Spark was ended, most often because the system had no memory left, and so "
+            "was the one that tried again. Make blocks smaller ([blocking] max_records), or run fewer at "
+            "once (--master local[1])."
+        )
+    return (
+        f"Spark could not finish the run ({condition}). Look at memory and at free disk space in the "
+        "evidence area."
+    )
+
+
+def _stop(spark: SparkSession) -> None:
+    """End the session; one whose Java process is gone has ended."""
+    with suppress(Py4JError, *_GONE):
+        spark.stop()
 
 
 @contextmanager
@@ -143,7 +181,7 @@ def open_session(
         os.environ["JAVA_HOME"] = str(java_home())
         if os.environ.get("SPARK_CONF_DIR") == str(LOG_CONFIGURATION.parent):
             del os.environ["SPARK_CONF_DIR"]  # for spark-submit; a class archive knows no folder of files
-        builder = builder.master(master or "local[*]")
+        builder = builder.master(_with_a_second_try(master or "local[*]"))
         logs = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
         options = jvm_options(small) if jvm is None else jvm
         chosen["spark.driver.extraJavaOptions"] = " ".join([logs, *options])
@@ -159,6 +197,12 @@ def open_session(
     if spark.conf.get(workers.SETTING, None) == workers.MODULE:
         workers.start_ahead(spark)
     return spark
+
+
+def _with_a_second_try(master: str) -> str:
+    """The master as it is; on this machine, with a second try of a task whose worker was ended."""
+    cores = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
+    return master if cores is None else f"local[{cores[1] or 1},2]"
 
 
 @contextmanager
@@ -183,8 +227,10 @@ def _standard_error_to(path: Path) -> Iterator[None]:
 def _silence(spark: SparkSession) -> None:
     """Apply the log configuration to a JVM that was already running (spark-submit's), and to pyspark.
 
-    pyspark logs an exception of its own accord, with the JVM's traceback, where it knows the query.
+    pyspark logs an exception of its own accord, with the JVM's traceback, where it knows the query; and its
+    server of accumulators prints one where the JVM is killed.
     """
+    AccumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
     jvm = spark.sparkContext._jvm
