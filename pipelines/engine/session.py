@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.accumulators import AccumulatorServer
+from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -230,7 +230,7 @@ def _silence(spark: SparkSession) -> None:
     pyspark logs an exception of its own accord, with the JVM's traceback, where it knows the query; and its
     server of accumulators prints one where the JVM is killed.
     """
-    AccumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+    AccumulatorTCPServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
     jvm = spark.sparkContext._jvm
