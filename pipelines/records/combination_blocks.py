@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import SparkSession
 
-from pipelines.records.cluster_blocks import block_seed
+from pipelines.records.block import block_seed
 from sdc.errors import InvalidParameter
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector

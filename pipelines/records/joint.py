@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.job import Job
-from pipelines.records.cluster_blocks import BEFORE, CLUSTER
+from pipelines.records.block import BEFORE, CLUSTER
 from pipelines.records.combinations import coded
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group

@@ -34,7 +34,8 @@ from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged, stage
 from pipelines.records.blocks import BLOCK, Plan, blocked, plan
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
-from pipelines.records.cluster_blocks import REPORT, ClusteringTask, cluster_blocks
+from pipelines.records.cluster_blocks import REPORT, cluster_blocks
+from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.combinations import carried_back, combinations, on_combinations, protected_counts
 from pipelines.records.joint import chosen_together, with_joint_representatives
 from pipelines.series.settings import UNIT

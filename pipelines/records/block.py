@@ -1,0 +1,221 @@
+"""Protect one block: cluster its records, and put each cluster's representatives in their place.
+
+Its records become points in units that all blocks share; the method clusters them; each cluster's
+representatives are rounded to the type of their column; the loss is measured on the values as they will be
+written. A block that fails says so in a status without values: nothing that a record holds may travel
+through Spark's exceptions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.records.blocks import BLOCK
+from pipelines.records.clustering_task import ClusteringTask
+from pipelines.records.coordinates import numbers
+from pipelines.records.finished_blocks import FinishedBlock
+from pipelines.records.points import Points
+from sdc.clusters.codes import category_codes
+from sdc.clusters.diversity import diversify, least_distinct
+from sdc.clusters.dominance import dominated
+from sdc.clusters.representatives import represent
+from sdc.errors import InvalidParameter, SdcError
+from sdc.measures.moments import Moments
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.bounds import nearest_neighbour_bound
+from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
+from sdc.microaggregation.sse import sum_of_squares
+
+#: Beside a record where representatives are chosen together: its cluster, and with the position of a nominal
+#: variable its value before.
+CLUSTER, BEFORE = "__cluster", "__before"
+#: More clusters than any block has: a cluster of the file is its block times this, and its label.
+CLUSTERS_OF_A_BLOCK = 1 << 31
+
+#: What a block is protected by when the method asked for fails on it.
+FALLBACK = "mdav"
+
+#: Largest block whose nearest neighbours are all looked up for the bound of the whole file (a second).
+BOUND_RECORDS = 20_000
+
+
+def protect_block(
+    block: pa.Table, clustering: ClusteringTask
+) -> tuple[pa.Table, dict[str, Any], Moments | None]:
+    """One block: its protected records, its report, and its moments (None where it has no numbers).
+
+    A block that cannot be protected comes back without records and with a status.
+    """
+    start = time.monotonic()
+    report: dict[str, Any] = {"block": block[BLOCK][0].as_py(), "records": len(block), "status": "done"}
+    try:
+        points = Points.of(block, clustering.coordinates, clustering.nominal)
+        if _units(block, clustering) < clustering.k:
+            return block.schema.empty_table(), report | {"status": "too few"}, None
+        solved, certificate = _labels(points, report["block"], clustering)
+        labels = _diverse(block, points, solved, clustering)
+        if labels.max() < solved.max():
+            certificate |= _merged(certificate, points.spread(), labels)
+        protected = _replaced(block, points, labels, clustering)
+        if clustering.jointly:
+            protected = _with_clusters(protected, block, labels, clustering)
+        moments = _moments(block, protected, clustering)
+        report |= certificate | _clusters(block, labels, clustering)
+        report["file_bound"] = _file_bound(block, points, clustering)
+        if moments is not None:
+            report |= {"sse": float(moments.sse.sum())}
+    except SdcError as error:  # its messages never hold a value
+        unsupported = isinstance(error, InvalidParameter)
+        report |= {
+            "status": "unsupported" if unsupported else "failed",
+            "why": f"{type(error).__name__}: {error}",
+        }
+    except Exception as error:  # the text may hold a value; its type does not
+        report |= {"status": "failed", "why": type(error).__name__}
+    report["seconds"] = time.monotonic() - start
+    if report["status"] != "done":
+        return block.schema.empty_table(), report, None
+    return protected, report, moments
+
+
+def _labels(points: Points, block: int, clustering: ClusteringTask) -> tuple[np.ndarray, dict[str, Any]]:
+    """Cluster of each record and what was proved, from the folder of finished blocks where it is there."""
+    if points.alike:
+        certificate = {
+            "algorithm": "none",
+            "stopped_by": "proof",
+            "objective": 0.0,
+            "lower_bound": 0.0,
+            "gap": 0.0,
+            "optimal": True,
+        }
+        return np.zeros(len(points), np.int64), certificate
+    seed = block_seed(clustering.seed, block)
+    finished = FinishedBlock.of(points, seed, block, clustering)
+    resumed = finished.read() if finished is not None else None
+    if resumed is not None:
+        return resumed
+    labels, certificate = _solve(points, seed, clustering)
+    if finished is not None:
+        finished.write(labels, certificate)
+    return labels, certificate
+
+
+def _solve(points: Points, seed: int, clustering: ClusteringTask) -> tuple[np.ndarray, dict[str, Any]]:
+    options: dict[str, Any] = {
+        "standardise": False,
+        "nominal": points.nominal if points.nominal.any() else None,
+        "variable_weights": points.weights,
+        "seed": seed,
+    }
+    fallback: dict[str, Any] = {}
+    try:
+        clusters = microaggregate(
+            points.values, clustering.k, effort=clustering.effort, algorithm=clustering.algorithm, **options
+        )
+    except InvalidParameter:
+        raise  # what was asked for is impossible for every block
+    except Exception as error:
+        fallback = {"fallback": FALLBACK, "why": type(error).__name__}
+        clusters = microaggregate(points.values, clustering.k, effort="fast", algorithm=FALLBACK, **options)
+    return clusters.labels, fallback | {
+        "algorithm": clusters.algorithm,
+        "stopped_by": clusters.stopped_by,
+        "objective": clusters.sse,
+        "lower_bound": clusters.lower_bound,
+        "gap": clusters.gap,
+        "optimal": clusters.optimal,
+        "work": dict(clusters.work),
+    }
+
+
+def block_seed(run: int, block: int) -> int:
+    """Seed of a block: a function of the run's seed and the block alone."""
+    return int.from_bytes(hashlib.blake2b(f"{run}/{block}".encode(), digest_size=7).digest(), "big")
+
+
+def _diverse(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> np.ndarray:
+    """Clusters merged until each has k units, and enough values of every sensitive variable."""
+    distinct = [(clustering.sensitive, clustering.min_diversity)] if clustering.min_diversity > 1 else []
+    if clustering.counted is not None:
+        distinct.insert(0, ((clustering.counted,), clustering.k))
+    for names, least in distinct:
+        codes = np.column_stack([category_codes(block[name]) for name in names])
+        labels = diversify(points.spread(), labels, codes, least)
+    return labels
+
+
+def _merged(certificate: Mapping[str, Any], points: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """What holds of clusters that were merged: another objective, under a bound that stands."""
+    objective = sum_of_squares(points, np.ones(len(points)), labels)
+    gap = None
+    if certificate["lower_bound"] is not None:
+        gap = max(0.0, 1.0 - certificate["lower_bound"] / objective) if objective > 0 else 0.0
+    return {
+        "objective": objective,
+        "gap": gap,
+        "optimal": gap is not None and gap <= OPTIMALITY_TOLERANCE,
+    }
+
+
+def _units(block: pa.Table, clustering: ClusteringTask) -> int:
+    """How many of what k counts the block holds."""
+    return len(block) if clustering.counted is None else len(block[clustering.counted].unique())
+
+
+def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> pa.Table:
+    return represent(
+        block,
+        labels,
+        numeric=clustering.numeric,
+        nominal=clustering.nominal,
+        representative=clustering.representative,
+        orders=clustering.coordinates.orders,
+        trees=clustering.coordinates.trees,
+        points=points.spread() if clustering.representative == "medoid" else None,
+    )
+
+
+def _with_clusters(
+    protected: pa.Table, block: pa.Table, labels: np.ndarray, clustering: ClusteringTask
+) -> pa.Table:
+    """Beside the protected records: their cluster in the file, and their nominal values before."""
+    cluster = block[BLOCK][0].as_py() * CLUSTERS_OF_A_BLOCK + labels.astype(np.int64)
+    protected = protected.append_column(CLUSTER, pa.array(cluster))
+    for place, name in enumerate(clustering.nominal):
+        protected = protected.append_column(f"{BEFORE}{place}", block[name])
+    return protected
+
+
+def _moments(before: pa.Table, after: pa.Table, clustering: ClusteringTask) -> Moments | None:
+    if not clustering.numeric or len(after) == 0:
+        return None
+    return Moments.of(clustering.coordinates.numeric(before), clustering.coordinates.numeric(after))
+
+
+def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -> dict[str, Any]:
+    """What is reported of the clusters as they are published: number, dominance, diversity."""
+    n, k = clustering.dominance
+    counts: dict[str, Any] = {
+        "clusters": len(np.unique(labels)),
+        "dominated": {name: dominated(numbers(block[name]), labels, n, k) for name in clustering.numeric},
+    }
+    if clustering.min_diversity > 1:
+        counts["diversity"] = {
+            name: least_distinct(category_codes(block[name]), labels) for name in clustering.sensitive
+        }
+    return counts
+
+
+def _file_bound(block: pa.Table, points: Points, clustering: ClusteringTask) -> float | None:
+    """What these records cost at least in any clustering of the whole file; None for too large a block."""
+    if not clustering.k <= len(points) <= BOUND_RECORDS:
+        return None
+    reach = clustering.plan.reach(block[BLOCK][0].as_py(), block)
+    return nearest_neighbour_bound(points.spread(), clustering.k, reach=reach)

@@ -1,0 +1,53 @@
+"""What a task must know to protect a block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.records.blocks import Plan
+from pipelines.records.coordinates import Coordinates
+
+
+@dataclass(frozen=True)
+class ClusteringTask:
+    """Everything a task must know to protect a block; travels with the task.
+
+    Attributes
+    ----------
+    k, seed, effort, algorithm, representative, counted, min_diversity, sensitive : as in the specification
+    plan : Plan
+        The blocks, and the scales of the numeric variables, whose order is that of the moments.
+    nominal : tuple of str
+        Nominal variables of the clustering, ordinal and hierarchical ones among them.
+    dominance : tuple of (int, float)
+        The (n, k) rule that clusters are counted by.
+    resume : str, optional
+        Private folder that finished blocks are kept in, where it is one that every task can write to.
+    jointly : bool
+        Whether nominal representatives are chosen for the whole file later: clusters and values before are
+        kept beside the records then.
+    """
+
+    k: int
+    seed: int
+    effort: str
+    algorithm: str
+    representative: str
+    counted: str | None
+    min_diversity: int
+    sensitive: tuple[str, ...]
+    plan: Plan
+    nominal: tuple[str, ...]
+    dominance: tuple[int, float]
+    resume: str | None
+    jointly: bool = False
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """How the variables become coordinates of points."""
+        return self.plan.coordinates
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """Numeric variables of the clustering."""
+        return tuple(self.coordinates.scales)

@@ -1,0 +1,250 @@
+"""One block in, one block out, and what it says when it fails."""
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipelines.intake.scales import Scale
+from pipelines.records import block as protect
+from pipelines.records.block import protect_block
+from pipelines.records.blocks import BLOCK, Plan
+from pipelines.records.clustering_task import ClusteringTask
+from pipelines.records.coordinates import Coordinates
+
+CANARY = "CANARY"
+
+
+def plan(scales):
+    """One stratum, one block."""
+    return Plan(pa.table({"__first": [0], "__tree": [-1]}), (), Coordinates(scales, {}), 1)
+
+
+def clustering(**changes):
+    base = {
+        "k": 2,
+        "seed": 1,
+        "effort": "fast",
+        "algorithm": "auto",
+        "representative": "auto",
+        "counted": None,
+        "min_diversity": 1,
+        "sensitive": (),
+        "plan": plan({"income": Scale(2.0, 1.0, 4)}),
+        "nominal": (),
+        "dominance": (1, 85.0),
+        "resume": None,
+    }
+    return ClusteringTask(**base | changes)
+
+
+def block(income, kind=None, **others):
+    columns = {name: pa.array(values) for name, values in others.items()}
+    return pa.table({"income": pa.array(income, kind), **columns, BLOCK: pa.array([0] * len(income))})
+
+
+def test_four_records_become_two_pairs_at_their_means():
+    protected, report, moments = protect_block(block([1, 2, 9, 12], pa.int32()), clustering())
+    assert protected["income"].to_pylist() == [2, 2, 10, 10]  # half to even
+    assert protected.schema.field("income").type == pa.int32()
+    assert report["status"] == "done"
+    assert report["clusters"] == 2
+    assert float(moments.sse[0]) == 1 + 0 + 1 + 4  # on the values as written
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        (
+            pa.decimal128(6, 1),
+            [Decimal("0.1"), Decimal("0.2"), Decimal("9.1"), Decimal("9.4")],
+            ["0.2", "9.2"],
+        ),
+        (pa.int64(), [2**60 + 1, 2**60 + 3, 0, 2], [2**60 + 2, 1]),
+        (pa.float64(), [0.25, 0.75, 9.0, 9.5], [0.5, 9.25]),
+    ],
+)
+def test_means_keep_the_type_and_scale_of_their_column(kind, values, expected):
+    protected, _, _ = protect_block(block(values, kind), clustering())
+    found = {str(value) for value in protected["income"].to_pylist()}
+    assert found == {str(value) for value in expected}
+
+
+def test_other_columns_stay_with_their_record():
+    table = block([9.0, 1.0, 12.0, 2.0], note=["c", "a", None, "b"])
+    protected, _, _ = protect_block(table, clustering())
+    assert protected["note"].to_pylist() == ["c", "a", None, "b"]
+    assert protected["income"].to_pylist() == [10.5, 1.5, 10.5, 1.5]
+
+
+def test_a_variable_missing_in_the_whole_block_stays_missing():
+    table = pa.table({"income": [1.0, 2.0, 9.0, 12.0], "rent": pa.nulls(4, pa.float64()), BLOCK: [0] * 4})
+    scales = {"income": Scale(2.0, 1.0, 4), "rent": Scale(0.0, 1.0, 0)}
+    protected, report, moments = protect_block(table, clustering(plan=plan(scales)))
+    assert report["status"] == "done"
+    assert protected["rent"].null_count == 4
+    assert moments.records.tolist() == [4, 0]
+
+
+def test_a_mixed_block_takes_modes_that_occur_together():
+    table = block([1.0, 1.1, 1.2, 9.0, 9.1, 9.2], sex=["f", "f", "m", "m", "m", None])
+    protected, _, _ = protect_block(table, clustering(k=3, nominal=("sex",)))
+    assert protected["sex"].to_pylist() == ["f", "f", "f", "m", "m", "m"]
+
+
+def weighted(**weights):
+    scales = {"income": Scale(0.0, 1.0, 8)}
+    coordinates = Coordinates(scales, {}, weights)
+    return Plan(pa.table({"__first": [0], "__tree": [-1]}), (), coordinates, 1)
+
+
+def test_records_stay_with_those_alike_in_what_weighs_more():
+    table = block([0.0, 1.0, 0.0, 1.0], sex=["f", "f", "m", "m"])
+    for weight, kept in ((4.0, "sex"), (0.25, "income")):
+        task = clustering(plan=weighted(sex=weight), nominal=("sex",), algorithm="mdav")
+        protected, report, moments = protect_block(table, task)
+        assert protected[kept].to_pylist() == table[kept].to_pylist()
+        assert report["objective"] == pytest.approx(1.0 if kept == "sex" else 0.25)
+        assert float(moments.sse[0]) == pytest.approx(1.0 if kept == "sex" else 0.0)
+
+
+def test_ordinal_records_stay_with_their_neighbours_and_take_the_lower_median():
+    order = ("child", "young", "adult", "old")
+    ordered = plan({})
+    ordered = replace(ordered, coordinates=replace(ordered.coordinates, orders={"age": order}))
+    values = ["young", "old", "child", "adult", "old", "young"]
+    table = pa.table({"age": values, BLOCK: [0] * 6})
+    protected, report, _ = protect_block(table, clustering(k=3, plan=ordered, nominal=("age",)))
+    assert report["status"] == "done"
+    assert protected["age"].to_pylist() == ["young", "old", "young", "old", "old", "young"]
+    strange = pa.table({"age": [*values[:5], CANARY], BLOCK: [0] * 6})
+    protected, report, _ = protect_block(strange, clustering(k=3, plan=ordered, nominal=("age",)))
+    assert (len(protected), report["status"]) == (0, "unsupported")
+    assert CANARY not in json.dumps(report)
+
+
+def test_the_loss_is_not_weighted_and_the_objective_is():
+    values = [1.0, 2.0, 9.0, 12.0]
+    _, plain, before = protect_block(block(values), clustering())
+    _, report, moments = protect_block(block(values), clustering(plan=weighted(income=7.0)))
+    assert float(moments.sse[0]) == float(before.sse[0])
+    assert report["objective"] == pytest.approx(7.0 * plain["objective"])
+    assert report["file_bound"] == pytest.approx(7.0 * plain["file_bound"])
+
+
+def test_records_all_alike_are_one_cluster():
+    protected, report, _ = protect_block(block([3.0] * 5), clustering())
+    assert protected["income"].to_pylist() == [3.0] * 5
+    assert report["optimal"] is True
+
+
+def test_too_small_a_block_comes_back_empty_and_says_so():
+    protected, report, moments = protect_block(block([1.0]), clustering())
+    assert (len(protected), report["status"], moments) == (0, "too few", None)
+
+
+def test_a_failing_method_falls_back_and_is_named(monkeypatch):
+    honest = protect.microaggregate
+
+    def failing(points, k, **options):
+        if options["algorithm"] != "mdav":
+            raise ZeroDivisionError(CANARY)
+        return honest(points, k, **options)
+
+    monkeypatch.setattr(protect, "microaggregate", failing)
+    protected, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0]), clustering())
+    assert (report["fallback"], report["why"]) == ("mdav", "ZeroDivisionError")
+    assert len(set(protected["income"].to_pylist())) == 2
+
+
+def test_a_block_that_cannot_be_protected_tells_no_value(monkeypatch):
+    def failing(points, k, **options):
+        raise ZeroDivisionError(CANARY)
+
+    monkeypatch.setattr(protect, "microaggregate", failing)
+    protected, report, moments = protect_block(block([1.0, 2.0, 9.0, 12.0]), clustering())
+    assert (len(protected), report["status"], moments) == (0, "failed", None)
+    assert CANARY not in json.dumps(report)
+
+
+def test_what_no_method_can_carry_is_not_replaced_by_a_fallback():
+    _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0]), clustering(algorithm="nonsense"))
+    assert report["status"] == "unsupported"
+
+
+def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
+    table, kept = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=str(tmp_path))
+    first, _, _ = protect_block(table, kept)
+    monkeypatch.setattr(protect, "_solve", None)
+    again, report, _ = protect_block(table, kept)
+    assert report["resumed"] is True
+    assert again.equals(first)
+    changed, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.5]), kept)
+    assert (len(changed), report["status"]) == (0, "failed")  # other content: not the kept labels
+
+
+@pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])
+def test_a_finished_block_that_cannot_be_believed_is_solved_anew(damage, tmp_path):
+    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=str(tmp_path))
+    first, _, _ = protect_block(table, resuming)
+    (path,) = tmp_path.glob("*.npz")
+    if damage == "cut off":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        labels = np.array([0, 0, 0, 1] if damage == "too small clusters" else [0, 0])
+        np.savez(path, labels=labels, certificate="{}")
+    again, report, _ = protect_block(table, resuming)
+    assert report["status"] == "done"
+    assert "resumed" not in report
+    assert again.equals(first)
+
+
+def test_clusters_are_merged_until_they_are_diverse():
+    table = block([1.0, 2.0, 9.0, 12.0], diagnosis=["a", "a", "a", "b"])
+    protected, report, _ = protect_block(table, clustering(min_diversity=2, sensitive=("diagnosis",)))
+    assert protected["income"].to_pylist() == [6.0] * 4
+    assert report["diversity"] == {"diagnosis": 2}
+
+
+def test_a_block_that_lacks_every_number_is_one_cluster():
+    table = pa.table({"income": pa.nulls(4, pa.float64()), BLOCK: [0] * 4})
+    protected, report, _ = protect_block(table, clustering())
+    assert (report["status"], report["file_bound"]) == ("done", 0.0)
+    assert protected["income"].null_count == 4
+
+
+def test_where_k_counts_households_no_cluster_is_of_fewer():
+    incomes, homes = [1, 1, 1, 2, 5, 6, 9, 9, 10, 11], [1, 1, 1, 2, 3, 4, 5, 5, 5, 6]
+    records = block(incomes, pa.int32(), home=homes)
+    by_record, _, _ = protect_block(records, clustering(sensitive=()))
+    by_household, report, _ = protect_block(records, clustering(counted="home"))
+    assert report["status"] == "done"
+    assert _fewest_homes(by_record) < 2 <= _fewest_homes(by_household)
+    assert by_household["home"].equals(records["home"])
+
+
+def test_merged_clusters_are_reported_as_they_are_and_not_as_what_was_proved_of_their_parts():
+    incomes, homes = [1, 2, 4, 9, 12, 17], [1, 1, 2, 3, 3, 4]
+    records = block(incomes, pa.float64(), home=homes)
+    _, proved, _ = protect_block(records, clustering(effort="exact"))
+    assert proved["optimal"]
+    assert proved["objective"] == pytest.approx(proved["lower_bound"])
+    merged, report, _ = protect_block(records, clustering(effort="exact", counted="home"))
+    squares = (merged.to_pandas()["income"] - incomes) ** 2
+    assert report["objective"] == pytest.approx(squares.sum())  # the scale of the plan is one
+    assert report["lower_bound"] == proved["lower_bound"]
+    assert report["gap"] == pytest.approx(1 - proved["lower_bound"] / squares.sum())
+    assert not report["optimal"]
+
+
+def test_a_block_of_too_few_households_is_solved_with_its_stratum():
+    crowded = block(list(range(50)), pa.int32(), home=[7] * 50)
+    protected, report, moments = protect_block(crowded, clustering(counted="home"))
+    assert (len(protected), report["status"], moments) == (0, "too few", None)
+
+
+def _fewest_homes(protected):
+    return protected.to_pandas().groupby("income")["home"].nunique().min()
