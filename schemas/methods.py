@@ -23,6 +23,7 @@ program or by SAFE."""
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 CONSTRUCTION: tuple[Effort, ...] = ("fast", "standard")
+UNPROVED: tuple[Effort, ...] = ("fast", "standard", "thorough")
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Algorithm:
     Attributes
     ----------
     efforts : tuple of str
-        Efforts it can be asked for. One on combinations takes any, as its work does not depend on it.
+        Efforts it can be asked for. On combinations the work of most does not depend on it; "exact" is for
+        those only that prove, or state the gap of the whole.
     nominal : bool
         Whether it can carry nominal variables.
     one_variable : bool
@@ -70,13 +72,14 @@ CLUSTERING: dict[str, Algorithm] = {
 _TWO_STEP = tuple(f"own-{f}{i}{a}" for f in "eh" for i in "eh" for a in "egc")
 
 COMBINATIONS: dict[str, Algorithm] = {
-    **dict.fromkeys((*_TWO_STEP, "random", "chi-exact"), Algorithm(max_records=_PROGRAMS)),
+    **dict.fromkeys((*_TWO_STEP, "random"), Algorithm(UNPROVED, max_records=_PROGRAMS)),
+    "chi-exact": Algorithm(max_records=_PROGRAMS),
     "local-search": Algorithm(),
 }
 """Of the counts of combinations (`sdc.nominal`)."""
 
 SAFE: dict[str, Algorithm] = {
-    "safe": Algorithm(),
+    "safe": Algorithm(UNPROVED),
     "safe-exact": Algorithm(max_records=_PROGRAMS),
     "modified-safe-exact": Algorithm(max_records=_PROGRAMS),
 }
@@ -123,7 +126,9 @@ def all_algorithms(method: MethodName) -> tuple[str, ...]:
 
 
 def efforts(way: Way, algorithm: str) -> tuple[Effort, ...]:
-    """Efforts an algorithm can be asked for; "auto" picks one that carries the effort."""
+    """Efforts an algorithm can be asked for; "auto" picks one that carries the effort, with SAFE "safe"."""
+    if algorithm == "auto" and way == "safe":
+        algorithm = "safe"
     return EFFORTS if algorithm == "auto" else ALGORITHMS[way][algorithm].efforts
 
 

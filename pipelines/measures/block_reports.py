@@ -14,6 +14,9 @@ import pyarrow as pa
 from schemas.errors import ProtectionFailed, SpecificationError
 from sdc.measures.moments import Moments
 
+#: What a lower bound is of, in a report.
+OF_BLOCK, OF_FILE = "block, given the blocking", "whole file"
+
 
 @dataclass(frozen=True)
 class BlockReports:
@@ -25,11 +28,28 @@ class BlockReports:
         One report a block, by block.
     moments : Moments
         Of the numeric variables, in standardised units.
+    too_few : set of int
+        Blocks with too few of what k counts.
+    whole_file : dict or None
+        A report of the whole file, where it was protected by blocks of combinations and has a bound.
     """
 
     blocks: list[dict[str, Any]]
     moments: Moments
     too_few: set[int] = field(default_factory=set)
+    whole_file: dict[str, Any] | None = None
+
+    @property
+    def of_file(self) -> dict[str, Any] | None:
+        """The report whose bound is of the whole file, if any: one of its own, or that of the one block."""
+        return self.whole_file or next(
+            (each for each in self.blocks if each.get("bound_of") == OF_FILE), None
+        )
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The blocks, and the whole file where it has a report of its own."""
+        return self.blocks if self.whole_file is None else [*self.blocks, self.whole_file]
 
 
 def collected(reports: Iterable[str], numeric: int) -> BlockReports:
@@ -66,23 +86,26 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
         [report for report in blocks if report["status"] == "done"],
         moments,
         {report["block"] for report in blocks if report["status"] == "too few"},
+        next((report for report in parsed if "whole_file" in report), None),
     )
 
 
 def block_table(protections: Mapping[str, BlockReports]) -> pa.Table:
-    """The block reports as the evidence keeps them."""
+    """The block reports as the evidence keeps them; a row without a block is of the whole file."""
     rows = [
         {
             "clustering": name,
-            "block": report["block"],
+            "block": report.get("block"),
             "records": report["records"],
             "clusters": report.get("clusters"),
             "algorithm": report.get("algorithm"),
             "objective": report.get("objective"),
             "lower_bound": report.get("lower_bound"),
             "gap": report.get("gap"),
+            **_bound(report),
             "sse_written": report.get("sse"),
             "optimal": report.get("optimal", False),
+            "certificates": json.dumps(report.get("certificates", []), sort_keys=True),
             "stopped_by": report.get("stopped_by"),
             "work": json.dumps(report.get("work", {}), sort_keys=True),
             "fallback": report.get("fallback"),
@@ -91,9 +114,16 @@ def block_table(protections: Mapping[str, BlockReports]) -> pa.Table:
             "seconds": report["seconds"],
         }
         for name, protection in protections.items()
-        for report in protection.blocks
+        for report in protection.rows
     ]
     return pa.Table.from_pylist(rows, schema=_BLOCKS)
+
+
+def _bound(report: Mapping[str, Any]) -> dict[str, str | None]:
+    """What the lower bound is of; or why there is none: the algorithm proves nothing, or had no time to."""
+    if report.get("lower_bound") is not None:
+        return {"bound_of": report.get("bound_of", OF_BLOCK), "unproved": None}
+    return {"bound_of": None, "unproved": "time" if report.get("stopped_by") == "time" else "heuristic"}
 
 
 _BLOCKS = pa.schema(
@@ -106,8 +136,11 @@ _BLOCKS = pa.schema(
         ("objective", pa.float64()),
         ("lower_bound", pa.float64()),
         ("gap", pa.float64()),
+        ("bound_of", pa.string()),
+        ("unproved", pa.string()),
         ("sse_written", pa.float64()),
         ("optimal", pa.bool_()),
+        ("certificates", pa.string()),
         ("stopped_by", pa.string()),
         ("work", pa.string()),
         ("fallback", pa.string()),

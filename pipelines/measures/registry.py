@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.measures.blocks import BLOCKS
+from pipelines.measures.certificates import CERTIFICATES
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.control_tables import BY_DIMENSION, BY_REGION, TABLES
 from pipelines.measures.determined import DETERMINED
@@ -34,5 +35,6 @@ RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     BY_REGION,
     TABLES,
     VANISHED,
+    CERTIFICATES,
     BLOCKS,
 )

@@ -2,26 +2,27 @@
 
 The methods that solve integer programs are for some hundred records at a time; a block is a run of
 similar combinations of one region. A block's chi-square is that of its own records: its bound holds
-given the blocking.
+given the blocking. Beside the blocks a report of the whole file says what bounds every protection of it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from pyspark.sql import SparkSession
 
+from pipelines.measures.block_reports import OF_BLOCK, OF_FILE
 from pipelines.records.block import block_seed
 from sdc.errors import InvalidParameter
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.frequency_search.search import protect_block
 from sdc.nominal.methods import METHODS as NOMINAL
-from sdc.nominal.methods import Method, ProtectionTask, protect_counts
+from sdc.nominal.methods import Effort, Method, ProtectionTask, bounded, protect_counts
 from sdc.nominal.protected_counts import ProtectedCounts
 from sdc.safe.methods import METHODS as SAFE
 
@@ -37,39 +38,44 @@ class Task:
 
     block: int
     frequencies: FrequencyVector
-    tables: tuple[tuple[str, ...], ...]
+    tables: tuple[tuple[Hashable, ...], ...]
     k: int
     algorithm: str
     seed: int
+    effort: Effort = "standard"
 
 
 def solved_by_block(
     spark: SparkSession,
-    frequencies: FrequencyVector,
-    tables: Sequence[tuple[str, ...]],
-    k: int,
+    task: ProtectionTask,
     algorithm: str,
     most: int,
-    seed: int,
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
     """Protect a frequency vector in blocks of at most about `most` records.
+
+    Parameters
+    ----------
+    task : ProtectionTask
+        Of the whole file, with its control tables; names of them are text.
 
     Returns
     -------
     counts : (m,) int64 array
         0 or at least k, with the total of each block kept.
     reports : list of dict
-        One a block, in order; ``status`` says where one could not be protected at all.
+        One a block, in order, and one of the whole file.
     """
-    blocks = cut(frequencies, k, most)
+    frequencies = task.frequencies
+    blocks = cut(frequencies, task.k, most)
     tasks = [
         Task(
             number,
             _part(frequencies, members),
-            _tables_of_block(tables, frequencies),
-            k,
+            _tables_of_block(task.tables.tables, frequencies),
+            task.k,
             algorithm,
-            block_seed(seed, number),
+            block_seed(task.seed, number),
+            task.effort,
         )
         for number, members in enumerate(blocks)
     ]
@@ -77,7 +83,20 @@ def solved_by_block(
     counts = np.zeros(len(frequencies), np.int64)
     for members, (protected, _) in zip(blocks, answers, strict=True):
         counts[members] = protected
-    return counts, [report for _, report in answers]
+    return counts, [*(report for _, report in answers), _of_file(task, algorithm, counts)]
+
+
+def _of_file(task: ProtectionTask, algorithm: str, counts: np.ndarray) -> dict[str, Any]:
+    """What bounds every protection of the file, however it is blocked."""
+    whole = bounded(task, ProtectedCounts(counts, "work"))
+    return {
+        "whole_file": True,
+        "records": task.frequencies.records,
+        "algorithm": algorithm,
+        **proved(whole, task.tables.chi2(counts), OF_FILE),
+        "clusters": int(np.count_nonzero(counts)),
+        "seconds": 0.0,
+    }
 
 
 def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
@@ -123,32 +142,36 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
                 task.frequencies,
                 task.k,
                 tables,
+                effort=task.effort,
                 seed=task.seed,
-                parameters=METHODS[task.algorithm].block_parameters,
+                parameters=None if task.effort == "exact" else METHODS[task.algorithm].block_parameters,
             ),
             task.algorithm,
             METHODS,
         )
         counts = solution.counts
         _check(task, counts)
-        report |= proved(solution, tables.chi2(counts))
+        report |= proved(solution, tables.chi2(counts), OF_BLOCK)
     except InvalidParameter:
         raise  # what was asked for is impossible for every block; such a message holds no value
     except Exception as error:
         counts = protect_block(task.frequencies, task.k, tables, seed=task.seed).counts
+        again = bounded(ProtectionTask(task.frequencies, task.k, tables), ProtectedCounts(counts, "work"))
+        report |= proved(again, tables.chi2(counts), OF_BLOCK)
         report |= {"algorithm": FALLBACK, "fallback": FALLBACK, "why": type(error).__name__}
     report |= {"clusters": int(np.count_nonzero(counts)), "seconds": time.monotonic() - start}
-    return counts, {"objective": tables.chi2(counts)} | report
+    return counts, report
 
 
-def proved(solution: ProtectedCounts, chi2: float) -> dict[str, Any]:
-    """What a block report says was proved: the bound on its chi-square, and step by step."""
+def proved(solution: ProtectedCounts, chi2: float, bound_of: str) -> dict[str, Any]:
+    """What a report says was proved: the bound on its chi-square, of what, and step by step."""
     bound = solution.lower_bound
     return {
         "objective": chi2,
         "lower_bound": bound,
         "gap": None if bound is None else (0.0 if chi2 == 0 else max(0.0, (chi2 - bound) / chi2)),
         "optimal": solution.optimal,
+        "bound_of": bound_of,
         "stopped_by": solution.stopped_by,
         "work": dict(solution.work),
         "certificates": [asdict(step) | {"gap": step.gap} for step in solution.certificates],
@@ -162,8 +185,8 @@ def _check(task: Task, counts: np.ndarray) -> None:
 
 
 def _tables_of_block(
-    tables: Sequence[tuple[str, ...]], frequencies: FrequencyVector
-) -> tuple[tuple[str, ...], ...]:
+    tables: Sequence[tuple[Hashable, ...]], frequencies: FrequencyVector
+) -> tuple[tuple[Hashable, ...], ...]:
     """The tables of the variables: a block lies in one region, so that a table by region is one without."""
     without = [tuple(name for name in table if name in frequencies.names) for table in tables]
     return tuple(dict.fromkeys(table for table in without if table))

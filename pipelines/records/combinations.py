@@ -23,6 +23,7 @@ from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column, map_in_arrow
 from pipelines.engine.row_hash import HASH, content_order, digest, with_hash
+from pipelines.measures.block_reports import OF_FILE
 from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
@@ -121,8 +122,7 @@ def protected_counts(
         name = chosen(method.algorithm if method.name != "safe" else _safe(method.algorithm), task)
         whole = METHODS[name].whole_file or method.algorithm == "auto"  # "auto" takes what fits the file
         if not whole:
-            most = specification.max_block_records
-            return solved_by_block(spark, task.frequencies, tables, release.k, name, most, release.seed)
+            return solved_by_block(spark, task, name, specification.max_block_records)
         return _of_whole_file(task, name)
     except SdcError as error:
         raise ProtectionFailed(f"The combinations could not be protected: {error}") from error
@@ -144,7 +144,7 @@ def _of_whole_file(task: ProtectionTask, name: str) -> tuple[np.ndarray, list[di
         "records": task.frequencies.records,
         "status": "done",
         "algorithm": name,
-        **proved(solution, task.tables.chi2(solution.counts)),
+        **proved(solution, task.tables.chi2(solution.counts), OF_FILE),
         "clusters": int(np.count_nonzero(solution.counts)),
         "seconds": time.monotonic() - start,
     }

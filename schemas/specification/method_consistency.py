@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from schemas.methods import (
     ON_COMBINATIONS,
     REPRESENTATIVES,
+    Way,
     algorithms,
     all_algorithms,
     efforts,
@@ -62,7 +63,17 @@ def _safe(spec: Specification) -> Iterator[Fault]:
     ):
         if value != plain:
             yield fault(("method", key), value, f"{plain} with SAFE, which has no clusters")
+    if method.algorithm in algorithms("safe", "nominal", len(spec.quasi_identifiers)):
+        yield from _effort(spec, "safe", " with SAFE")
     yield from _control_table_bounds(spec)
+
+
+def _effort(spec: Specification, way: Way, of: str) -> Iterator[Fault]:
+    method = spec.method
+    allowed = efforts(way, method.algorithm)
+    if method.effort not in allowed:
+        named = "" if method.algorithm == "auto" else f" with algorithm {method.algorithm}"
+        yield fault(("method", "effort"), method.effort, f"{', '.join(allowed)}{named}{of}")
 
 
 def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> Iterator[Fault]:
@@ -86,9 +97,8 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
     names = algorithms(way, kinds, len(variables))
     if method.algorithm not in names:
         yield fault(("method", "algorithm"), method.algorithm, ", ".join(names) + of)
-    elif method.effort not in efforts(way, method.algorithm):
-        allowed = ", ".join(efforts(way, method.algorithm))
-        yield fault(("method", "effort"), method.effort, f"{allowed} with algorithm {method.algorithm}{of}")
+    else:
+        yield from _effort(spec, way, of)
 
 
 def _control_table_bounds(spec: Specification) -> Iterator[Fault]:

@@ -172,7 +172,8 @@ class Method(Section):
     name: MethodName = "microaggregation"
     """Microaggregation (cluster and replace) or SAFE (nominal only)."""
     effort: Effort = "standard"
-    """How much work a block is worth."""
+    """How much work a block is worth. "exact" proves, or states the gap: it is refused for algorithms whose
+    work depends on no effort."""
     algorithm: Text = "auto"
     """"auto", or any name of the method's table."""
     representative: Representative = "auto"

@@ -34,8 +34,7 @@ class Anonymised:
     chi2 : float
         Over the cells of the control tables with an original count above 0.
     lower_bound : float or None
-        Valid bound on the chi-square of every such frame: at least the sum over control cells below k of
-        what 0 or k in their place costs.
+        Valid bound on the chi-square of every such frame (`nested_bound`, or what a program proved).
     errors : dict
         Largest absolute error of a cell of the whole file by table dimension.
     optimal : bool
@@ -88,8 +87,9 @@ def anonymise(
     control_tables : int or sequence of tuples of names
         All tables up to a dimension, or those named.
     effort : {"fast", "standard", "thorough", "exact"}
-        Moves of the local search. With "exact", "auto" proves what it can by Chi-ex up to a thousand
-        combinations, and searches as "thorough" does beyond; the other algorithms by name take none of it.
+        Moves of the local search. "exact" proves, or states the gap: "auto" is Chi-ex up to a thousand
+        combinations, and beyond the search of "thorough" with the bound of the whole file; "random" and
+        the two-step methods, whose work depends on no effort, refuse it.
     algorithm : str
         "auto", "local-search", "chi-exact", "random", or a two-step method own-eee ... own-hhc.
     max_absolute_error : mapping of table dimension, or of a table's names, to records, optional

@@ -2,9 +2,11 @@
 
 A published count is 0 or at least k, and so is every cell, a sum of such counts. Alone, a cell with fewer
 than k records therefore costs at least what the cheaper of 0 and k costs: the *free* bound. What it leaves
-out is that the cells of a table add up to those of its margins: a *family*, a control table with the
-margins that are control tables, is a linear program over lower hulls of the errors. A margin of several
-families has its errors shared equally among them, so that the bounds of the families add up.
+out is that the cells of a table add up to those of its margins: where many small cells are emptied, or
+filled, a small margin pays. The *nested* bound lets every cell carry its error, and that of the cells inside
+it, to its margins, in shares; for a margin the least cost of each count is then a convolution over the cells
+inside, 0 or at least k each. The copies of a cell at its margins need not agree, so that what adds up is
+below every solution (a Lagrangian relaxation with fixed multipliers).
 """
 
 from __future__ import annotations
@@ -12,135 +14,186 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
+from sdc.kernels.compile import kernel
 from sdc.nominal.control_tables import ControlTables
-from sdc.solver import INFINITY, Limits, Program, Status, solve
-from sdc.stop import Deadline
 
-#: Cells of a family's largest table up to which its program is solved: a second or so.
-_MOST_CELLS = 1_000
-#: Chords of the hull are taken at these distances from the original count, on both sides.
-_DISTANCES = (0, 1, 2, 4, 8, 16, 32)
-#: The solver's tolerance, taken off each program's bound, as a share.
-_SAFETY = 1e-6
+#: Margins up to this many times k records are priced: larger ones absorb what their cells lose for nearly
+#: nothing (at 30 k, full Adult has all but a thousandth of the bound that ten times as many give).
+_LARGEST_MARGIN = 30
+#: Counts of a cell are told apart up to this many times k above its original one; larger ones are one.
+_ABOVE = 4
+#: Additions of the convolutions, and counts that are kept: about two seconds and 160 MB. Where they do not
+#: suffice, smaller margins are priced only.
+_MOST_ADDITIONS, _MOST_COUNTS = 2_000_000_000, 20_000_000
+#: Taken off the nested bound, as a share: far above what sums of floating-point numbers lose.
+_SAFETY = 1e-9
 
 
 def free_bound(tables: ControlTables, k: int) -> float:
     """Sum over the control cells of the least error that a count of 0 or at least k has."""
-    return float(_least(tables.original, k).sum())
+    return float(least_errors(tables.original, k).sum())
 
 
-def family_bound(tables: ControlTables, k: int, deadline: Deadline | None = None) -> float:
-    """The free bound, tightened by a linear program for each family of tables.
+def least_errors(original: np.ndarray, k: int) -> np.ndarray:
+    """Least (n - o)^2 / o of each cell over counts n of 0 or at least k; 0 for cells that did not occur."""
+    count = np.maximum(original, 1).astype(float)
+    return np.where((original > 0) & (original < k), np.minimum(count, (k - count) ** 2 / count), 0.0)
 
-    Where a family is too large, or the deadline passes, its part of the free bound stands.
+
+def nested_bound(tables: ControlTables, k: int) -> float:
+    """The free bound, tightened by the margins that are control tables, too; never below it.
+
+    A bound on the chi-square of every vector of counts that are 0 or at least k: all regions, totals and
+    combinations are let loose but for the additivity of each cell to each of its small margins.
     """
-    deadline = deadline or Deadline.after(None)
-    families = _families(tables)
-    share = 1.0 / np.bincount(
-        np.concatenate([family.tables for family in families]), minlength=len(tables.tables)
+    free = free_bound(tables, k)
+    nesting = _Nesting.of(tables, k)
+    if nesting is None:
+        return free
+    width = np.bincount(tables.table, minlength=len(tables.tables))  # cells of each table, for the order only
+    names = np.array([len(table) for table in tables.tables])
+    finest_first = np.lexsort((width[tables.table], -names[tables.table]))
+    least = _least_costs(
+        finest_first,
+        tables.original,
+        np.where(tables.original <= nesting.largest, tables.original + nesting.above, -1),
+        nesting.first,
+        nesting.cell,
+        nesting.table,
+        nesting.share,
+        k,
     )
-    return sum(_of_family(tables, family, share, k, deadline) for family in families)
+    return max(free, float(least[nesting.roots].sum()) * (1 - _SAFETY))
 
 
 @dataclass(frozen=True)
-class _Family:
-    """A table that is in no other, and all tables whose variables are among its own, itself the first."""
+class _Nesting:
+    """Which cells lie in which small margins: pairs sorted by margin, then by table of the cell.
 
-    tables: np.ndarray
+    Attributes
+    ----------
+    first : (cells + 1,) pairs of each margin begin here
+    cell, table, share : (pairs,) the cell inside, its table, and the share of its cost it carries there
+    roots : (cells,) bool, cells in no small margin
+    largest : most records of a margin priced
+    above : counts above the original one that are told apart
+    """
+
+    first: np.ndarray
+    cell: np.ndarray
+    table: np.ndarray
+    share: np.ndarray
+    roots: np.ndarray
+    largest: int
+    above: int
+
+    @classmethod
+    def of(cls, tables: ControlTables, k: int) -> _Nesting | None:
+        """Margins as large as the work allows; None where there are none."""
+        margin, cell, table = _pairs(tables)
+        largest, above = _LARGEST_MARGIN * k, _ABOVE * k
+        while largest >= k:
+            small = tables.original[margin] <= largest
+            lengths = tables.original.astype(float) + above + 1
+            additions = (lengths[margin[small]] * lengths[cell[small]]).sum()
+            counts = lengths[tables.original <= largest].sum()
+            if additions <= _MOST_ADDITIONS and counts <= _MOST_COUNTS:
+                break
+            largest //= 2
+        margin, cell, table = margin[small], cell[small], table[small]
+        if largest < k or not len(margin):
+            return None
+        order = np.lexsort((cell, table, margin))
+        margin, cell, table = margin[order], cell[order], table[order]
+        weight = 1.0 / tables.original[margin]  # small margins pay most: they get the largest shares
+        total = np.bincount(cell, weights=weight, minlength=len(tables.original))
+        return cls(
+            first=np.searchsorted(margin, np.arange(len(tables.original) + 1)),
+            cell=cell,
+            table=table,
+            share=weight / total[cell],
+            roots=total == 0,
+            largest=largest,
+            above=above,
+        )
 
 
-def _families(tables: ControlTables) -> list[_Family]:
+def _pairs(tables: ControlTables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Margin, cell and table of the cell: margins in tables with as many of its variables as there are."""
     names = [frozenset(table) for table in tables.tables]
-    largest = [t for t, own in enumerate(names) if not any(own < other for other in names)]
-    return [
-        _Family(np.array([t, *(s for s, own in enumerate(names) if own <= names[t] and s != t)]))
-        for t in largest
-    ]
+    pairs = [np.empty((0, 3), np.int64)]
+    for t, own in enumerate(names):
+        inside = [s for s, other in enumerate(names) if other < own]
+        margins = [s for s in inside if not any(names[s] < names[u] for u in inside)]
+        cells, rows = np.unique(tables.cells[:, t], return_index=True)
+        occur = tables.original[cells] > 0
+        cells, rows = cells[occur], rows[occur]
+        pairs += [np.column_stack([tables.cells[rows, s], cells, np.full(len(cells), t)]) for s in margins]
+    margin, cell, table = np.concatenate(pairs).astype(np.int64).T
+    return margin, cell, table
 
 
-def _of_family(
-    tables: ControlTables, family: _Family, share: np.ndarray, k: int, deadline: Deadline
-) -> float:
-    members = [np.flatnonzero(tables.table == t) for t in family.tables]
-    weight = np.repeat(share[family.tables], [len(inside) for inside in members])
-    cells = np.concatenate(members)
-    original = tables.original[cells]
-    free = float((weight * _least(original, k)).sum())
-    base = len(members[0])
-    if len(members) == 1 or base > _MOST_CELLS or deadline.passed:
-        return free
-    place = np.empty(len(tables.original), np.int64)
-    place[cells] = np.arange(len(cells))
-    first = np.unique(tables.cells[:, family.tables[0]], return_index=True)[1]
-    answer = solve(
-        _program(place[tables.cells[np.ix_(first, family.tables)]], original, weight, k),
-        Limits(seconds=deadline.remaining),
-    )
-    if answer.status is not Status.OPTIMAL:
-        return free
-    return max(free, answer.bound - _SAFETY * abs(answer.bound))
-
-
-def _program(margins: np.ndarray, original: np.ndarray, weight: np.ndarray, k: int) -> Program:
-    """Counts of all cells, then their errors: margins add up, errors lie above every chord of the hull.
+@kernel
+def _least_costs(
+    order: np.ndarray,
+    original: np.ndarray,
+    last: np.ndarray,
+    first: np.ndarray,
+    inside: np.ndarray,
+    table: np.ndarray,
+    share: np.ndarray,
+    k: int,
+) -> np.ndarray:
+    """Least cost of each cell with what lies in it, over its counts, (cells,).
 
     Parameters
     ----------
-    margins : (base, tables) cell of each base cell in each table of the family, the base first
-    original, weight : (cells,) original counts, and weights of the errors
+    order : (cells,) cells, those that lie in others first
+    last : (cells,) count from which on counts of a cell are told apart no more; -1: larger than is priced
     """
-    base, cells = len(margins), len(original)
-    inside = margins[:, 1:].ravel()
-    member = sparse.csr_matrix(
-        (np.ones(len(inside)), (inside - base, np.repeat(np.arange(base), margins.shape[1] - 1))),
-        shape=(cells - base, base),
-    )
-    adding_up = sparse.hstack(
-        [member, -sparse.identity(cells - base), sparse.csr_matrix((cells - base, cells))]
-    )
-    cell, slope, intercept = _chords(original, k)
-    chords = sparse.csr_matrix(
-        (
-            np.concatenate([-slope, np.ones(len(cell))]),
-            (np.tile(np.arange(len(cell)), 2), np.concatenate([cell, cells + cell])),
-        ),
-        shape=(len(cell), 2 * cells),
-    )
-    total = sparse.csr_matrix((np.ones(base), (np.zeros(base, int), np.arange(base))), shape=(1, 2 * cells))
-    records = float(original[:base].sum())
-    return Program(
-        costs=np.concatenate([np.zeros(cells), weight]),
-        matrix=sparse.vstack([adding_up, chords, total]),
-        row_lower=np.concatenate([np.zeros(cells - base), intercept, [records]]),
-        row_upper=np.concatenate([np.zeros(cells - base), np.full(len(cell), INFINITY), [records]]),
-        lower=np.zeros(2 * cells),
-        upper=np.full(2 * cells, INFINITY),
-    )
+    start = np.concatenate((np.zeros(1, np.int64), np.cumsum(last + 1)))
+    costs = np.zeros(start[-1])
+    least = np.zeros(len(original))
+    for cell in order:
+        top = last[cell]
+        if top < 0 or original[cell] == 0:
+            continue
+        own = costs[start[cell] : start[cell + 1]]
+        for count in range(top + 1):
+            attainable = count == 0 or count >= k
+            own[count] = (count - original[cell]) ** 2 / original[cell] if attainable else np.inf
+        pair = first[cell]
+        while pair < first[cell + 1]:
+            end = pair
+            sums = np.full(top + 1, np.inf)
+            sums[0] = 0.0
+            while end < first[cell + 1] and table[end] == table[pair]:
+                begin = start[inside[end]]
+                sums = _added(sums, costs[begin : start[inside[end] + 1]], share[end])
+                end += 1
+            own += sums
+            pair = end
+        least[cell] = own.min()
+    return least
 
 
-def _chords(original: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lines below (n - o)^2 / o at every n that is 0 or an integer of at least k: cell, slope, intercept."""
-    cells, begins, ends = [np.arange(len(original))], [np.zeros(len(original))], [np.full(len(original), k)]
-    for distance in _DISTANCES:
-        for begin in (original + distance, original - 1 - distance):
-            at = np.flatnonzero(begin >= k)
-            cells.append(at)
-            begins.append(begin[at])
-            ends.append(begin[at] + 1)
-    small = np.flatnonzero(original < k)
-    cells.append(small)
-    begins.append(np.full(len(small), k))
-    ends.append(np.full(len(small), k + 1))
-    cell, begin, end = np.concatenate(cells), np.concatenate(begins), np.concatenate(ends)
-    count = original[cell]
-    low, high = (begin - count) ** 2 / count, (end - count) ** 2 / count
-    slope = (high - low) / (end - begin)
-    return cell, slope, low - slope * begin
+@kernel
+def _added(sums: np.ndarray, costs: np.ndarray, share: float) -> np.ndarray:
+    """Least cost of each sum with one cell more; the last entry of each array is for all that is larger.
 
-
-def _least(original: np.ndarray, k: int) -> np.ndarray:
-    """Least error of each cell by itself; cells that did not occur carry none."""
-    count = np.maximum(original, 1).astype(float)
-    return np.where((original > 0) & (original < k), np.minimum(count, (k - count) ** 2 / count), 0.0)
+    Counts beyond the last of `costs` cost its last entry at least, sums beyond the last of `sums` likewise.
+    """
+    top, most = len(sums) - 1, len(costs) - 1
+    added = np.full(top + 1, np.inf)
+    for so_far in range(top + 1):
+        if sums[so_far] < np.inf:
+            for count in range(most + 1):
+                if costs[count] < np.inf:
+                    at = min(so_far + count, top)
+                    added[at] = min(added[at], sums[so_far] + share * costs[count])
+    low = np.inf
+    for so_far in range(top + 1 - most):
+        low = min(low, sums[so_far])
+        added[so_far + most] = min(added[so_far + most], low + share * costs[most])
+    return added

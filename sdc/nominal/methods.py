@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.nominal.bounds import family_bound, free_bound
+from sdc.nominal.bounds import nested_bound
 from sdc.nominal.chi_exact import OBJECTIVE_TOLERANCE, ChiExactParameters, chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
@@ -31,6 +31,8 @@ from sdc.stop import Deadline
 
 Effort = Literal["fast", "standard", "thorough", "exact"]
 EFFORTS: tuple[Effort, ...] = ("fast", "standard", "thorough", "exact")
+#: Of algorithms that prove nothing of the whole.
+UNPROVED: tuple[Effort, ...] = ("fast", "standard", "thorough")
 LOCAL_SEARCH, CHI_EXACT = "local-search", "chi-exact"
 #: Combinations up to which effort "exact" hands the problem to the solver.
 PROVABLE = 1_000
@@ -85,6 +87,9 @@ class Method:
         Type of the parameters it takes.
     steered : bool
         Whether it carries bounds on errors and structural zeros.
+    efforts : tuple of str
+        Efforts it can be asked for. "exact" is for those that solve a program of the whole problem, or
+        search the longer and have their gap stated; where the work depends on no effort, it is refused.
     whole_file : bool
         Whether it takes the combinations of a whole file at once; the others solve programs, and are
         for some hundred records at a time.
@@ -95,6 +100,7 @@ class Method:
     solve: Callable[[ProtectionTask, str], ProtectedCounts]
     parameters: type | None = None
     steered: bool = False
+    efforts: tuple[Effort, ...] = EFFORTS
     whole_file: bool = False
     block_parameters: object | None = None
 
@@ -103,6 +109,11 @@ class Method:
         if task.steered and not self.steered:
             raise UnsupportedCombination(
                 f"{name} takes no max_absolute_error or structural_zeros; {LOCAL_SEARCH} does"
+            )
+        if task.effort not in self.efforts:
+            raise UnsupportedCombination(
+                f"{name} can be asked for effort {', '.join(self.efforts)}, found {task.effort}: its work "
+                "depends on no effort, and of the whole it proves nothing"
             )
         if task.parameters is not None and not (
             self.parameters is not None and isinstance(task.parameters, self.parameters)
@@ -136,7 +147,7 @@ def protect_counts(
     if task.effort not in EFFORTS:
         raise InvalidParameter(f"effort must be one of {', '.join(EFFORTS)}, found {task.effort!r}")
     methods[name].check(name, task)
-    return _bounded(task, methods[name].solve(task, name))
+    return bounded(task, methods[name].solve(task, name))
 
 
 def chosen(algorithm: str, task: ProtectionTask) -> str:
@@ -147,19 +158,14 @@ def chosen(algorithm: str, task: ProtectionTask) -> str:
     return CHI_EXACT if task.effort == "exact" and provable else LOCAL_SEARCH
 
 
-def _bounded(task: ProtectionTask, solution: ProtectedCounts) -> ProtectedCounts:
+def bounded(task: ProtectionTask, solution: ProtectedCounts) -> ProtectedCounts:
     """The solution with the bound that holds for every method beside its own; whichever says more."""
-    proving = task.effort in ("thorough", "exact")
-    free = family_bound(task.tables, task.k, task.deadline) if proving else free_bound(task.tables, task.k)
-    chi2 = task.tables.chi2(solution.counts)
-    bound = min(chi2, free if solution.lower_bound is None else max(free, solution.lower_bound))
+    chi2, own = task.tables.chi2(solution.counts), solution.lower_bound
+    bound = nested_bound(task.tables, task.k)
+    bound = min(chi2, bound if own is None else max(bound, own))
     optimal = solution.optimal or chi2 <= bound + OBJECTIVE_TOLERANCE
-    return replace(
-        solution,
-        lower_bound=bound,
-        optimal=optimal,
-        certificates=(*solution.certificates, Certificate("free", "chi-square", chi2, free, chi2 <= free)),
-    )
+    whole = Certificate("whole", "chi-square", chi2, bound, optimal)
+    return replace(solution, lower_bound=bound, optimal=optimal, certificates=(*solution.certificates, whole))
 
 
 def _local_search(task: ProtectionTask, name: str) -> ProtectedCounts:
@@ -195,7 +201,7 @@ def _chi_exact(task: ProtectionTask, name: str) -> ProtectedCounts:
         proved.stopped_by,
         lower_bound=proved.lower_bound if alone else None,
         optimal=proved.optimal and alone,
-        certificates=(Certificate(name, objective, proved.objective, proved.lower_bound, proved.optimal),),
+        certificates=(Certificate.of(name, objective, proved.objective, proved),),
         work={"nodes": proved.nodes},
     )
 
@@ -215,10 +221,12 @@ def _two_step(task: ProtectionTask, name: str) -> ProtectedCounts:
 
 
 METHODS: dict[str, Method] = {
-    **dict.fromkeys(TWO_STEP, Method(_two_step, parameters=Guidance)),
-    RANDOM: Method(_two_step),
+    **dict.fromkeys(TWO_STEP, Method(_two_step, parameters=Guidance, efforts=UNPROVED)),
+    RANDOM: Method(_two_step, efforts=UNPROVED),
     CHI_EXACT: Method(
-        _chi_exact, parameters=ChiExactParameters, block_parameters=ChiExactParameters(nodes=_BLOCK_NODES)
+        _chi_exact,
+        parameters=ChiExactParameters,
+        block_parameters=ChiExactParameters(nodes=_BLOCK_NODES),
     ),
     LOCAL_SEARCH: Method(_local_search, parameters=SearchParameters, steered=True, whole_file=True),
 }

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol, cast
 
 import numpy as np
 
+from sdc.errors import InvalidParameter
 from sdc.stop import StoppedBy
 
 #: What a step minimises: the weight of a partition, chi-square (with changes of combinations), or the largest
 #: error of a cell.
 Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error"]
+#: Why a step has no bound.
+Unproved = Literal["heuristic", "work", "time"]
+
+
+class Solution(Protocol):
+    """What every step's answer says was proved."""
+
+    @property
+    def lower_bound(self) -> float | None:
+        """Bound on the step's objective, if any."""
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the step's objective is proved least."""
+
+    @property
+    def stopped_by(self) -> StoppedBy:
+        """What ended the step."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +39,15 @@ class Certificate:
 
     Attributes
     ----------
-    step : what was solved: "partition", "aggregation", "chi-exact", "safe" or "free"
+    step : what was solved: "partition", "aggregation", "chi-exact", a name of SAFE's programs, or "whole",
+        the protection as a whole, whose bound is that of `nested_bound` where no program's is above it
     objective : name of what the step minimises
     value : objective of the answer
     lower_bound : bound on the objective of every answer to the step, given the steps before it; None
         where none was proved
     optimal : whether value is proved least
+    unproved : why there is no bound: "heuristic", or the limit that ended the proof, "work" or "time"; None
+        where there is one
     """
 
     step: str
@@ -33,6 +55,27 @@ class Certificate:
     value: float
     lower_bound: float | None
     optimal: bool
+    unproved: Unproved | None = None
+
+    def __post_init__(self) -> None:
+        if (self.lower_bound is None) != (self.unproved is not None):
+            raise InvalidParameter("a certificate has a bound, or says why it has none")
+
+    @classmethod
+    def of(
+        cls,
+        step: str,
+        objective: Objective,
+        value: float,
+        solution: Solution,
+        *,
+        heuristic: bool = False,
+    ) -> Certificate:
+        """Certificate of what a step answered; `heuristic` where it was not to prove anything."""
+        bound, unproved = solution.lower_bound, None
+        if bound is None:
+            unproved = "heuristic" if heuristic else "time" if solution.stopped_by == "time" else "work"
+        return cls(step, objective, value, bound, solution.optimal, cast(Unproved | None, unproved))
 
     @property
     def gap(self) -> float | None:

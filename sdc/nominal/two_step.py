@@ -15,7 +15,7 @@ from sdc.nominal.partitioning.construction import Guidance
 from sdc.nominal.partitioning.partition import EFFORTS, partition_problem
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
 from sdc.nominal.partitioning.set_partitioning import IntegerPartition
-from sdc.nominal.protected_counts import Certificate, ProtectedCounts
+from sdc.nominal.protected_counts import Certificate, ProtectedCounts, Unproved
 from sdc.nominal.two_step_names import TWO_STEP
 from sdc.stop import Deadline
 
@@ -76,8 +76,10 @@ def two_step(
         counts=np.bincount(target, minlength=len(frequencies)).astype(np.int64),
         stopped_by="time" if deadline.passed else "work",
         certificates=(
-            _of_partitions([region.partition for region in regions], weight),
-            Certificate("aggregation", "chi-square", chi2, choices.lower_bound, choices.optimal),
+            _of_partitions([region.partition for region in regions], weight, name),
+            Certificate.of(
+                "aggregation", "chi-square", chi2, choices, heuristic=aggregation in ("greedy", "clique")
+            ),
         ),
         work={"partition_weight": weight},
     )
@@ -120,10 +122,15 @@ def _numbered(regions: list[_Region]) -> np.ndarray:
     return np.concatenate([region.cluster + first for region, first in zip(regions, clusters, strict=True)])
 
 
-def _of_partitions(partitions: list[IntegerPartition], weight: int) -> Certificate:
+def _of_partitions(partitions: list[IntegerPartition], weight: int, name: str) -> Certificate:
     """Weights and bounds of the regions, added up; no bound where one region has none."""
     bounds = [partition.lower_bound for partition in partitions]
     proved = [bound for bound in bounds if bound is not None]
     bound = float(sum(proved)) if len(proved) == len(bounds) else None
     optimal = all(partition.optimal for partition in partitions)
-    return Certificate("partition", "weight", float(weight), bound, optimal)
+    unproved: Unproved | None = None
+    if bound is None:
+        heuristic = name not in TWO_STEP or TWO_STEP[name].fractional == "heuristic"
+        timed_out = any(partition.stopped_by == "time" for partition in partitions)
+        unproved = "heuristic" if heuristic else "time" if timed_out else "work"
+    return Certificate("partition", "weight", float(weight), bound, optimal, unproved)

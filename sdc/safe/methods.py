@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdc.nominal.methods import Method, ProtectionTask
+from sdc.nominal.methods import UNPROVED, Method, ProtectionTask
 from sdc.nominal.protected_counts import Certificate, ProtectedCounts
 from sdc.safe.parameters import SafeParams
 from sdc.safe.protection import safe_frequencies
@@ -21,13 +21,13 @@ def _safe(task: ProtectionTask, name: str) -> ProtectedCounts:
     )
     proved: tuple[Certificate, ...] = ()
     if safe.objective is not None:
-        proved = (Certificate(name, "largest error", safe.objective, safe.lower_bound, safe.optimal),)
+        proved = (Certificate.of(name, "largest error", safe.objective, safe),)
     return ProtectedCounts(safe.counts, safe.stopped_by, certificates=proved)
 
 
 #: The method is fit for whole files; the programs behind it are for blocks.
 METHODS: dict[str, Method] = {
-    "safe": Method(_safe, parameters=SafeParams, whole_file=True),
+    "safe": Method(_safe, parameters=SafeParams, efforts=UNPROVED, whole_file=True),
     "safe-exact": Method(_safe, parameters=SafeParams),
     "modified-safe-exact": Method(_safe, parameters=SafeParams),
 }

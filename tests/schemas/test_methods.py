@@ -32,6 +32,7 @@ from sdc.microaggregation.methods import ALGORITHMS as NUMERIC
 from sdc.nominal import anonymise
 from sdc.nominal.methods import METHODS as NOMINAL
 from sdc.safe import safe
+from sdc.safe.methods import METHODS as SAFE_METHODS
 from sdc.safe.protection import ALGORITHMS as OF_SAFE
 
 COLUMNS: dict[Kinds, dict[str, str]] = {
@@ -66,6 +67,21 @@ def test_efforts_and_kinds_of_a_specification_are_those_of_the_methods() -> None
     for name, row in NUMERIC.items():
         assert (name, CLUSTERING[name].efforts) == (name, row.efforts)
         assert (name, CLUSTERING[name].nominal) == (name, row.nominal)
+    for name, nominal in NOMINAL.items():
+        assert (name, COMBINATIONS[name].efforts) == (name, nominal.efforts)
+    for name, of_safe in SAFE_METHODS.items():
+        assert (name, SAFE[name].efforts) == (name, of_safe.efforts)
+
+
+def test_exact_is_refused_where_nothing_of_the_whole_is_proved() -> None:
+    for name in ("auto", "chi-exact", "local-search"):
+        assert build("nominal", algorithm=name, effort="exact")
+    for name in ("own-eee", "random"):
+        with pytest.raises(SpecificationError, match=r"\[method\] effort.*fast, standard, thorough"):
+            build("nominal", algorithm=name, effort="exact")
+    with pytest.raises(SpecificationError, match=r"\[method\] effort.*with SAFE"):
+        build("nominal", name="safe", effort="exact")
+    assert build("nominal", name="safe", algorithm="safe-exact", effort="exact")
 
 
 def run(specification: Specification, kinds: Kinds) -> None:

@@ -10,13 +10,14 @@ reconcile step collects those instead of records.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sdc.errors import InvalidParameter, ShapeMismatch
 from sdc.nominal.aggregation.aggregate import MOVES_PER_CHOICE, PROVABLE_CHOICES, choose_representatives
 from sdc.nominal.aggregation.problem import AggregationProblem
+from sdc.nominal.bounds import nested_bound
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import collapse
 from sdc.nominal.protected_counts import Certificate
@@ -41,7 +42,7 @@ class JointRepresentatives:
     region_errors : dict
         The same of a cell of a region, by level of regions and dimension.
     certificate : Certificate
-        Bound on the chi-square of every choice for these clusters, where one was proved.
+        Bound on the chi-square of every choice for these clusters; None only where one is of one record.
     stopped_by : "proof", "work" or "time"
     """
 
@@ -125,13 +126,19 @@ def joint_representatives(
     masses = np.bincount(cluster, weights=rows)
     counts = np.bincount(representative, weights=masses, minlength=len(frequencies)).astype(np.int64)
     chi2 = tables.chi2(counts)
+    least = int(masses.min())
+    if (
+        least > 1
+    ):  # each cell holds no cluster or at least the smallest: a bound for every clustering into such
+        bound = max(nested_bound(tables, least), choices.lower_bound or 0.0)
+        choices = replace(choices, lower_bound=min(bound, chi2))
     return JointRepresentatives(
         labels=distinct.astype(np.int64),
         codes=frequencies.codes[representative],
         chi2=chi2,
         errors=tables.max_absolute_error(counts),
         region_errors=tables.region_errors(counts),
-        certificate=Certificate("aggregation", "chi-square", chi2, choices.lower_bound, choices.optimal),
+        certificate=Certificate.of("aggregation", "chi-square", chi2, choices, heuristic=not provable),
         stopped_by=choices.stopped_by,
     )
 

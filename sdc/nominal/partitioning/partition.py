@@ -120,7 +120,8 @@ def partition(
     effort : {"fast", "standard", "thorough", "exact"}
         Moves of the local search per record at risk (20, 100, 500, 500), and the columns and nodes that a
         proof may take. The twelve methods of the thesis and "random" take none of it; "set-partitioning"
-        by name has the proof of "standard" at least.
+        by name has the proof of "standard" at least. "exact" proves, or states the gap: it is refused for
+        any other algorithm, and for "auto" beyond 20,000 combinations.
     algorithm : str
         "set-partitioning" (column generation, all columns within the gap, an integer program),
         "local-search", "random" (section 6.2.5), or a name of the thesis such as "own-ehg", of which the
@@ -146,10 +147,12 @@ def partition(
     TooFewRecords
         Fewer than k records, or none.
     InvalidParameter
-        A bad k, effort, algorithm or time limit; guidance of a method without duals; a frame without
-        variables, or with values that cannot be told equal or not.
+        A bad k, effort, algorithm or time limit; a frame without variables, or with values that cannot be
+        told equal or not.
     UnknownVariable
         Two variables of one name, or a distance of a name that is none.
+    UnsupportedCombination
+        Guidance of a method without duals; effort "exact" where nothing would be proved.
     SolverFailed
         The linear program ended in a state from which nothing can be concluded.
 
@@ -169,6 +172,11 @@ def partition(
     if algorithm == "auto":
         provable = len(coded.frequencies) <= spend.provable_combinations
         algorithm = "set-partitioning" if provable else "local-search"
+    if effort == "exact" and algorithm != "set-partitioning":
+        raise UnsupportedCombination(
+            f'effort "exact" is for set-partitioning of at most {spend.provable_combinations:,} '
+            f"combinations, found {algorithm} and {len(coded.frequencies):,}; ask for thorough"
+        )
     if guidance is not None and algorithm not in TWO_STEP:
         raise UnsupportedCombination(f"{algorithm} takes no guidance; the two-step methods of the thesis do")
     solution = partition_problem(

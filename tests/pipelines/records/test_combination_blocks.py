@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pipelines.measures.block_reports import OF_BLOCK
 from pipelines.records import combination_blocks
 from pipelines.records.combination_blocks import Task, cut, solve_task
 from sdc.nominal.frequency import FrequencyVector, collapse
@@ -43,8 +44,8 @@ def test_every_block_keeps_its_records_and_is_k_anonymous(algorithm):
     assert set(counts[counts > 0] >= 3) == {True}
     assert report["algorithm"] == algorithm
     assert "fallback" not in report
-    if algorithm == "chi-exact":
-        assert report["lower_bound"] <= report["objective"] + 1e-6
+    assert 0 < report["lower_bound"] <= report["objective"] + 1e-6
+    assert report["bound_of"] == OF_BLOCK
 
 
 def test_a_block_on_which_the_method_fails_falls_back_by_name_and_says_why(monkeypatch):
@@ -57,6 +58,7 @@ def test_a_block_on_which_the_method_fails_falls_back_by_name_and_says_why(monke
     counts, report = solve_task(Task(0, part, TABLES, 3, "own-hhg", seed=4))
     assert counts.sum() == 60
     assert (report["fallback"], report["why"]) == ("local-search", "RuntimeError")
+    assert 0 < report["lower_bound"] <= report["objective"]
 
 
 def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch):

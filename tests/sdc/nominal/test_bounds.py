@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdc.nominal import anonymise
-from sdc.nominal.bounds import family_bound, free_bound
+from sdc.errors import UnsupportedCombination
+from sdc.nominal import anonymise, bounds, partition
+from sdc.nominal.bounds import free_bound, nested_bound
 from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import from_frame
+from sdc.nominal.frequency import collapse, from_frame
 from tests.sdc.nominal.brute_force import least_chi2
 
 
@@ -17,26 +18,41 @@ def test_free_bound_counts_the_cheaper_of_0_and_k_for_each_small_cell() -> None:
     frame = pd.DataFrame({"a": [1, 2, 2, 3, 3, 3, 3]})
     tables = ControlTables.of(from_frame(frame).frequencies, 1)
     assert free_bound(tables, 3) == pytest.approx(1.0 + 0.5)  # one record to 0, two records to 3
-    assert family_bound(tables, 3) == pytest.approx(free_bound(tables, 3))
+    assert nested_bound(tables, 3) == pytest.approx(free_bound(tables, 3))
 
 
 def test_a_margin_of_small_cells_only_costs_more_than_its_cells_alone() -> None:
-    # six cells of one record each: all at 0 empties the margin, which then costs 6
-    frame = pd.DataFrame({"a": [1] * 6 + [2] * 30, "b": [*range(6), *([7] * 30)]})
-    tables = ControlTables.of(from_frame(frame).frequencies, 2)
-    assert family_bound(tables, 3) > free_bound(tables, 3) + 0.5
+    # six cells of one record each: all at 0 empties the margin, which then costs 6; one at 3, half of that
+    # margin: 4 + 5 + (6 - 3)^2 / 6; two at 3 keep the margin: 8 + 4
+    frame = pd.DataFrame({"a": [1] * 6 + [2] * 300, "b": [*range(6), *([7] * 300)]})
+    tables = ControlTables.of(from_frame(frame).frequencies, [("a",), ("a", "b")])
+    assert free_bound(tables, 3) == pytest.approx(6.0)
+    assert nested_bound(tables, 3) == pytest.approx(4 + 5 + 1.5)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(12))
 def test_no_solution_is_below_either_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.integers(0, 2, (6, 2)), columns=list("ab"))
-    dimension, k = 1 + seed % 2, 2 + seed % 3
-    tables = ControlTables.of(from_frame(frame).frequencies, dimension)
-    best = least_chi2(frame, k, dimension)
-    free, family = free_bound(tables, k), family_bound(tables, k)
-    assert free <= family + 1e-9
-    assert family <= best + 1e-6
+    frame = pd.DataFrame(rng.integers(0, (2, 2, 2)[: 2 + seed % 2], (7, 2 + seed % 2)))
+    frame.columns = list("abc")[: frame.shape[1]]
+    dimension, k = 1 + seed % 3, 2 + seed % 3
+    tables = ControlTables.of(from_frame(frame).frequencies, min(dimension, frame.shape[1]))
+    best = least_chi2(frame, k, min(dimension, frame.shape[1]))
+    free, nested = free_bound(tables, k), nested_bound(tables, k)
+    assert free <= nested
+    assert nested <= best + 1e-9
+
+
+def test_less_work_leaves_a_weaker_bound_that_still_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 6, (400, 3))
+    frequencies, _ = collapse(codes, np.array([6, 6, 6]), ("a", "b", "c"))
+    tables = ControlTables.of(frequencies, 3)
+    full, found = nested_bound(tables, 3), []
+    for additions in (500_000, 50_000, 10):
+        monkeypatch.setattr(bounds, "_MOST_ADDITIONS", additions)
+        found.append(nested_bound(tables, 3))
+    assert full > found[0] > found[1] > found[2] == free_bound(tables, 3)
 
 
 @pytest.mark.parametrize("algorithm", ["local-search", "own-hhg", "random"])
@@ -44,5 +60,17 @@ def test_every_method_answers_with_the_bound_of_the_whole_file(algorithm: str) -
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.integers(0, 4, (60, 3)), columns=list("abc"))
     result = anonymise(frame, 3, 2, algorithm=algorithm, effort="fast")
-    free = next(step for step in result.certificates if step.step == "free")
-    assert 0 < free.lower_bound == result.lower_bound <= result.chi2
+    whole = next(step for step in result.certificates if step.step == "whole")
+    assert 0 < whole.lower_bound == result.lower_bound <= result.chi2
+    assert all((step.lower_bound is None) == (step.unproved is not None) for step in result.certificates)
+    assert whole.unproved is None
+
+
+def test_exact_proves_or_states_the_gap_or_is_refused() -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.integers(0, 4, (60, 3)), columns=list("abc"))
+    assert anonymise(pd.concat([frame] * 3), 3, 2, algorithm="local-search", effort="exact").optimal
+    with pytest.raises(UnsupportedCombination, match="no effort"):
+        anonymise(frame, 3, 2, algorithm="own-hhg", effort="exact")
+    with pytest.raises(UnsupportedCombination, match="set-partitioning"):
+        partition(frame, 3, algorithm="local-search", effort="exact")

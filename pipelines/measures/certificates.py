@@ -1,0 +1,122 @@
+"""What was proved of the control tables: their chi-square beside what no protection is below.
+
+Every published cell holds 0 or at least k records, whatever the method: so every release with nominal
+quasi-identifiers has a bound. Protection by combinations proves more, which its reports carry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.measures.block_reports import OF_BLOCK, OF_FILE, BlockReports
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from pipelines.measures.table_errors import aligned
+from schemas.specification.sections import Group
+from sdc.nominal.bounds import least_errors
+from sdc.nominal.protected_counts import Objective
+
+#: Name of the step that stands for the protection as a whole.
+WHOLE = "whole"
+
+
+@dataclass(frozen=True)
+class Proved:
+    """One objective beside its bound.
+
+    Attributes
+    ----------
+    step, objective : str
+        As of `sdc.nominal.protected_counts.Certificate`.
+    value : float
+    lower_bound, gap : float or None
+        The bound, and (value - lower_bound) / value; None where none was proved.
+    optimal : bool
+    bound_of : str
+        Whether no protection of the file is below it, or none given the blocks and the steps before.
+    unproved : str or None
+        Why there is no bound.
+    """
+
+    step: str
+    objective: Objective
+    value: float
+    lower_bound: float | None
+    gap: float | None
+    optimal: bool
+    bound_of: str
+    unproved: str | None
+
+
+def _take(comparison: Comparison) -> dict[str, tuple[Proved, ...]] | None:
+    section = {}
+    for group in comparison.specification.clusterings:
+        reports = comparison.reports.get(group.name)
+        whole = None if reports is None else reports.of_file
+        if reports is not None and whole is not None:
+            section[group.name] = (_whole(whole["objective"], whole["lower_bound"]), *_steps(reports))
+        elif set(group.variables) & set(comparison.specification.nominal):
+            found = _by_clusters(comparison, group)
+            if found is not None:
+                section[group.name] = (found,)
+    return section or None
+
+
+def _whole(chi2: float, bound: float) -> Proved:
+    gap = 0.0 if chi2 <= bound else 1.0 - bound / chi2
+    return Proved(WHOLE, "chi-square", chi2, bound, gap, chi2 <= bound, OF_FILE, None)
+
+
+def _steps(reports: BlockReports) -> Iterator[Proved]:
+    """The steps of the method, each added up over the blocks."""
+    steps = [step for report in reports.blocks for step in report.get("certificates", ())]
+    given = OF_FILE if reports.whole_file is None else OF_BLOCK
+    for name in dict.fromkeys(step["step"] for step in steps if step["step"] != WHOLE):
+        parts = [step for step in steps if step["step"] == name]
+        yield _added(name, parts, given)
+
+
+def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
+    """Sums; of the largest error, the maxima."""
+    objective = parts[0]["objective"]
+    total = max if objective == "largest error" else math.fsum
+    value = total([part["value"] for part in parts])
+    bounds = [part["lower_bound"] for part in parts if part["lower_bound"] is not None]
+    bound = total(bounds) if len(bounds) == len(parts) else None
+    gap = None if bound is None else 0.0 if value <= bound else 1.0 - bound / value
+    optimal = all(part["optimal"] for part in parts)
+    unproved = next((part["unproved"] for part in parts if part["unproved"] is not None), None)
+    return Proved(name, objective, value, bound, gap, optimal, given, unproved)
+
+
+def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
+    """The bound that needs no method: what each cell below k costs at 0 or at k, whichever is less."""
+    specification = comparison.specification
+    known = {*group.variables, specification.region}
+    tables = [table for table in comparison.tables_before if set(table) <= known]
+    if not tables:
+        return None
+    chi2 = math.fsum(each.chi2 for each in comparison.table_errors if each.variables in tables)
+    bound = math.fsum(
+        float(least_errors(counts, specification.release.k).sum())
+        for counts in (
+            aligned(table, comparison.tables_before[table], comparison.tables_after[table])[0]
+            for table in tables
+        )
+    )
+    return _whole(chi2, bound)
+
+
+def _glance(section: Mapping[str, tuple[Proved, ...]], k: int) -> Iterator[str]:
+    for proofs in section.values():
+        gap = proofs[0].gap
+        if gap is not None:
+            yield f"No protection of this file has a chi-square more than {100 * gap:.2g} % below this one's."
+
+
+CERTIFICATES: Measure[Comparison, dict[str, tuple[Proved, ...]]] = Measure(
+    name="certificates", section=dict[str, tuple[Proved, ...]], take=_take, glance=_glance
+)

@@ -1,0 +1,69 @@
+"""What was proved reaches the evidence: by step, of the whole file, and for whatever method."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.measures.block_reports import OF_BLOCK, OF_FILE, block_table, collected
+from pipelines.measures.certificates import CERTIFICATES
+from tests.pipelines.microdata import persons, quality, run, specification
+
+ROLES = {
+    "region": {"role": "region"},
+    **{name: {"role": "quasi_identifier", "kind": "nominal"} for name in ("sex", "job")},
+}
+
+
+def report(block, **certificates):
+    steps = [
+        {"step": name, "objective": "weight", "value": value, "lower_bound": bound, "optimal": False}
+        | {"gap": None, "unproved": None if bound is not None else "heuristic"}
+        for name, (value, bound) in certificates.items()
+    ]
+    return {
+        "block": block,
+        "records": 9,
+        "status": "done",
+        "objective": 4.0,
+        "lower_bound": 1.0,
+        "bound_of": OF_BLOCK,
+        "certificates": steps,
+        "seconds": 0.0,
+    }
+
+
+def test_blocks_and_the_whole_file_each_say_what_their_bound_is_of():
+    whole = report(0) | {"whole_file": True, "bound_of": OF_FILE}
+    del whole["block"]
+    reports = collected([json.dumps(each) for each in (report(0), report(1), whole)], 0)
+    assert (len(reports.blocks), len(reports.rows)) == (2, 3)
+    table = block_table({"all": reports})
+    assert table["bound_of"].to_pylist() == [OF_BLOCK, OF_BLOCK, OF_FILE]
+    assert table["block"].to_pylist() == [0, 1, None]
+    assert reports.of_file["bound_of"] == OF_FILE
+
+
+def test_a_block_without_a_bound_says_why():
+    silent = report(0) | {"lower_bound": None, "stopped_by": "time"}
+    table = block_table({"all": collected([json.dumps(silent)], 0)})
+    assert (table["bound_of"].to_pylist(), table["unproved"].to_pylist()) == ([None], ["time"])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("algorithm", ["auto", "own-hhg"])
+def test_every_nominal_release_keeps_its_certificates(spark, tmp_path, algorithm):
+    original = persons(90)
+    original.rename(columns={"age": "job"})[["region", "sex", "job"]].astype(str).to_parquet(
+        tmp_path / "data", index=False
+    )
+    _, areas = run(spark, specification(tmp_path, ROLES, method={"algorithm": algorithm, "effort": "fast"}))
+    whole, *steps = quality(areas)["certificates"]["all"]
+    assert (whole["step"], whole["bound_of"]) == ("whole", OF_FILE)
+    assert 0 < whole["lower_bound"] <= whole["value"]
+    assert [step["step"] for step in steps] == ([] if algorithm == "auto" else ["partition", "aggregation"])
+    assert all(step["unproved"] == "heuristic" and step["bound_of"] == OF_BLOCK for step in steps)
+    rows = pq.read_table(areas.record(areas.served()) / "blocks.parquet")
+    assert rows["bound_of"].to_pylist()[-1] == OF_FILE
+    assert None not in rows["lower_bound"].to_pylist()
+    assert CERTIFICATES.name == "certificates"
