@@ -11,13 +11,14 @@ import pandas as pd
 from sdc.errors import UnknownVariable
 from sdc.nominal.chi_exact import ChiExactParameters
 from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.distances import Distance, expanded_codes
+from sdc.nominal.distances import Distance
 from sdc.nominal.frequency import check_k, from_frame
 from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
 from sdc.nominal.methods import Effort, ProtectionTask, chosen, protect_counts
 from sdc.nominal.partitioning.construction import Guidance
 from sdc.nominal.protected_counts import Certificate
 from sdc.nominal.region_levels import RegionLevels
+from sdc.nominal.similarity import similarity_of
 from sdc.nominal.structural_zeros import Declared, allowed_combinations
 from sdc.nominal.transport import carry_back, transport
 from sdc.stop import Deadline, StoppedBy
@@ -111,7 +112,7 @@ def anonymise(
     region_dimension : int
         Region, at every level, by all tables of up to so many variables are control tables, too.
 
-    distances : mapping of name to Nominal, Ordinal or Hierarchical, optional
+    distances : mapping of name to Nominal, Ordinal, Hierarchical or Costs, optional
         Distances and weights of variables, for the clusters of the two-step methods and for which records
         take which of the protected combinations; the others are nominal of weight 1.
 
@@ -147,7 +148,7 @@ def anonymise(
     tables = ControlTables.of(
         coded.frequencies, control_tables, levels=levels, region_dimension=region_dimension
     )
-    expanded = expanded_codes(coded, distances) if distances else None
+    similarity = similarity_of(coded, distances) if distances else None
     task = ProtectionTask(
         coded.frequencies,
         k,
@@ -157,12 +158,12 @@ def anonymise(
         max_absolute_error=max_absolute_error,
         allowed=None if structural_zeros is None else allowed_combinations(coded, structural_zeros),
         parameters=parameters,
-        expanded=expanded,
+        similarity=similarity,
         deadline=Deadline.after(time_limit),
     )
     name = chosen(algorithm, task)
     solution = protect_counts(task, name)
-    target = carry_back(coded.combination, transport(coded.frequencies, solution.counts, expanded))
+    target = carry_back(coded.combination, transport(coded.frequencies, solution.counts, similarity))
     protected = coded.decode_combinations(target)
     if levels is not None:
         protected = pd.concat([protected, frame[list(levels.names)]], axis=1)[list(frame.columns)]

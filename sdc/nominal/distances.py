@@ -1,9 +1,8 @@
-"""Distances of nominal, ordinal and hierarchical variables, all as Hamming distances of expanded codes.
+"""Distances of nominal, ordinal and hierarchical variables, and of any whose mismatches have prices.
 
-An ordinal variable of v values becomes v - 1 columns, "is above value i": two values differ in as many of
-them as there are steps between them. A hierarchical one becomes a column per level of its tree: two values
-differ in as many as there are levels below their nearest common ancestor. A weight repeats columns. So every
-method that works on Hamming distances, its local search, bounds and proofs included, carries all of them.
+An ordinal variable costs its steps between two values, a hierarchical one the levels below their nearest
+common ancestor, one with a cost matrix what stands there; a weight multiplies. All are whole numbers, so that
+the partition's proofs, which round bounds up, hold for them.
 """
 
 from __future__ import annotations
@@ -13,8 +12,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.errors import InvalidParameter, UnknownVariable
-from sdc.nominal.frequency import CodedFrame
+from sdc.errors import InvalidParameter
+
+Coarsening = tuple[int, np.ndarray]
+"""No two values of a group are farther apart than this, and the group of each value, (values,)."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A variable as columns of points: `codes` (values, c) and `weights` (c,).
+
+    `costs` (values, values) stands in place of the weight of a single column.
+    """
+
+    codes: np.ndarray
+    weights: np.ndarray
+    costs: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -26,24 +39,70 @@ class Nominal:
     def __post_init__(self) -> None:
         _check_weight(self.weight)
 
-    def columns(self, values: Sequence[Hashable]) -> np.ndarray:
-        """Expanded codes of the values, (values, columns)."""
-        return np.repeat(np.arange(len(values))[:, None], self.weight, axis=1)
+    def columns(self, values: Sequence[Hashable]) -> Columns:
+        """The values as they are."""
+        return Columns(np.arange(len(values))[:, None], np.array([self.weight]))
+
+    def coarser(self, values: Sequence[Hashable]) -> list[Coarsening]:
+        """All values together."""
+        return [(self.weight, np.zeros(len(values), np.int64))]
 
 
 @dataclass(frozen=True)
 class Ordinal:
-    """Values in the order of their codes: each step between neighbours costs `weight`."""
+    """Values in an order: each step between neighbours costs `weight`.
+
+    Attributes
+    ----------
+    weight : int
+    positions : mapping of value to int, optional
+        Steps of each value from the lowest; by default values follow each other in the order of their codes.
+    missing : int, optional
+        What a value without a position is from every other, in steps; by default there is none such.
+    """
 
     weight: int = 1
+    positions: Mapping[Hashable, int] | None = None
+    missing: int | None = None
 
     def __post_init__(self) -> None:
         _check_weight(self.weight)
 
-    def columns(self, values: Sequence[Hashable]) -> np.ndarray:
-        """Expanded codes of the values, (values, columns)."""
-        places = np.arange(len(values))
-        return np.repeat((places[:, None] > places[None, :-1]).astype(np.int64), self.weight, axis=1)
+    def columns(self, values: Sequence[Hashable]) -> Columns:
+        """The values with the matrix of their steps."""
+        places, known = self._places(values)
+        steps = np.abs(places[:, None] - places)
+        strange = ~known[:, None] | ~known
+        steps = np.where(strange, self.missing or 0, steps)
+        np.fill_diagonal(steps, 0)
+        return Columns(np.arange(len(values))[:, None], np.array([self.weight]), self.weight * steps)
+
+    def coarser(self, values: Sequence[Hashable]) -> list[Coarsening]:
+        """Groups of 2, 4, ... neighbours; a value without a position alone until all are together."""
+        places, known = self._places(values)
+        rank = np.empty(len(values), np.int64)
+        rank[np.argsort(np.where(known, places, np.iinfo(np.int64).max), kind="stable")] = np.arange(
+            len(values)
+        )
+        found, shift = [], 1
+        while known.sum() > 1 << shift:
+            group = np.where(known, rank >> shift, len(values) + rank)
+            spread = max(np.ptp(places[group == each]) for each in np.unique(group[known]))
+            found.append((self.weight * int(spread), group))
+            shift += 1
+        largest = int(np.ptp(places[known])) if known.any() else 0
+        if not known.all():
+            largest = max(largest, self.missing or 0)
+        return [*found, (self.weight * largest, np.zeros(len(values), np.int64))]
+
+    def _places(self, values: Sequence[Hashable]) -> tuple[np.ndarray, np.ndarray]:
+        """Position of each value, and whether it has one."""
+        if self.positions is None:
+            return np.arange(len(values)), np.ones(len(values), bool)
+        known = np.array([value in self.positions for value in values], bool)
+        if not known.all() and self.missing is None:
+            raise InvalidParameter(f"{int((~known).sum())} values of an ordinal variable have no position")
+        return np.array([self.positions.get(value, 0) for value in values], np.int64), known
 
 
 @dataclass(frozen=True)
@@ -73,8 +132,8 @@ class Hierarchical:
     def _levels(self) -> int:
         return min((len(above) for above in self.ancestors.values()), default=0)
 
-    def columns(self, values: Sequence[Hashable]) -> np.ndarray:
-        """Expanded codes of the values, (values, columns)."""
+    def columns(self, values: Sequence[Hashable]) -> Columns:
+        """A column per level, the values themselves first."""
         absent = sum(value not in self.ancestors for value in values)
         if absent:
             raise InvalidParameter(f"{absent} values of a hierarchical variable are not in its tree")
@@ -84,40 +143,57 @@ class Hierarchical:
             levels.append(
                 np.array([codes.setdefault(self.ancestors[value][level], len(codes)) for value in values])
             )
-        return np.repeat(np.column_stack(levels), self.weight, axis=1)
+        return Columns(np.column_stack(levels), np.full(len(levels), self.weight))
+
+    def coarser(self, values: Sequence[Hashable]) -> list[Coarsening]:
+        """The values of an ancestor together, level by level."""
+        levels = self.columns(values).codes.T
+        groups = [*levels[1:], np.zeros(len(values), np.int64)]
+        return [(self.weight * (height + 1), group) for height, group in enumerate(groups)]
 
 
-Distance = Nominal | Ordinal | Hierarchical
+@dataclass(frozen=True)
+class Costs:
+    """Values with a matrix of prices: what it costs to publish one for another.
 
-
-def expanded_codes(coded: CodedFrame, distances: Mapping[Hashable, Distance]) -> np.ndarray:
-    """Codes of the combinations of a frame whose Hamming distances are those asked for, (m, columns) int32.
-
-    Parameters
+    Attributes
     ----------
-    coded : CodedFrame
-        Its codes follow the order of the values, or of the categories: the order of an ordinal variable.
-    distances : mapping of name to Distance
-        Variables without one are nominal of weight 1.
-
-    Raises
-    ------
-    UnknownVariable
-        A name that is no variable.
-    InvalidParameter
-        Values that are not in the tree of their variable.
+    values : sequence
+        In the order of the rows.
+    matrix : (values, values) array of whole numbers
+        Symmetric, not negative, 0 on the diagonal.
     """
-    names = coded.frequencies.names
-    unknown = [name for name in distances if name not in names]
-    if unknown:
-        raise UnknownVariable(
-            f"{len(unknown)} distances are of names that are no variables", variable=str(unknown[0])
-        )
-    columns = [
-        distances.get(name, Nominal()).columns(coded.values(j))[coded.frequencies.codes[:, j]]
-        for j, name in enumerate(names)
-    ]
-    return np.ascontiguousarray(np.column_stack(columns), dtype=np.int32)
+
+    values: Sequence[Hashable]
+    matrix: np.ndarray
+
+    def __post_init__(self) -> None:
+        found = np.asarray(self.matrix)
+        number = len(self.values)
+        if found.shape != (number, number) or len(set(self.values)) < number:
+            raise InvalidParameter(f"a cost matrix of shape {found.shape} for {number} values, each once")
+        if not np.issubdtype(found.dtype, np.integer):
+            raise InvalidParameter(f"costs are whole numbers, found {found.dtype}")
+        if (found != found.T).any() or found.min(initial=0) < 0 or found.diagonal().any():
+            raise InvalidParameter("a cost matrix is symmetric, not negative, and 0 on its diagonal")
+
+    def columns(self, values: Sequence[Hashable]) -> Columns:
+        """The values with their part of the matrix."""
+        row = {value: place for place, value in enumerate(self.values)}
+        absent = sum(value not in row for value in values)
+        if absent:
+            raise InvalidParameter(f"{absent} values of a variable are not in its cost matrix")
+        rows = np.array([row[value] for value in values], np.int64)
+        costs = np.asarray(self.matrix, np.int64)[np.ix_(rows, rows)]
+        return Columns(np.arange(len(values))[:, None], np.ones(1, np.int64), costs)
+
+    def coarser(self, values: Sequence[Hashable]) -> list[Coarsening]:
+        """All values together."""
+        costs = self.columns(values).costs
+        return [(0 if costs is None else int(costs.max(initial=0)), np.zeros(len(values), np.int64))]
+
+
+Distance = Nominal | Ordinal | Hierarchical | Costs
 
 
 def _check_weight(weight: int) -> None:

@@ -25,6 +25,7 @@ from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
 from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.nominal.partitioning.construction import Guidance
 from sdc.nominal.protected_counts import Certificate, Objective, ProtectedCounts
+from sdc.nominal.similarity import Similarity
 from sdc.nominal.two_step import RANDOM, two_step
 from sdc.nominal.two_step_names import TWO_STEP
 from sdc.stop import Deadline
@@ -54,7 +55,7 @@ class ProtectionTask:
     max_absolute_error : mapping of table dimension, or of a table's names, to records, optional
     allowed : (m,) bool array, optional; False for structural zeros
     parameters : of the type that the method's row names, optional
-    expanded : (m, columns) codes whose Hamming distances a partition is to use, optional
+    similarity : distances that a partition is to use, optional
     deadline : a safety net
     """
 
@@ -66,7 +67,7 @@ class ProtectionTask:
     max_absolute_error: ByTable | None = None
     allowed: np.ndarray | None = None
     parameters: object | None = None
-    expanded: np.ndarray | None = None
+    similarity: Similarity | None = None
     deadline: Deadline = field(default_factory=lambda: Deadline.after(None))
 
     @property
@@ -216,7 +217,7 @@ def _two_step(task: ProtectionTask, name: str) -> ProtectedCounts:
         seed=task.seed,
         deadline=task.deadline,
         guidance=task.parameters,
-        expanded=task.expanded,
+        similarity=task.similarity,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sdc.kernels.compile import kernel
 from sdc.nominal.frequency import FrequencyVector, mixed_radix
-from sdc.nominal.hamming import hamming_distance
+from sdc.nominal.points import Points, distance
 
 #: Orders kept for the search: beyond this many variables further orders cost memory, not quality.
 _MOST_ORDERS = 12
@@ -44,24 +44,27 @@ def similarity_orders(frequencies: FrequencyVector) -> tuple[np.ndarray, np.ndar
     return orders, places
 
 
+def nearest_combinations(points: Points, most: int) -> np.ndarray:
+    """The nearest other points of each, (u, min(most, u - 1)), nearest first, ties by number."""
+    return _nearest(points, min(most, len(points.codes) - 1), points.diameter)
+
+
 @kernel
-def nearest_combinations(codes: np.ndarray, most: int) -> np.ndarray:
-    """The nearest other combinations of each, (u, min(most, u - 1)), nearest first, ties by number."""
-    count, variables = codes.shape
-    width = min(most, count - 1)
+def _nearest(points: Points, width: int, diameter: int) -> np.ndarray:
+    count = len(points.codes)
     near = np.empty((count, width), np.int64)
-    distance = np.empty(count, np.int64)
+    apart = np.empty(count, np.int64)
     for i in range(count):
-        first = np.zeros(variables + 2, np.int64)  # place of the next combination at each distance
+        first = np.zeros(diameter + 2, np.int64)  # place of the next point at each distance
         for j in range(count):
-            distance[j] = hamming_distance(codes, i, j)
+            apart[j] = distance(points, i, j)
             if j != i:
-                first[distance[j] + 1] += 1
+                first[apart[j] + 1] += 1
         first = np.cumsum(first)
         for j in range(count):
             if j != i:
-                rank = first[distance[j]]
-                first[distance[j]] += 1
+                rank = first[apart[j]]
+                first[apart[j]] += 1
                 if rank < width:
                     near[i, rank] = j
     return near

@@ -1,27 +1,30 @@
 """From protected counts back to records: which records take the values of another combination.
 
-As few records as possible move (the surplus of each combination), to combinations that differ in as
-few values as possible (Hamming distance), never across a region.
+As few records as possible move (the surplus of each combination), to combinations as near as possible, never
+across a region: by default those that differ in the fewest values (Hamming distance).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
+from heapq import heappop, heappush
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sdc.errors import ShapeMismatch
 from sdc.kernels.compile import kernel
+from sdc.nominal.distances import Coarsening
 from sdc.nominal.frequency import FrequencyVector, mixed_radix
 from sdc.nominal.neighbours import sorted_combinations
+from sdc.nominal.points import Points, distances_between
+from sdc.nominal.similarity import Similarity
 
 #: Records moved within a region up to which the assignment is solved exactly (about a second).
 _EXACT = 1_000
-#: Ways to differ in h variables up to which a ring of distance h is searched completely.
-_MOST_RINGS = 300
+#: Rings, from near to far, within which records of large regions are matched.
+_MOST_RINGS = 500
 
 
 @dataclass(frozen=True)
@@ -40,18 +43,19 @@ class Flows:
 
 
 def transport(
-    frequencies: FrequencyVector, new_counts: np.ndarray, expanded: np.ndarray | None = None
+    frequencies: FrequencyVector, new_counts: np.ndarray, similarity: Similarity | None = None
 ) -> Flows:
     """Flows that turn the original counts into the new ones.
 
-    Where a region moves at most a thousand records their total Hamming distance is the least
-    possible; else nearest combinations are matched first, ring by ring, by the variables they differ in.
+    Where a region moves at most a thousand records their total distance is the least possible; else nearest
+    combinations are matched first, ring by ring, by how coarsely they agree in each variable.
 
     Parameters
     ----------
     frequencies : FrequencyVector
     new_counts : (m,) array
-    expanded : (m, columns) codes whose Hamming distances are to be small; by default those of the frequencies
+    similarity : Similarity, optional
+        Distances that are to be small; by default the number of values that differ.
 
     Raises
     ------
@@ -60,7 +64,7 @@ def transport(
     """
     change = np.asarray(new_counts, np.int64) - frequencies.counts
     _, region = np.unique(frequencies.region_of(), return_inverse=True)
-    points = frequencies.codes if expanded is None else expanded
+    similarity = similarity or Similarity.plain(frequencies)
     difference = np.zeros(int(region.max(initial=-1)) + 1, np.int64)
     np.add.at(difference, region, change)
     if difference.any():
@@ -71,10 +75,10 @@ def transport(
     np.add.at(moved, region, np.maximum(change, 0))
     few = moved[region] <= _EXACT
     surplus, deficit = np.maximum(-change, 0), np.maximum(change, 0)
-    matches = _by_rings(frequencies, np.where(few, 0, surplus), np.where(few, 0, deficit))
+    matches = _by_rings(frequencies, similarity.coarser, np.where(few, 0, surplus), np.where(few, 0, deficit))
     for r in np.flatnonzero((moved > 0) & (moved <= _EXACT)):
         members = np.flatnonzero(region == r) if len(moved) > 1 else np.arange(len(frequencies))
-        matches.append(_assigned(points, members, surplus, deficit))
+        matches.append(_assigned(similarity.points, members, surplus, deficit))
     flows = np.concatenate(matches) if matches else np.empty((0, 3), np.int64)
     flows = flows[np.lexsort((flows[:, 1], flows[:, 0]))]
     return Flows(flows[:, 0], flows[:, 1], flows[:, 2])
@@ -99,31 +103,36 @@ def carry_back(combination: np.ndarray, flows: Flows) -> np.ndarray:
     return moved
 
 
-def _assigned(codes: np.ndarray, members: np.ndarray, surplus: np.ndarray, deficit: np.ndarray) -> np.ndarray:
-    """Flows of one region at the least total Hamming distance: an assignment of records."""
-    origins = np.repeat(members, surplus[members])
-    targets = np.repeat(members, deficit[members])
-    distance = np.zeros((len(origins), len(targets)), np.int32)
-    for column in codes.T:
-        distance += column[origins][:, None] != column[targets]
+def _assigned(points: Points, members: np.ndarray, surplus: np.ndarray, deficit: np.ndarray) -> np.ndarray:
+    """Flows of one region at the least total distance: an assignment of records."""
+    giving, taking = members[surplus[members] > 0], members[deficit[members] > 0]
+    from_row = np.repeat(np.arange(len(giving)), surplus[giving])
+    to_column = np.repeat(np.arange(len(taking)), deficit[taking])
+    distance = distances_between(points, giving, taking)[np.ix_(from_row, to_column)]
     row, column = linear_sum_assignment(distance)
-    pairs, count = np.unique(np.column_stack([origins[row], targets[column]]), axis=0, return_counts=True)
+    matched = np.column_stack([giving[from_row[row]], taking[to_column[column]]])
+    pairs, count = np.unique(matched, axis=0, return_counts=True)
     return np.column_stack([pairs, count])
 
 
-def _by_rings(frequencies: FrequencyVector, surplus: np.ndarray, deficit: np.ndarray) -> list[np.ndarray]:
-    """Flows matched greedily by Hamming distance; what no ring matched, along a sorted order."""
+def _by_rings(
+    frequencies: FrequencyVector,
+    coarser: tuple[tuple[Coarsening, ...], ...],
+    surplus: np.ndarray,
+    deficit: np.ndarray,
+) -> list[np.ndarray]:
+    """Flows matched greedily from near to far; what no ring matched, along a sorted order."""
     surplus, deficit = surplus.copy(), deficit.copy()
-    a = frequencies.variables
     matches: list[np.ndarray] = []
-    for distance in range(1, a + 1):
-        if comb(a, distance) > _MOST_RINGS:
-            break
-        for free in combinations(range(a), distance):
-            if not surplus.any():
-                return matches
-            shared = [j for j in range(a) if j not in free]
-            matches.append(_matched(frequencies, shared, surplus, deficit))
+    for levels in _rings([[0, *(cost for cost, _ in each)] for each in coarser]):
+        if not surplus.any():
+            return matches
+        shared = [
+            frequencies.codes[:, j] if level == 0 else coarser[j][level - 1][1]
+            for j, level in enumerate(levels)
+            if level < len(coarser[j])  # at the last level all values agree
+        ]
+        matches.append(_matched(frequencies, shared, surplus, deficit))
     if surplus.any():
         order = sorted_combinations(frequencies)
         key = frequencies.region_of().astype(np.int64)[order]
@@ -131,14 +140,36 @@ def _by_rings(frequencies: FrequencyVector, surplus: np.ndarray, deficit: np.nda
     return matches
 
 
+def _rings(costs: list[list[int]]) -> Iterator[tuple[int, ...]]:
+    """Levels of all variables, the cheapest in sum first, the first of equals; at most `_MOST_RINGS`.
+
+    Parameters
+    ----------
+    costs : per variable, the cost of each level, ascending from 0
+    """
+    waiting = [(0, (0,) * len(costs))]
+    for _ in range(_MOST_RINGS):
+        if not waiting:
+            return
+        _, levels = heappop(waiting)
+        yield levels
+        # each vector of levels has one parent: itself with its last level above 0 one lower
+        last = max((j for j, level in enumerate(levels) if level), default=0)
+        for j in range(last, len(costs)):
+            if levels[j] + 1 < len(costs[j]):
+                coarser = (*levels[:j], levels[j] + 1, *levels[j + 1 :])
+                cost = sum(each[level] for each, level in zip(costs, coarser, strict=True))
+                heappush(waiting, (cost, coarser))
+
+
 def _matched(
-    frequencies: FrequencyVector, shared: list[int], surplus: np.ndarray, deficit: np.ndarray
+    frequencies: FrequencyVector, shared: list[np.ndarray], surplus: np.ndarray, deficit: np.ndarray
 ) -> np.ndarray:
-    """Match combinations of a region that agree in the variables shared."""
+    """Match combinations of a region that agree in these codes."""
     active = np.flatnonzero((surplus > 0) | (deficit > 0))
     regions = frequencies.region_of()
-    columns = [regions[active], *(frequencies.codes[active, j] for j in shared)]
-    sizes = [int(regions.max(initial=0)) + 1, *(int(frequencies.domain_sizes[j]) for j in shared)]
+    columns = [regions[active], *(codes[active] for codes in shared)]
+    sizes = [int(regions.max(initial=0)) + 1, *(int(codes.max(initial=0)) + 1 for codes in shared)]
     key, _ = mixed_radix(columns, sizes, len(active))
     order = np.argsort(key, kind="stable")
     return _match(active[order], key[order], surplus, deficit)

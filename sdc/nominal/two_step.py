@@ -16,6 +16,7 @@ from sdc.nominal.partitioning.partition import EFFORTS, partition_problem
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
 from sdc.nominal.partitioning.set_partitioning import IntegerPartition
 from sdc.nominal.protected_counts import Certificate, ProtectedCounts, Unproved
+from sdc.nominal.similarity import Similarity
 from sdc.nominal.two_step_names import TWO_STEP
 from sdc.stop import Deadline
 
@@ -32,7 +33,7 @@ def two_step(
     seed: int = 0,
     deadline: Deadline | None = None,
     guidance: Guidance | None = None,
-    expanded: np.ndarray | None = None,
+    similarity: Similarity | None = None,
 ) -> ProtectedCounts:
     """Protect a frequency vector by a two-step method.
 
@@ -47,7 +48,7 @@ def two_step(
     seed : of the random partition and the search for representatives
     deadline : a safety net
     guidance : gamma and lambda of Algorithm 7; those of Table 6.5 by default
-    expanded : (m, columns) codes whose Hamming distances are those of the partition; by default the codes
+    similarity : distances of the partition; by default those of plain combinations
 
     Raises
     ------
@@ -59,9 +60,9 @@ def two_step(
         )
     check_k(frequencies.records, k)
     deadline = deadline or Deadline.after(None)
-    points = frequencies.codes if expanded is None else expanded
+    similarity = similarity or Similarity.plain(frequencies)
     regions = [
-        _Region.of(frequencies, points, region, k, name, seed, deadline, guidance)
+        _Region.of(frequencies, similarity, region, k, name, seed, deadline, guidance)
         for region in np.unique(frequencies.region_of()[frequencies.counts > 0])
     ]
     combination = np.concatenate([region.combination for region in regions])
@@ -97,7 +98,7 @@ class _Region:
     def of(
         cls,
         frequencies: FrequencyVector,
-        points: np.ndarray,
+        similarity: Similarity,
         region: int,
         k: int,
         name: str,
@@ -106,7 +107,9 @@ class _Region:
         guidance: Guidance | None,
     ) -> _Region:
         inside = np.flatnonzero((frequencies.region_of() == region) & (frequencies.counts > 0))
-        problem = PartitionProblem(points[inside], frequencies.counts[inside], k)
+        problem = PartitionProblem(
+            similarity.points.at(inside), frequencies.counts[inside], k, similarity.unit
+        )
         if problem.records < k:
             raise TooFewRecords(f"a region has {problem.records} records; k = {k} needs at least {k}")
         partition = partition_problem(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from sdc.kernels.compile import kernel
-from sdc.nominal.hamming import hamming_distance
 from sdc.nominal.neighbours import nearest_combinations
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
 from sdc.nominal.partitioning.search_state import (
@@ -27,6 +26,7 @@ from sdc.nominal.partitioning.search_state import (
     to_stock,
     undo_move,
 )
+from sdc.nominal.points import Points, distance
 
 #: Nearest combinations that a record's moves look at.
 NEIGHBOURS = 40
@@ -34,7 +34,8 @@ NEIGHBOURS = 40
 _MOST_RUINED, _MOST_ROOMS = 5, 20
 #: Chance that a move passes over a neighbouring combination, or breaks up a neighbouring small stock.
 _PASS_OVER, _BREAK_STOCK = 0.3, 0.1
-#: Temperature at the start, in units of weight; it falls linearly to 0 after four fifths of the moves.
+#: Temperature at the start, in units of the cheapest mismatch of a whole variable; it falls linearly to 0
+#: after four fifths of the moves.
 _TEMPERATURE, _COOLED = 1.0, 0.8
 
 
@@ -47,12 +48,13 @@ def local_search(problem: PartitionProblem, *, moves: int, seed: int) -> np.ndar
     seed : int
     """
     stock, members, sizes = _ruin_and_recreate(
-        problem.codes,
+        problem.points,
         problem.multiplicity,
-        nearest_combinations(problem.codes, NEIGHBOURS),
+        nearest_combinations(problem.points, NEIGHBOURS),
         problem.k,
         moves,
         seed % (1 << 32),
+        problem.unit,
     )
     mixed = np.where(members == NONE, len(stock), members)[sizes > 0]
     mixed.sort(axis=1)
@@ -73,7 +75,7 @@ def _stock_columns(stock: np.ndarray, k: int) -> np.ndarray:
 
 @kernel
 def _ruin_and_recreate(
-    codes: np.ndarray, multiplicity: np.ndarray, near: np.ndarray, k: int, moves: int, seed: int
+    points: Points, multiplicity: np.ndarray, near: np.ndarray, k: int, moves: int, seed: int, unit: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Stock (u,), members (clusters, 2k - 1) padded with -1 and sizes (clusters,) of the best partition."""
     np.random.seed(seed)
@@ -81,7 +83,7 @@ def _ruin_and_recreate(
     total = multiplicity.sum()
     queue = np.empty(total, np.int64)
     queued = _queue_loose(state.loose, queue)
-    _, weight = _recreate(state, codes, near, k, queue[:queued])
+    _, weight = _recreate(state, points, near, k, queue[:queued])
     best = weight
     best_stock, best_members, best_sizes = state.stock.copy(), state.members.copy(), state.sizes.copy()
     stride = 1 + total // 500  # keeping the best costs n: not at every move of a large file
@@ -90,8 +92,8 @@ def _ruin_and_recreate(
             break
         begin_move(state)
         queued, removed = _ruin(state, near, k, queue)
-        possible, added = _recreate(state, codes, near, k, queue[:queued])
-        temperature = _TEMPERATURE * max(0.0, 1.0 - move / (_COOLED * moves))
+        possible, added = _recreate(state, points, near, k, queue[:queued])
+        temperature = unit * _TEMPERATURE * max(0.0, 1.0 - move / (_COOLED * moves))
         if possible and added - removed <= -temperature * np.log(1.0 - np.random.random()):
             weight += added - removed
         else:
@@ -145,7 +147,7 @@ def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) ->
 
 @kernel
 def _recreate(
-    state: PartitionState, codes: np.ndarray, near: np.ndarray, k: int, queue: np.ndarray
+    state: PartitionState, points: Points, near: np.ndarray, k: int, queue: np.ndarray
 ) -> tuple[bool, int]:
     """Put the queued records back; whether that was possible, and the weight added."""
     np.random.shuffle(queue)
@@ -159,8 +161,8 @@ def _recreate(
             to_stock(state, c, state.loose[c])
             state.loose[c] = 0
             continue
-        room, insertion = _best_room(state, codes, near, c)
-        possible, weight, absorbed = _grow(state, codes, near, k, c, grown)
+        room, insertion = _best_room(state, points, near, c)
+        possible, weight, absorbed = _grow(state, points, near, k, c, grown)
         if possible and (room < 0 or weight <= insertion * absorbed * (0.7 + 0.6 * np.random.random())):
             for index in range(k):
                 member = grown[index]
@@ -178,7 +180,7 @@ def _recreate(
             insert(state, room, c, insertion)
             added += insertion
         else:
-            forced = _join_anything(state, codes, k, c)
+            forced = _join_anything(state, points, k, c)
             if forced < 0:
                 return False, 0
             added += forced
@@ -186,7 +188,7 @@ def _recreate(
 
 
 @kernel
-def _join_anything(state: PartitionState, codes: np.ndarray, k: int, c: int) -> int:
+def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int:
     """Put a loose record into any mixed cluster with room or with any small stock; weight added, or -1.
 
     Only where neither its neighbours nor what is left over can take it: every row is looked at.
@@ -196,12 +198,12 @@ def _join_anything(state: PartitionState, codes: np.ndarray, k: int, c: int) -> 
     for row in range(mixed_clusters(state)):
         cluster = state.alive[row]
         if state.sizes[cluster] < width:
-            weight = _distance_to(codes, c, state.members[cluster], state.sizes[cluster])
+            weight = _distance_to(points, c, state.members[cluster], state.sizes[cluster])
             if best < 0 or weight < best_weight:
                 best, best_weight = cluster, weight
-    for other in range(len(codes)):
+    for other in range(len(state.stock)):
         if k <= state.stock[other] < width:
-            weight = state.stock[other] * hamming_distance(codes, c, other)
+            weight = state.stock[other] * distance(points, c, other)
             if (best < 0 and best_stock < 0) or weight < best_weight:
                 best_stock, best_weight = other, weight
     if best_stock >= 0:
@@ -219,7 +221,7 @@ def _join_anything(state: PartitionState, codes: np.ndarray, k: int, c: int) -> 
 
 
 @kernel
-def _best_room(state: PartitionState, codes: np.ndarray, near: np.ndarray, c: int) -> tuple[int, int]:
+def _best_room(state: PartitionState, points: Points, near: np.ndarray, c: int) -> tuple[int, int]:
     """The mixed cluster with room, among those with near records, to which c adds the least weight."""
     width = state.members.shape[1]
     best, best_weight, seen = -1, 0, 0
@@ -229,7 +231,7 @@ def _best_room(state: PartitionState, codes: np.ndarray, near: np.ndarray, c: in
         while slot >= 0 and seen < _MOST_ROOMS:
             cluster = slot // width
             if state.sizes[cluster] < width:
-                weight = _distance_to(codes, c, state.members[cluster], state.sizes[cluster])
+                weight = _distance_to(points, c, state.members[cluster], state.sizes[cluster])
                 if best < 0 or weight < best_weight:
                     best, best_weight = cluster, weight
                 seen += 1
@@ -241,7 +243,7 @@ def _best_room(state: PartitionState, codes: np.ndarray, near: np.ndarray, c: in
 
 @kernel
 def _grow(
-    state: PartitionState, codes: np.ndarray, near: np.ndarray, k: int, seed: int, grown: np.ndarray
+    state: PartitionState, points: Points, near: np.ndarray, k: int, seed: int, grown: np.ndarray
 ) -> tuple[bool, int, int]:
     """Grow a cluster of k records from `seed`; whether possible, its weight, and loose records in it."""
     grown[0] = seed
@@ -250,7 +252,7 @@ def _grow(
     for size in range(1, k):
         chosen, chosen_cost, chosen_draw = -1, 0, 0.0
         for whole in range(2):  # the neighbours first; where they do not suffice, every combination
-            others = near.shape[1] + 1 if whole == 0 else len(codes)
+            others = near.shape[1] + 1 if whole == 0 else len(state.stock)
             for position in range(others):
                 c = position
                 if whole == 0:
@@ -258,7 +260,7 @@ def _grow(
                 spare = state.stock[c] - k if state.stock[c] > k else 0
                 if state.loose[c] + spare <= _copies(grown, size, c):
                     continue
-                cost = _distance_to(codes, c, grown, size)
+                cost = _distance_to(points, c, grown, size)
                 draw = np.random.random()
                 if chosen < 0 or cost < chosen_cost or (cost == chosen_cost and draw < chosen_draw):
                     chosen, chosen_cost, chosen_draw = c, cost, draw
@@ -274,12 +276,12 @@ def _grow(
 
 
 @kernel
-def _distance_to(codes: np.ndarray, c: int, members: np.ndarray, size: int) -> int:
-    """Sum of the Hamming distances from c to the first `size` members."""
-    distance = 0
+def _distance_to(points: Points, c: int, members: np.ndarray, size: int) -> int:
+    """Sum of the distances from c to the first `size` members."""
+    apart = 0
     for index in range(size):
-        distance += hamming_distance(codes, c, members[index])
-    return distance
+        apart += distance(points, c, members[index])
+    return apart
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.nominal.distances import Distance, expanded_codes
+from sdc.nominal.distances import Distance
 from sdc.nominal.frequency import CodedFrame, check_k, from_frame
 from sdc.nominal.partitioning.construction import Guidance, construct_integer, default_guidance
 from sdc.nominal.partitioning.local_search import local_search
@@ -22,6 +22,7 @@ from sdc.nominal.partitioning.master import (
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
 from sdc.nominal.partitioning.random_partition import random_partition
 from sdc.nominal.partitioning.set_partitioning import IntegerPartition, Work, partition_optimally
+from sdc.nominal.similarity import Similarity, similarity_of
 from sdc.nominal.two_step_names import TWO_STEP, TwoSteps
 from sdc.stop import Deadline, StoppedBy
 
@@ -134,7 +135,7 @@ def partition(
     guidance : Guidance, optional
         gamma and lambda of the thesis's construction (Algorithm 7), for its own names; by default the pair
         of Table 6.5 whose scenario is nearest.
-    distances : mapping of name to Nominal, Ordinal or Hierarchical, optional
+    distances : mapping of name to Nominal, Ordinal, Hierarchical or Costs, optional
         Distances and weights of variables; the others are nominal of weight 1.
 
     Returns
@@ -167,8 +168,8 @@ def partition(
         raise InvalidParameter(
             f"no partitioning algorithm {algorithm!r}; expected one of {', '.join((*ALGORITHMS, *TWO_STEP))}"
         )
-    codes = expanded_codes(coded, distances) if distances else coded.frequencies.codes
-    problem = PartitionProblem(codes, coded.frequencies.counts, int(k))
+    similar = similarity_of(coded, distances) if distances else Similarity.plain(coded.frequencies)
+    problem = PartitionProblem(similar.points, coded.frequencies.counts, int(k), similar.unit)
     if algorithm == "auto":
         provable = len(coded.frequencies) <= spend.provable_combinations
         algorithm = "set-partitioning" if provable else "local-search"
@@ -244,7 +245,7 @@ def _search_by_blocks(problem: PartitionProblem, effort: Effort, seed: int) -> n
     blocks = np.array_split(np.arange(count), -(-count // _BLOCK))
     columns = []
     for block in blocks:
-        part = replace(problem, codes=problem.codes[block], multiplicity=problem.multiplicity[block])
+        part = replace(problem, points=problem.points.at(block), multiplicity=problem.multiplicity[block])
         clusters = local_search(part, moves=_moves(part, effort), seed=seed)
         columns.append(np.where(clusters == NONE, NONE, clusters + block[0]))
     return np.concatenate(columns)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from sdc.kernels.compile import kernel
-from sdc.nominal.hamming import hamming, hamming_distance
+from sdc.nominal.points import Points, all_distances, distance
 
 #: Padding of a column shorter than 2k - 1.
 NONE = -1
@@ -25,14 +25,16 @@ class PartitionProblem:
 
     Attributes
     ----------
-    codes : (u, m) int array, one row per distinct combination
+    points : Points, one per distinct combination, of a diameter below 2^15
     multiplicity : (u,) int array, records of each combination
     k : minimum cluster size; clusters need never be larger than 2k - 1
+    unit : what a mismatch of the lightest variable costs at most: the search's temperatures are in it
     """
 
-    codes: np.ndarray
+    points: Points
     multiplicity: np.ndarray
     k: int
+    unit: int = 1
 
     @property
     def records(self) -> int:
@@ -46,8 +48,8 @@ class PartitionProblem:
 
     @cached_property
     def distances(self) -> np.ndarray:
-        """Hamming distances (u, u) between combinations (equation 1.1.1)."""
-        return hamming(self.codes)
+        """Distances (u, u) between combinations; of plain ones equation 1.1.1."""
+        return all_distances(self.points)
 
     @cached_property
     def half_sums(self) -> np.ndarray:
@@ -62,14 +64,14 @@ class PartitionProblem:
         """Columns of identical records, of every size from k to 2k - 1 that the multiplicities allow."""
         rows = [
             [combination] * size + [NONE] * (self.largest - size)
-            for combination in range(len(self.codes))
+            for combination in range(len(self.multiplicity))
             for size in range(self.k, min(self.largest, int(self.multiplicity[combination])) + 1)
         ]
         return np.array(rows, dtype=np.int64).reshape(-1, self.largest)
 
     def column_weights(self, columns: np.ndarray) -> np.ndarray:
-        """Weight of each column: the sum of the Hamming distances of all pairs of its members."""
-        return column_weights(self.codes, np.ascontiguousarray(columns))
+        """Weight of each column: the sum of the distances of all pairs of its members."""
+        return column_weights(self.points, np.ascontiguousarray(columns))
 
 
 @kernel
@@ -97,13 +99,13 @@ def _half_sums(distances: np.ndarray, multiplicity: np.ndarray, largest: int) ->
 
 
 @kernel
-def column_weights(codes: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Sum of pairwise Hamming distances (columns,) of padded rows of combination numbers."""
+def column_weights(points: Points, columns: np.ndarray) -> np.ndarray:
+    """Sum of pairwise distances (columns,) of padded rows of combination numbers."""
     weights = np.zeros(len(columns))
     for row in range(len(columns)):
         for i in range(columns.shape[1]):
             if columns[row, i] < 0:
                 break
             for j in range(i):
-                weights[row] += hamming_distance(codes, columns[row, i], columns[row, j])
+                weights[row] += distance(points, columns[row, i], columns[row, j])
     return weights

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from sdc.errors import InvalidParameter, UnknownVariable
-from sdc.nominal import Hierarchical, Nominal, Ordinal, anonymise, partition
-from sdc.nominal.distances import expanded_codes
+from sdc.nominal import Costs, Hierarchical, Nominal, Ordinal, anonymise, partition
 from sdc.nominal.frequency import from_frame
+from sdc.nominal.points import all_distances
+from sdc.nominal.similarity import similarity_of
 from tests.sdc.nominal.brute_force import partitions
 
 #: Sections, divisions and classes of an activity, finest first.
@@ -37,14 +38,44 @@ def distance(one: tuple, other: tuple, ages: list[int]) -> int:
     return steps + 2 * levels + 3 * (one[2] != other[2])
 
 
-def test_hamming_distances_of_expanded_codes_are_the_distances_asked_for():
+def test_points_are_apart_by_the_distances_asked_for():
     frame = file(30, 1)
     coded = from_frame(frame)
-    codes = expanded_codes(coded, DISTANCES)
+    points = similarity_of(coded, DISTANCES).points
     rows = [tuple(row) for row in coded.carriers().itertuples(index=False)]
     ages = sorted(frame["age"].unique())
+    found = all_distances(points)
     for (i, one), (j, other) in combinations(enumerate(rows), 2):
-        assert (codes[i] != codes[j]).sum() == distance(one, other, ages)
+        assert found[i, j] == distance(one, other, ages)
+    assert found.max() <= points.diameter
+
+
+def test_an_order_may_leave_gaps_and_know_what_is_missing():
+    asked = Ordinal(weight=2, positions={"low": 0, "middle": 1, "high": 10}, missing=10)
+    costs = asked.columns(["high", "low", "middle", None]).costs
+    assert costs.tolist() == [[0, 20, 18, 20], [20, 0, 2, 20], [18, 2, 0, 20], [20, 20, 20, 0]]
+    pairs, everything = asked.coarser(["high", "low", "middle", None])
+    assert (pairs[0], everything[0]) == (2, 20)
+    assert len(set(pairs[1].tolist())) == 3  # low with middle; high; what is missing
+    assert pairs[1][1] == pairs[1][2]
+    with pytest.raises(InvalidParameter, match="no position"):
+        Ordinal(positions={"low": 0}).columns(["low", "high"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_partition_by_a_cost_matrix_agrees_with_brute_force(seed: int):
+    rng = np.random.default_rng(seed)
+    prices = rng.integers(1, 30, (4, 4))
+    prices = np.triu(prices, 1) + np.triu(prices, 1).T
+    codes = rng.integers(0, 4, 7)
+    best = min(
+        sum(int(prices[codes[i], codes[j]]) for cluster in clusters for i, j in combinations(cluster, 2))
+        for clusters in partitions(list(range(7)), 3)
+    )
+    frame = pd.DataFrame({"work": codes})
+    result = partition(frame, 3, distances={"work": Costs(range(4), prices)})
+    assert result.optimal
+    assert result.weight == best
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -79,3 +110,9 @@ def test_faulty_distances_are_named():
         Hierarchical({"a1": ("a", "x"), "a2": ("a", "y")})
     with pytest.raises(InvalidParameter, match="weight"):
         Ordinal(weight=0)
+    with pytest.raises(InvalidParameter, match="symmetric"):
+        Costs("ab", np.array([[0, 1], [2, 0]]))
+    with pytest.raises(InvalidParameter, match="whole numbers"):
+        Costs("ab", np.array([[0, 0.5], [0.5, 0]]))
+    with pytest.raises(InvalidParameter, match="add up"):
+        partition(frame, 3, distances={"sex": Nominal(weight=40_000)})

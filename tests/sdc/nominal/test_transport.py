@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from sdc.errors import ShapeMismatch
 from sdc.nominal import transport as module
+from sdc.nominal.distances import Hierarchical, Ordinal
 from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
+from sdc.nominal.similarity import Similarity
 from sdc.nominal.transport import carry_back, transport
 
 
@@ -101,3 +103,21 @@ def test_a_region_that_gains_records_is_refused():
     frequencies = from_frame(pd.DataFrame({"x": [1, 2]})).frequencies
     with pytest.raises(ShapeMismatch):
         transport(frequencies, np.array([2, 1]))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_records_move_along_an_order_and_within_a_tree(monkeypatch: pytest.MonkeyPatch, exact: bool):
+    if not exact:
+        monkeypatch.setattr(module, "_EXACT", 0)
+    codes = np.array([[0, 0], [1, 0], [6, 0], [7, 1]])  # age, and a code under one ancestor or the other
+    frequencies = FrequencyVector(codes, np.array([4, 1, 1, 4]), np.array([8, 2]), ("age", "code"))
+    tree = Hierarchical({"x": ("one",), "y": ("other",)})
+    similarity = Similarity.of(frequencies, [list(range(8)), ["x", "y"]], {"age": Ordinal(), "code": tree})
+    flows = transport(frequencies, np.array([5, 0, 0, 5]), similarity)
+    assert list(zip(flows.origin.tolist(), flows.target.tolist(), strict=True)) == [(1, 0), (2, 3)]
+
+
+def test_rings_go_from_near_to_far():
+    costs = [[0, 1], [0, 2, 5]]
+    rings = list(module._rings(costs))
+    assert rings == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]

@@ -15,6 +15,7 @@ from sdc.nominal.partitioning.pricing import (
     columns_within,
 )
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from sdc.nominal.points import Points
 from tests.sdc.nominal.partitioning.pricing_program import solve_pricing_program
 
 
@@ -22,7 +23,7 @@ def random_problem(seed: int, combinations: int, k: int) -> tuple[PartitionProbl
     rng = np.random.default_rng(seed)
     codes = np.unique(rng.integers(4, size=(combinations, 4)), axis=0)
     multiplicity = rng.integers(1, 4, size=len(codes))
-    return PartitionProblem(codes, multiplicity, k), rng.uniform(-1.0, 5.0, len(codes))
+    return PartitionProblem(Points.plain(codes), multiplicity, k), rng.uniform(-1.0, 5.0, len(codes))
 
 
 def all_clusters(problem: PartitionProblem, duals: np.ndarray) -> dict[tuple[int, ...], float]:
