@@ -24,6 +24,7 @@ from sdc.nominal.frequency_search.search import protect_block
 from sdc.nominal.methods import METHODS as NOMINAL
 from sdc.nominal.methods import Effort, Method, ProtectionTask, bounded, protect_counts
 from sdc.nominal.protected_counts import ProtectedCounts
+from sdc.nominal.similarity import Similarity
 from sdc.safe.methods import METHODS as SAFE
 
 #: What a block is protected by when the algorithm asked for fails on it.
@@ -43,6 +44,7 @@ class Task:
     algorithm: str
     seed: int
     effort: Effort = "standard"
+    similarity: Similarity | None = None
 
 
 def solved_by_block(
@@ -76,6 +78,7 @@ def solved_by_block(
             algorithm,
             block_seed(task.seed, number),
             task.effort,
+            None if task.similarity is None else task.similarity.at(members),
         )
         for number, members in enumerate(blocks)
     ]
@@ -144,6 +147,7 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
                 tables,
                 effort=task.effort,
                 seed=task.seed,
+                similarity=task.similarity,
                 parameters=None if task.effort == "exact" else METHODS[task.algorithm].block_parameters,
             ),
             task.algorithm,

@@ -25,6 +25,7 @@ from pipelines.engine.column_names import column, map_in_arrow
 from pipelines.engine.row_hash import HASH, content_order, digest, with_hash
 from pipelines.measures.block_reports import OF_FILE
 from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
+from pipelines.records.similarity import similarity
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
@@ -33,6 +34,7 @@ from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse
 from sdc.nominal.methods import ProtectionTask, chosen, protect_counts
 from sdc.nominal.region_levels import RegionLevels
+from sdc.nominal.similarity import Similarity
 from sdc.nominal.transport import transport
 
 _COUNT = "__count"
@@ -50,11 +52,14 @@ class Combinations:
         Quasi-identifiers of each combination, dictionary-encoded.
     digests : (m, 2) int64 array
         What records find their combination by.
+    similarity : Similarity or None
+        How far combinations are apart; None where every mismatch costs the same.
     """
 
     frequencies: FrequencyVector
     values: pa.Table
     digests: np.ndarray
+    similarity: Similarity | None = None
 
 
 def on_combinations(group: Group, specification: Specification) -> bool:
@@ -90,7 +95,9 @@ def combinations(frame: DataFrame, group: Group, specification: Specification) -
         name: pa.DictionaryArray.from_arrays(pa.array(frequencies.codes[:, j]), columns[name][1])
         for j, name in enumerate(names)
     }
-    return Combinations(frequencies, pa.table(values), digests)
+    categories = [columns[name][1].cast(pa.string()).to_pylist() for name in names]
+    similar = similarity(frequencies, categories, specification)
+    return Combinations(frequencies, pa.table(values), digests, similar)
 
 
 def protected_counts(
@@ -118,6 +125,7 @@ def protected_counts(
             effort=method.effort,
             seed=release.seed,
             max_absolute_error=method.control_tables.max_absolute_error,
+            similarity=collapsed.similarity,
         )
         name = chosen(method.algorithm if method.name != "safe" else _safe(method.algorithm), task)
         whole = METHODS[name].whole_file or method.algorithm == "auto"  # "auto" takes what fits the file
@@ -215,7 +223,7 @@ class _Carrier:
 
     @classmethod
     def of(cls, collapsed: Combinations, counts: np.ndarray) -> _Carrier:
-        source, target, records = _flows(collapsed.frequencies, counts)
+        source, target, records = _flows(collapsed, counts)
         order = np.lexsort((target, target != source, source))
         sorted_digests = np.lexsort((collapsed.digests[:, 1], collapsed.digests[:, 0]))
         return cls(
@@ -270,10 +278,10 @@ def coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     return codes, distinct
 
 
-def _flows(frequencies: FrequencyVector, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _flows(collapsed: Combinations, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Records that stay and records that move, as (source, target, records)."""
-    moving = transport(frequencies, counts)
-    stay = np.minimum(frequencies.counts, counts)
+    moving = transport(collapsed.frequencies, counts, collapsed.similarity)
+    stay = np.minimum(collapsed.frequencies.counts, counts)
     every = np.flatnonzero(stay)
     return (
         np.concatenate([every, moving.origin]),

@@ -84,7 +84,7 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
     if method.representative not in representatives:
         yield fault(("method", "representative"), method.representative, ", ".join(representatives) + of)
         return
-    needs = spec.needs_clusters(variables)
+    needs = spec.needs_clusters
     if needs is not None and method.representative == "control_tables":
         allowed = f"auto, mode, medoid with {needs}, which needs clusters"
         yield fault(("method", "representative"), method.representative, allowed)
@@ -105,13 +105,11 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
     method = spec.method
     bounds = method.control_tables.max_absolute_error
     searching = method.name == "microaggregation" and method.algorithm in ("auto", "local-search")
-    needs = any(spec.needs_clusters(group.variables) is not None for group in spec.clusterings)
-    on_tables = method.representative in ON_COMBINATIONS and not needs
+    on_tables = method.representative in ON_COMBINATIONS and spec.needs_clusters is None
     if bounds is not None and not (searching and on_tables):
         allowed = (
             "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
-            "representative auto or control_tables, min_diversity 1, unit record, no ordinal or "
-            "hierarchical variable, variable_weights alike)"
+            "representative auto or control_tables, min_diversity 1, unit record)"
         )
         yield fault(("method", "control_tables", "max_absolute_error"), by_dimension(bounds), allowed)
 

@@ -180,20 +180,13 @@ class Specification(Section):
             return "nominal"
         return "numeric" if kinds == {"numeric"} else "mixed"
 
-    def needs_clusters(self, variables: tuple[str, ...]) -> str | None:
-        """What is asked for of these quasi-identifiers that only clusters of records can give, in words."""
+    @property
+    def needs_clusters(self) -> str | None:
+        """What is asked for that only clusters of records can give, in words."""
         if self.method.min_diversity > 1:
             return "min_diversity above 1"
         if self.counted is not None:
             return f"unit {self.method.unit}"
-        if self.kinds(variables) == "nominal":
-            if set(variables) & set(self.ordinal):
-                return "an ordinal variable"
-            if set(variables) & set(self.hierarchical):
-                return "a hierarchical variable"
-            declared = [self.variables[name] for name in variables if name in self.variables]
-            if len({variable.variable_weight for variable in declared}) > 1:
-                return "unlike variable_weights"
         return None
 
     @property
@@ -208,7 +201,7 @@ class Specification(Section):
         on_combinations = (
             self.kinds(group.variables) == "nominal"
             and self.method.representative in ON_COMBINATIONS
-            and self.needs_clusters(group.variables) is None
+            and self.needs_clusters is None
         )
         return "combinations" if on_combinations else "clusters"
 

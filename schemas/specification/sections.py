@@ -120,9 +120,9 @@ class Variable(Section):
     order: Names | None = None
     """Ordinal: its categories as they are published, lowest first; bands bring their own. The two ends are as
     far apart as two nominal values, steps between them a part of it; other values reject their record.
-    Ordinal variables are clustered, also without numeric ones. Clusters publish a category of one of their
-    records: the one chosen for the control tables (`auto`), or the lower median (where nominal ones get the
-    mode)."""
+    Without numeric variables counts of combinations are protected, and records carried to the nearest of
+    them by these distances. Clusters publish a category of one of their records: the one chosen for the
+    control tables (`auto`), or the lower median (where nominal ones get the mode)."""
     missing: Annotated[tuple[Code, ...], Field(strict=False)] = ()
     """Codes that stand for a missing value, such as [97, 99], besides empty fields and `input.missing`."""
     top_code: Number | None = None
@@ -136,15 +136,15 @@ class Variable(Section):
     hierarchy: PathText | None = None
     """CSV with a header and one column per level of the code, finest first. Relative to the specification.
     Hierarchical: two values are as far apart as two nominal ones where no level from the published one on is
-    alike, else the share of levels below their common ancestor. Clustered and published as ordinal ones are,
+    alike, else the share of levels below their common ancestor. Protected and published as ordinal ones are,
     the category nearest to all others in place of the median."""
     level: int | None = Field(default=None, ge=1, le=LARGEST_DIMENSION)
     """Column of the hierarchy that is published, 1 the finest (the codes of the file, and the default of a
     hierarchical variable)."""
     variable_weight: Annotated[Number, Field(gt=0, le=LARGEST_WEIGHT)] = 1.0
-    """Multiplies the squared distance in this quasi-identifier where records are clustered, so that what
-    weighs more changes less; losses in the evidence are not weighted. Nominal variables of unlike weights are
-    protected by clusters, as counts of combinations know no distances."""
+    """Multiplies the squared distance in this quasi-identifier where records are clustered, or carried to
+    protected combinations, so that what weighs more changes less; losses in the evidence are not weighted.
+    Combinations weigh in whole sixtieths of the lightest variable."""
 
     @property
     def recodes(self) -> dict[str, Any]:

@@ -79,6 +79,11 @@ class Similarity:
         largest = [levels[-1][0] for levels in coarser if levels[-1][0] > 0]
         return cls(points, tuple(coarser), min(largest, default=1))
 
+    def at(self, members: np.ndarray) -> Similarity:
+        """Of the combinations at these positions."""
+        coarser = tuple(tuple((cost, group[members]) for cost, group in each) for each in self.coarser)
+        return Similarity(self.points.at(members), coarser, self.unit)
+
 
 def similarity_of(coded: CodedFrame, distances: Mapping[Hashable, Distance]) -> Similarity:
     """Similarity of the combinations of a frame, whose codes follow the order of values or categories."""

@@ -33,21 +33,21 @@ def way(variables: dict[str, dict[str, Any]], **method: Any) -> str:
     return specification.way(specification.clusterings[0])
 
 
-def test_nominal_variables_of_unlike_weights_are_protected_by_clusters() -> None:
-    assert way({"sex": NOMINAL, "age": NOMINAL}) == "combinations"
-    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}) == "clusters"
-    alike = NOMINAL | {"variable_weight": 2.0}
-    assert way({"sex": alike, "age": alike}) == "combinations"
+def test_nominal_variables_of_unlike_weights_are_protected_as_combinations() -> None:
+    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}) == "combinations"
+    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, algorithm="own-eee")
+    bounds = {"max_absolute_error": {"1": 5}}
+    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, control_tables=bounds)
 
 
-def test_ordinal_and_hierarchical_variables_are_categories_that_are_clustered() -> None:
+def test_ordinal_and_hierarchical_variables_are_categories() -> None:
     specification = build({"sex": NOMINAL, "age": ORDINAL})
-    assert specification.way(specification.clusterings[0]) == "clusters"
+    assert specification.way(specification.clusterings[0]) == "combinations"
     assert specification.kinds() == "nominal"
     assert specification.control_tables == (("sex",), ("age",), ("sex", "age"))
     assert way({"age": ORDINAL}, representative="medoid", algorithm="mdav") == "clusters"
-    assert way({"age": BANDED}) == "clusters"
-    assert way({"sex": NOMINAL, "activity": TREE}) == "clusters"
+    assert way({"age": BANDED}) == "combinations"
+    assert way({"sex": NOMINAL, "activity": TREE}, algorithm="own-eee") == "combinations"
     assert build({"sex": NOMINAL, "activity": TREE}).nominal == ("sex", "activity")
 
 
@@ -69,21 +69,6 @@ def test_a_weight_is_a_finite_number_above_nought(weight: Any) -> None:
             {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
             {"name": "safe"},
             r"sex.variable_weight: found 2.0, allowed: 1 with SAFE",
-        ),
-        (
-            {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
-            {"algorithm": "own-eee"},
-            r"algorithm: .* with unlike variable_weights, which needs clusters",
-        ),
-        (
-            {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
-            {"representative": "control_tables"},
-            r"auto, mode, medoid with unlike variable_weights, which needs clusters",
-        ),
-        (
-            {"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL},
-            {"control_tables": {"max_absolute_error": {"1": 5}}},
-            r"max_absolute_error: .* variable_weights alike",
         ),
     ],
 )
@@ -113,14 +98,6 @@ def test_what_would_not_heed_a_weight_is_refused_by_name(
         ({"a": TREE | {"bands": [1, 2]}}, {}, "a.hierarchy: .*without bands"),
         ({"sex": NOMINAL, "a": TREE | {"role": "other"}}, {}, "a.kind: .*unless role"),
         ({"sex": NOMINAL, "a": TREE}, {"name": "safe"}, "a.kind: .*nominal with SAFE"),
-        ({"a": TREE}, {"algorithm": "own-eee"}, "with a hierarchical variable, which needs clusters"),
-        ({"age": ORDINAL}, {"algorithm": "chi-exact"}, "with an ordinal variable, which needs clusters"),
-        ({"age": ORDINAL}, {"representative": "control_tables"}, "an ordinal variable, which needs clusters"),
-        (
-            {"age": ORDINAL},
-            {"control_tables": {"max_absolute_error": {"1": 5}}},
-            "max_absolute_error: .*no ordinal or hierarchical variable",
-        ),
     ],
 )
 def test_an_order_or_a_tree_that_nothing_would_heed_is_refused_by_name(

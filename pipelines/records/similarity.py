@@ -1,0 +1,60 @@
+"""How far combinations are apart, as the specification weighs, orders and nests their values.
+
+As in clusters of records: the two ends of an order, and two codes of a tree without common ancestor, are as
+far apart as two nominal values, and so is a missing value from every other. In whole numbers, sixtieths of the
+lightest variable, because the proofs of the partition are for such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from pipelines.intake.recode import orders_of, trees_of
+from schemas.specification.model import Specification
+from sdc.nominal.distances import Distance, Hierarchical, Nominal, Ordinal
+from sdc.nominal.frequency import FrequencyVector
+from sdc.nominal.similarity import Similarity
+
+#: Parts of a mismatch in the lightest variable: thirds, quarters, fifths, sixths are whole numbers of them.
+PARTS = 60
+#: All variables together cost this much at most: distances are kept in 16 bits.
+_MOST = 30_000
+
+
+def similarity(
+    frequencies: FrequencyVector, values: Sequence[Sequence[str | None]], specification: Specification
+) -> Similarity | None:
+    """Distances between the combinations of a clustering; None where every mismatch costs the same.
+
+    Parameters
+    ----------
+    values : per variable of the frequencies, its values as text in the order of their codes; None is missing
+    """
+    names = [str(name) for name in frequencies.names]
+    weights = {name: specification.variables[name].variable_weight for name in names}
+    orders, trees = orders_of(specification), trees_of(specification)
+    if len(set(weights.values())) == 1 and not {*orders, *trees} & set(names):
+        return None
+    scale = min(PARTS / min(weights.values()), _MOST / sum(weights.values()))
+    distances: dict[Hashable, Distance] = {}
+    for name in names:
+        cost = max(1, round(weights[name] * scale))
+        if name in orders:
+            last = len(orders[name]) - 1
+            positions: dict[Hashable, int] = {
+                category: round(cost * rank / last) for rank, category in enumerate(orders[name])
+            }
+            distances[name] = Ordinal(positions=positions, missing=cost)
+        elif name in trees:
+            distances[name] = _tree(trees[name], cost)
+        else:
+            distances[name] = Nominal(cost)
+    return Similarity.of(frequencies, values, distances)
+
+
+def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:
+    """A tree whose levels share the cost; a missing value has no ancestor but its own."""
+    ancestors: dict[Hashable, Sequence[Hashable]] = {code: path[1:] for code, path in paths.items()}
+    levels = len(next(iter(paths.values())))
+    ancestors[None] = (None,) * (levels - 1)
+    return Hierarchical(ancestors, max(1, round(cost / levels)))

@@ -1,0 +1,93 @@
+"""Distances of a specification between combinations: scaled alike, whole, and heeded where records move."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.records.similarity import PARTS, similarity
+from sdc.nominal.frequency import from_frame
+from sdc.nominal.points import all_distances
+from tests.pipelines.microdata import published, quality, run, specification
+
+QUASI = {"role": "quasi_identifier"}
+SIZES = ["tiny", "small", "middle", "large", "huge"]
+
+
+def distances(folder, roles, rows):
+    """Distance matrix of the combinations of some rows, None for none, in the order of the rows."""
+    frame = pd.DataFrame(rows, columns=list(roles))
+    coded = from_frame(frame)
+    values = [
+        [None if pd.isna(value) else str(value) for value in coded.values(j)] for j in range(len(roles))
+    ]
+    found = similarity(coded.frequencies, values, specification(folder, roles))
+    if found is None:
+        return None
+    return all_distances(found.points)[np.ix_(coded.combination, coded.combination)]
+
+
+def test_plain_variables_of_equal_weight_have_no_distances_of_their_own(tmp_path):
+    roles = {name: QUASI | {"kind": "nominal", "variable_weight": 3.0} for name in "ab"}
+    assert distances(tmp_path, roles, [("x", "p"), ("y", "p")]) is None
+
+
+def test_the_ends_of_an_order_a_missing_value_and_a_mismatch_cost_the_same(tmp_path):
+    roles = {
+        "size": QUASI | {"kind": "ordinal", "order": SIZES},
+        "sex": QUASI | {"kind": "nominal"},
+    }
+    rows = [("tiny", "f"), ("small", "f"), ("huge", "f"), (None, "f"), ("tiny", "m")]
+    found = distances(tmp_path, roles, rows)
+    assert found[0].tolist() == [0, PARTS // 4, PARTS, PARTS, PARTS]
+    assert found[1].tolist() == [PARTS // 4, 0, 3 * PARTS // 4, PARTS, PARTS + PARTS // 4]
+
+
+def test_levels_of_a_tree_share_a_mismatch_and_weights_multiply(tmp_path):
+    (tmp_path / "codes.csv").write_text("class,section\na1,a\na2,a\nb1,b\n")
+    roles = {
+        "activity": QUASI | {"kind": "hierarchical", "hierarchy": "codes.csv", "variable_weight": 2.0},
+        "sex": QUASI | {"kind": "nominal"},
+    }
+    found = distances(tmp_path, roles, [("a1", "f"), ("a2", "f"), ("b1", "f"), (None, "f"), ("a1", "m")])
+    assert found[0].tolist() == [0, PARTS, 2 * PARTS, 2 * PARTS, PARTS]
+
+
+def test_very_unlike_weights_stay_within_what_distances_can_hold(tmp_path):
+    roles = {
+        "a": QUASI | {"kind": "nominal", "variable_weight": 1e6},
+        "b": QUASI | {"kind": "nominal"},
+    }
+    found = distances(tmp_path, roles, [("x", "p"), ("y", "p"), ("x", "q")])
+    assert 0 < found[0, 2] < found[0, 1] <= 30_000
+
+
+@pytest.mark.spark
+def test_records_are_carried_to_combinations_that_are_near_in_the_order(spark, tmp_path):
+    rng = np.random.default_rng(4)
+    n = 300
+    original = pd.DataFrame(
+        {
+            "note": [f"n{i}" for i in range(n)],
+            "size": rng.choice([*SIZES, None], n, p=[0.19] * 5 + [0.05]),
+            "grade": rng.choice(SIZES, n),
+            "job": rng.choice(list("abcdefgh"), n),
+        }
+    )
+    original.to_parquet(tmp_path / "data", index=False)
+    roles = {
+        "note": {"role": "other"},
+        "size": QUASI | {"kind": "ordinal", "order": SIZES},
+        "grade": QUASI | {"kind": "nominal"},
+        "job": QUASI | {"kind": "nominal"},
+    }
+    _, areas = run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
+    frame = published(areas)
+    assert frame.groupby(["size", "grade", "job"], dropna=False).size().min() >= 3
+    assert quality(areas)["certificates"]["all"][0]["lower_bound"] > 0
+    before = original.set_index("note").loc[frame["note"]]
+    steps = {}
+    for name in ("size", "grade"):
+        ranks = [column.map(SIZES.index, na_action="ignore") for column in (before[name], frame[name])]
+        moved = np.abs(ranks[0].to_numpy(float) - ranks[1].to_numpy(float))
+        steps[name] = moved[moved > 0].mean()
+    assert steps["size"] < 0.8 * steps["grade"]
