@@ -69,10 +69,10 @@ CLUSTERING: dict[str, Algorithm] = {
 }
 """Of records in clusters (`sdc.microaggregation`)."""
 
-_TWO_STEP = tuple(f"own-{f}{i}{a}" for f in "eh" for i in "eh" for a in "egc")
+TWO_STEP = tuple(f"own-{f}{i}{a}" for f in "eh" for i in "eh" for a in "egc")
 
 COMBINATIONS: dict[str, Algorithm] = {
-    **dict.fromkeys((*_TWO_STEP, "random"), Algorithm(UNPROVED, max_records=_PROGRAMS)),
+    **dict.fromkeys((*TWO_STEP, "random"), Algorithm(UNPROVED, max_records=_PROGRAMS)),
     "chi-exact": Algorithm(max_records=_PROGRAMS),
     "local-search": Algorithm(),
 }

@@ -45,6 +45,7 @@ class Task:
     seed: int
     effort: Effort = "standard"
     similarity: Similarity | None = None
+    parameters: object | None = None
 
 
 def solved_by_block(
@@ -79,6 +80,7 @@ def solved_by_block(
             block_seed(task.seed, number),
             task.effort,
             None if task.similarity is None else task.similarity.at(members),
+            task.parameters,
         )
         for number, members in enumerate(blocks)
     ]
@@ -148,7 +150,7 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
                 effort=task.effort,
                 seed=task.seed,
                 similarity=task.similarity,
-                parameters=None if task.effort == "exact" else METHODS[task.algorithm].block_parameters,
+                parameters=task.parameters,
             ),
             task.algorithm,
             METHODS,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from pipelines.engine.column_names import column, map_in_arrow
 from pipelines.engine.row_hash import HASH, content_order, digest, with_hash
 from pipelines.measures.block_reports import OF_FILE
 from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
+from pipelines.records.method_parameters import parameters_of
 from pipelines.records.similarity import similarity
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
@@ -129,6 +130,8 @@ def protected_counts(
         )
         name = chosen(method.algorithm if method.name != "safe" else _safe(method.algorithm), task)
         whole = METHODS[name].whole_file or method.algorithm == "auto"  # "auto" takes what fits the file
+        default = None if whole or method.effort == "exact" else METHODS[name].block_parameters
+        task = replace(task, parameters=parameters_of(method, name, default))
         if not whole:
             return solved_by_block(spark, task, name, specification.max_block_records)
         return _of_whole_file(task, name)

@@ -1,8 +1,8 @@
 """How far combinations are apart, as the specification weighs, orders and nests their values.
 
 As in clusters of records: the two ends of an order, and two codes of a tree without common ancestor, are as
-far apart as two nominal values, and so is a missing value from every other. In whole numbers, sixtieths of the
-lightest variable, because the proofs of the partition are for such.
+far apart as two nominal values, and so is a missing value from every other. In whole numbers, sixtieths of
+the lightest variable, because the proofs of the partition are for such.
 """
 
 from __future__ import annotations

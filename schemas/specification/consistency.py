@@ -12,6 +12,7 @@ from schemas.specification.distance_consistency import distance_faults
 from schemas.specification.faults import NOTHING, Fault, Path, fault, shown_key, shown_value
 from schemas.specification.method_consistency import algorithm_faults, diversity_faults, method_faults
 from schemas.specification.model import Specification
+from schemas.specification.parameter_consistency import parameter_faults
 from schemas.specification.recode_consistency import recode_faults, rule_faults
 from schemas.specification.sections import Section
 from schemas.specification.series_consistency import series_faults
@@ -60,6 +61,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
         _paths,
         _blocking,
         algorithm_faults,
+        parameter_faults,
     ]
     if not in_doubt:
         checks += [

@@ -53,6 +53,7 @@ def _code(value: Any) -> Any:
 RECODES = ("missing", "top_code", "bottom_code", "round_to", "bands", "hierarchy", "level")
 Code = Annotated[str | int | float, BeforeValidator(_code)]
 Count = Annotated[int, Field(le=LARGEST_COUNT)]
+Whole = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -166,6 +167,64 @@ class ControlTables(Section):
     """What the search is to respect: largest change of a cell, by dimension of the table."""
 
 
+class TwoStep(Section):
+    """`[method.two_step]`: how the integer partition of an own-... algorithm is guided (Cost 2023, 4.4)."""
+
+    gamma: Share
+    """Weight of the duals of the fractional partition."""
+    reward: Annotated[Number, Field(gt=0)]
+    """lambda: reward of each member of a cluster, so that clusters grow."""
+
+
+class ChiExact(Section):
+    """`[method.chi_exact]`: the second term of the objective of chi-exact (Cost 2023, (5.6.1))."""
+
+    deviation_weight: Bound = 0.0
+    """w: cost of each record by which a combination changes, in units of chi-square; it stands for the tables
+    that are not controlled."""
+
+
+class Safe(Section):
+    """`[method.safe]`: parameters of SAFE (Cost 2023, Appendix A); those left out are the German census's."""
+
+    allowed_bound_one_dimension: Whole | None = None
+    """Bound on the absolute error of a cell of one variable with which the elimination starts (2)."""
+    allowed_bound_higher_dimension: Whole | None = None
+    """The same of more variables (3)."""
+    max_gap_between_bounds: Whole | None = None
+    """Largest difference between the two when they are raised (3)."""
+    allowed_deviation: Annotated[Count, Field(ge=2)] | None = None
+    """Largest change of a combination at k = 3; other k take k - 3 more (3)."""
+    first_part: Annotated[Count, Field(ge=1)] | None = None
+    """Combinations in the first part of the vector (5000)."""
+    part: Annotated[Count, Field(ge=1)] | None = None
+    """Combinations in each part added to it (500)."""
+    slice: Annotated[int, Field(ge=2, le=4)] | None = None
+    """Combinations that are changed together (3)."""
+    stagnation: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    """Share of the problems below which a pass has eliminated too few (0.02)."""
+    target_bound_one_dimension: Whole | None = None
+    """Bound on the error of a cell of one variable that the improvement aims at (2)."""
+    target_bound_higher_dimension: Whole | None = None
+    """The same of more variables (3)."""
+    max_improvements: Whole | None = None
+    """Passes of the improvement (20)."""
+    extra_error_from: Annotated[tuple[Whole, ...], Field(strict=False)] | None = None
+    """Increasing original counts; a cell may err by one more for each that it reaches (10, 20, 50, 100, 200,
+    1000, ... 1000000)."""
+    max_exceedings: Whole | None = None
+    """Cells that a lowered bound may leave above it before bounds stop falling (50)."""
+    max_total_exceedings: Whole | None = None
+    """The same before the improvement ends (5000)."""
+    max_nodes: Annotated[Count, Field(ge=1)] | None = None
+    """Branch-and-bound nodes of safe-exact and modified-safe-exact (no limit)."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parameters as far as they are given."""
+        return {name: getattr(self, name) for name in sorted(self.model_fields_set)}
+
+
 class Method(Section):
     """`[method]`: how the quasi-identifiers are protected."""
 
@@ -185,6 +244,12 @@ class Method(Section):
     """Distinct values of each sensitive variable in every cluster."""
     control_tables: ControlTables = ControlTables()
     """The tables protection is to spare."""
+    two_step: TwoStep | None = None
+    """Of an own-... algorithm; by default the pair of Table 6.5 whose scenario is nearest."""
+    chi_exact: ChiExact = ChiExact()
+    """Of chi-exact."""
+    safe: Safe = Safe()
+    """Of SAFE."""
 
 
 class Blocking(Section):

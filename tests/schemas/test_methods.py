@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
@@ -24,15 +25,19 @@ from schemas.methods import (
 )
 from schemas.specification.model import Specification
 from schemas.specification.read import build_specification
+from schemas.specification.sections import ChiExact, Safe, TwoStep
 from schemas.specification.table import TableAlgorithm
 from sdc.clusters.representatives import represent
 from sdc.cta.adjust import ALGORITHMS as ADJUSTING
 from sdc.microaggregation import microaggregate
 from sdc.microaggregation.methods import ALGORITHMS as NUMERIC
 from sdc.nominal import anonymise
+from sdc.nominal.chi_exact import ChiExactParameters
 from sdc.nominal.methods import METHODS as NOMINAL
+from sdc.nominal.partitioning.construction import Guidance
 from sdc.safe import safe
 from sdc.safe.methods import METHODS as SAFE_METHODS
+from sdc.safe.parameters import SafeParams
 from sdc.safe.protection import ALGORITHMS as OF_SAFE
 
 COLUMNS: dict[Kinds, dict[str, str]] = {
@@ -82,6 +87,30 @@ def test_exact_is_refused_where_nothing_of_the_whole_is_proved() -> None:
     with pytest.raises(SpecificationError, match=r"\[method\] effort.*with SAFE"):
         build("nominal", name="safe", effort="exact")
     assert build("nominal", name="safe", algorithm="safe-exact", effort="exact")
+
+
+def test_parameters_of_a_specification_are_those_of_the_methods() -> None:
+    assert set(Safe.model_fields) == {field.name for field in fields(SafeParams)}
+    assert set(TwoStep.model_fields) == {field.name for field in fields(Guidance)}
+    assert set(ChiExact.model_fields) <= {field.name for field in fields(ChiExactParameters)}
+
+
+@pytest.mark.parametrize(
+    ("method", "named"),
+    [
+        ({"two_step": {"gamma": 0.5, "reward": 1.0}}, "two_step: .*with algorithm auto"),
+        ({"algorithm": "own-eee", "two_step": {"gamma": 2.0, "reward": 1.0}}, "gamma"),
+        ({"algorithm": "own-eee", "two_step": {"gamma": 0.5, "reward": 0}}, "reward"),
+        ({"chi_exact": {"deviation_weight": 1.0}}, "deviation_weight: .*with chi-exact"),
+        ({"safe": {"slice": 2}}, "safe: .*with method microaggregation"),
+        ({"name": "safe", "safe": {"slice": 5}}, "slice"),
+        ({"name": "safe", "safe": {"max_nodes": 5}}, "max_nodes: .*solves no program"),
+        ({"name": "safe", "safe": {"extra_error_from": [5, 3]}}, "extra_error_from: .*increase"),
+    ],
+)
+def test_parameters_that_nothing_would_heed_are_refused_by_name(method: dict[str, Any], named: str) -> None:
+    with pytest.raises(SpecificationError, match=named):
+        build("nominal", **method)
 
 
 def run(specification: Specification, kinds: Kinds) -> None:
