@@ -27,6 +27,7 @@ from pipelines.intake.screen import ScreenedInput, screen
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured, take_all
 from pipelines.publication.areas import Areas
+from pipelines.publication.described import described
 from pipelines.publication.identity import identity
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.publish import finish_what_died, publish, published_already
@@ -301,7 +302,9 @@ def _verified(
         **product.manifest(release_id, staged, written, disclosed, successor),
         "format": specification.publish.format,
     }
-    return Verified(protected, Waiting(staged.files, manifest, entry, accepted), evidence, page, verdicts)
+    with progress.stage("describe"):
+        files = described(staged.files, manifest)
+    return Verified(protected, Waiting(files, manifest, entry, accepted), evidence, page, verdicts)
 
 
 def _unaccounted(counts: Counts) -> float:

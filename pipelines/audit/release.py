@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
-from pipelines.audit import tables
+from pipelines.audit import description, tables
 
 FREQUENCY = "frequency"
 #: Where the table of each format is audited; a library is imported where its format is used.
@@ -69,9 +69,9 @@ def audit(folder: Path) -> Audit:
     findings = [_identity(folder, manifest), _checksums(folder, manifest)]
     if all(finding.passed for finding in findings):
         if manifest.get("content") == "table":
-            return Audit(
-                str(manifest["release_id"]), (*findings, _metadata(folder), *_table(folder, manifest))
-            )
+            findings += [_metadata(folder), *_described(folder, manifest), *_table(folder, manifest)]
+            return Audit(str(manifest["release_id"]), tuple(findings))
+        findings += [*_described(folder, manifest)]
         findings += [_columns(folder, manifest), _metadata(folder), _dictionaries(folder)]
     if all(finding.passed for finding in findings):
         with duckdb.connect() as engine:
@@ -85,9 +85,18 @@ def audit(folder: Path) -> Audit:
                 _classes(engine, manifest, group, names) for group in manifest["guarantee"]["groups"]
             ]
             findings.append(_tables(engine, folder, manifest, names))
+            findings += _statistics(engine, folder, manifest, names)
     if manifest.get("format") in _TABLE_FORMATS:
         findings.append(_in_format(folder, manifest))
     return Audit(str(manifest["release_id"]), tuple(findings))
+
+
+def _described(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
+    """What the descriptor and the public page say of the files; earlier versions wrote neither."""
+    if description.DESCRIPTOR not in manifest["files"]:
+        return []
+    faults = description.faults(folder, manifest)
+    return [Finding("description", not faults, "; ".join(faults) or "it describes the files of the release")]
 
 
 def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
@@ -188,14 +197,15 @@ def _classes(
 ) -> Finding:
     keys = ", ".join(_key(names, name) for name in [*group["variables"], *group["with_region"]])
     k = manifest["guarantee"]["k"]
-    ((smallest, classes),) = engine.execute(
-        f"SELECT min(n), count(*) FROM (SELECT count(*) AS n FROM microdata GROUP BY {keys})"
+    ((smallest, classes, median),) = engine.execute(
+        f"SELECT min(n), count(*), median(n) FROM (SELECT count(*) AS n FROM microdata GROUP BY {keys})"
     ).fetchall()
     passed = (
         smallest is not None
         and smallest >= k
         and smallest == group["smallest_class"]
         and classes == group["classes"]
+        and median == group.get("median_class", median)
     )
     return Finding(
         f"k-anonymity of {group['name']}",
@@ -225,6 +235,16 @@ def _tables(
     return Finding(
         "tables", different == 0, f"{different} of {len(manifest['tables'])} tables differ from the records"
     )
+
+
+def _statistics(
+    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], names: list[str]
+) -> list[Finding]:
+    if description.DESCRIPTOR not in manifest["files"]:
+        return []
+    columns = {name: _key(names, name) for name in names}
+    wrong = description.wrong_statistics(engine, folder, columns)
+    return [Finding("statistics", wrong == 0, f"{wrong} columns of which the descriptor says what is not so")]
 
 
 def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import jinja2
 from markupsafe import Markup
 
+from pipelines.description.recodes import recode_text
 from pipelines.engine.files import checksum, write_atomically
 from pipelines.evidence import plots
 from pipelines.evidence.evidence import QUALITY, Evidence
 from pipelines.gate.gate import Verdict
 from pipelines.publication.ledger import Entry
+from schemas.specification.sections import RECODES
 
 PAGE = "report.html"
 _HERE = Path(__file__).parent
@@ -60,6 +62,7 @@ class Page:
             "limited": bool(limits),
             "unlimited": [name for name, value in quality.items() if value is None],
             "accepted": quality.get("accept", {}),
+            "recodes": dict(_recodes(evidence.release.specification)),
             "glance": list(_glance(evidence, shown)),
             "checksum": checksum(folder / QUALITY),
             "parts": [Markup(part) for part in _parts(environment, evidence, shown)],
@@ -101,6 +104,14 @@ def _glance(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
         section = evidence.sections.get(measure.name)
         if section is not None:
             yield from measure.glance(section, evidence.release.k)
+
+
+def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Variables that were recoded before anything was counted, and how, in words."""
+    for name, variable in specification.get("variables", {}).items():
+        given = {key: variable[key] for key in RECODES if variable.get(key)}
+        if given:
+            yield name, recode_text(given)
 
 
 def _named(verdict: Verdict) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.intake.contract import Contract
+from pipelines.intake.recode import recodes_of
 from pipelines.publication.read_back import Written
 from pipelines.publication.stage import table_files
 from schemas.specification.model import Specification
@@ -80,6 +81,7 @@ def manifest(
                     "variables": list(group.variables),
                     "with_region": region,
                     "smallest_class": written.smallest_class[group.name],
+                    "median_class": written.median_class[group.name],
                     "classes": written.classes[group.name],
                 }
                 for group in specification.clusterings
@@ -94,6 +96,7 @@ def manifest(
             "representative": specification.method.representative,
             "min_diversity": specification.method.min_diversity,
         },
+        "recodes": recodes_of(specification),
         "records": written.records,
         "columns": [_column(entry, specification) for entry in contract.schema],
         "tables": [

@@ -24,9 +24,9 @@ class Written:
     Attributes
     ----------
     records : int
-    smallest_class, classes : dict of clustering name to int
-        Least number of records that share a combination of its quasi-identifiers and the region; number
-        of such combinations.
+    smallest_class, median_class, classes : dict of clustering name to int or float
+        Least and median number of records that share a combination of its quasi-identifiers and the region;
+        number of such combinations.
     fewest_households : dict of clustering name to int
         Where k counts households: least number of them in such a class. They are not published, so this is
         counted on the protected records, which the files hold where `as_staged`.
@@ -40,6 +40,7 @@ class Written:
 
     records: int
     smallest_class: dict[str, int]
+    median_class: dict[str, float]
     classes: dict[str, int]
     fewest_households: dict[str, int]
     as_staged: bool
@@ -78,15 +79,16 @@ def verify_written(
     frame = spark.read.parquet(str(staged.folder / "microdata")).select(
         [column(name) for name in staged.contract.names]
     )
-    smallest, classes, households = {}, {}, {}
+    smallest, median, classes, households = {}, {}, {}, {}
     for clustering in specification.clusterings:
         keys = [column(name) for name in clustering.variables]
         if specification.region is not None:
             keys.append(column(specification.region))
-        smallest[clustering.name], classes[clustering.name] = _least(frame, keys, f.count(f.lit(1)))
+        name = clustering.name
+        smallest[name], median[name], classes[name] = _sizes(frame, keys, f.count(f.lit(1)))
         if specification.counted is not None:
             distinct = f.count_distinct(column(specification.counted))
-            households[clustering.name], _ = _least(protected, keys, distinct)
+            households[name], _, _ = _sizes(protected, keys, distinct)
     found = content(frame)
     declared = [(entry.name, entry.type) for entry in staged.contract.schema]
     as_declared = all(
@@ -96,6 +98,7 @@ def verify_written(
     return Written(
         records=found[0],
         smallest_class=smallest,
+        median_class=median,
         classes=classes,
         fewest_households=households,
         as_staged=found == staged.content,
@@ -104,13 +107,15 @@ def verify_written(
     )
 
 
-def _least(frame: DataFrame, keys: list[Column], units: Column) -> tuple[int, int]:
-    """Least number of units that share a combination of the keys, and the number of combinations."""
+def _sizes(frame: DataFrame, keys: list[Column], units: Column) -> tuple[int, float, int]:
+    """Least and median number of units that share a combination of the keys; how many combinations."""
     row = (
         frame.groupBy(*keys)
         .agg(units.alias(_UNITS))
-        .agg(f.min(_UNITS).alias("least"), f.count(f.lit(1)).alias("classes"))
+        .agg(
+            f.min(_UNITS).alias("least"), f.median(_UNITS).alias("median"), f.count(f.lit(1)).alias("classes")
+        )
         .first()
     )
     assert row is not None
-    return int(row["least"] or 0), int(row["classes"])
+    return int(row["least"] or 0), float(row["median"] or 0), int(row["classes"])

@@ -45,7 +45,7 @@ class StagedFiles:
     @classmethod
     def of(cls, release_id: str, folder: Path) -> StagedFiles:
         """Everything that lies in the folder now."""
-        files = sorted(folder.rglob("*.parquet"))
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
         return cls(
             release_id, folder, {path.relative_to(folder).as_posix(): checksum(path) for path in files}
         )

@@ -199,7 +199,7 @@ def test_a_finished_table_is_protected_with_three_levels_in_one_column(run, tmp_
     assert audit(Path(content["release"])).passed
     falsify(Path(content["release"]))
     found = audit(Path(content["release"]))
-    assert [failure.split(":")[0] for failure in found.failures()] == ["additivity"]
+    assert [failure.split(":")[0] for failure in found.failures()] == ["description", "additivity"]
 
 
 def falsify(release: Path) -> None:

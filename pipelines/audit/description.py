@@ -1,0 +1,88 @@
+"""Audit what describes a release: the descriptor and the page against the files and the manifest."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+DESCRIPTOR, PAGE = "datapackage.json", "report.html"
+#: Relative difference of sums of floats that were added in another order.
+TOLERANCE = 1e-9
+#: A page that loads something from elsewhere tells another server who reads it.
+_LOADS = re.compile(
+    r"<(?:script|link|img|iframe|object)\b|<[^>]*\b(?:src|href)\s*=|<style[^<]*(?:url\(|@import)",
+    re.IGNORECASE,
+)
+
+
+def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """What is wrong with descriptor and page, a sentence each."""
+    package = json.loads((folder / DESCRIPTOR).read_text(encoding="utf-8"))
+    page = (folder / PAGE).read_text(encoding="utf-8")
+    resources = {each["path"]: each for each in package["resources"]}
+    data = {name: file for name, file in manifest["files"].items() if name not in (DESCRIPTOR, PAGE)}
+    found = []
+    if package["id"] != manifest["release_id"] or manifest["release_id"] not in page:
+        found.append("it is of another release")
+    if set(resources) != set(data):
+        found.append("the descriptor names other files than the manifest")
+    elif any(_differs(folder, resources[name], file) for name, file in data.items()):
+        found.append("the descriptor has another checksum, size, number of rows or column than a file")
+    if _LOADS.search(page):
+        found.append("the page loads something")
+    return found
+
+
+def _differs(folder: Path, resource: Mapping[str, Any], file: Mapping[str, Any]) -> bool:
+    path = folder / resource["path"]
+    columns = [(entry.name, str(entry.type)) for entry in pq.read_schema(path)]
+    return (
+        resource["hash"] != f"sha256:{file['sha256']}"
+        or resource["bytes"] != file["bytes"]
+        or resource["rows"] != pq.read_metadata(path).num_rows
+        or [(each["name"], each["arrow"]) for each in resource["schema"]["fields"]] != columns
+    )
+
+
+def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: Mapping[str, str]) -> int:
+    """Columns of the view ``microdata`` of which the descriptor says what is not so.
+
+    Parameters
+    ----------
+    columns : mapping of name to column of the view
+    """
+    package = json.loads((folder / DESCRIPTOR).read_text(encoding="utf-8"))
+    wrong = set()
+    for resource in package["resources"]:
+        for field in resource["schema"]["fields"] if resource["path"].startswith("microdata/") else ():
+            if not _holds(engine, columns[field["name"]], field["statistics"]):
+                wrong.add(field["name"])
+    return len(wrong)
+
+
+def _holds(engine: duckdb.DuckDBPyConnection, column: str, said: Mapping[str, Any]) -> bool:
+    ((values, missing),) = engine.execute(
+        f"SELECT count({column}), count(*) - count({column}) FROM microdata"
+    ).fetchall()
+    if (values, missing) != (said["values"], said["missing"]):
+        return False
+    if "mean" not in said:
+        return True
+    number = f"CAST({column} AS DOUBLE)"
+    found = engine.execute(
+        f"SELECT min({number}), max({number}), avg({number}), sum({number}) FROM microdata "
+        f"WHERE isfinite({number})"
+    ).fetchone()
+    named = (said["minimum"], said["maximum"], said["mean"], said["total"])
+    scale = max(abs(float(said["minimum"])), abs(float(said["maximum"]))) * TOLERANCE
+    return found is not None and all(
+        math.isclose(is_so, so, rel_tol=TOLERANCE, abs_tol=within)
+        for is_so, so, within in zip(found, named, (scale, scale, scale, scale * values), strict=True)
+    )

@@ -1,0 +1,130 @@
+"""The descriptor of a release: a Data Package, which most readers of open data load.
+
+Frictionless Data, Data Package 1.0 and Table Schema 1.0: one resource a file, with the types of its columns.
+Everything in it is the manifest's or was counted on the published files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.description.statistics import ColumnStatistics
+
+DESCRIPTOR = "datapackage.json"
+
+_TYPES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_floating, "number"),
+    (pa.types.is_decimal, "number"),
+    (pa.types.is_string, "string"),
+    (pa.types.is_large_string, "string"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_timestamp, "datetime"),
+    (pa.types.is_time, "time"),
+    (pa.types.is_list, "array"),
+    (pa.types.is_struct, "object"),
+)
+
+
+def descriptor(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    checksums: Mapping[str, str],
+    statistics: Mapping[str, tuple[ColumnStatistics, ...]],
+) -> dict[str, Any]:
+    """Contents of `DESCRIPTOR`.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the release.
+    manifest : mapping
+    checksums : mapping of file name to SHA-256
+        Of the files with data.
+    statistics : mapping of folder to statistics
+        ``microdata`` or ``table`` -> its columns; files of other folders have none.
+    """
+    described = {column["name"]: column for column in manifest.get("columns", ())}
+    return {
+        "profile": "data-package",
+        "name": _name(f"{manifest['name']}-{manifest['release_id']}"),
+        "id": manifest["release_id"],
+        "title": manifest["name"],
+        "description": _description(manifest),
+        "resources": [
+            _resource(folder, name, checksum, described, statistics.get(name.split("/")[0], ()))
+            for name, checksum in sorted(checksums.items())
+        ],
+    }
+
+
+def _description(manifest: Mapping[str, Any]) -> str:
+    guarantee = manifest["guarantee"]
+    if isinstance(guarantee, str):
+        return " ".join([guarantee, *manifest["limits"]])
+    promise = f"Protected microdata, k-anonymous with k = {guarantee['k']}; k counts {guarantee['unit']}s."
+    return " ".join([promise, *manifest["limits"]])
+
+
+def _resource(
+    folder: Path,
+    name: str,
+    checksum: str,
+    described: Mapping[str, Mapping[str, Any]],
+    statistics: tuple[ColumnStatistics, ...],
+) -> dict[str, Any]:
+    counted = {each.name: each for each in statistics}
+    return {
+        "profile": "data-resource",
+        "name": _name(name.removesuffix(".parquet")),
+        "path": name,
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+        "bytes": (folder / name).stat().st_size,
+        "hash": f"sha256:{checksum}",
+        "rows": pq.read_metadata(folder / name).num_rows,
+        "schema": {
+            "fields": [
+                _field(entry, described.get(entry.name, {}), counted.get(entry.name))
+                for entry in pq.read_schema(folder / name)
+            ]
+        },
+    }
+
+
+def _field(entry: pa.Field, described: Mapping[str, Any], counted: ColumnStatistics | None) -> dict[str, Any]:
+    field: dict[str, Any] = {"name": entry.name, "type": field_type(entry.type), "arrow": str(entry.type)}
+    if described:
+        field |= {"role": described["role"], "protected": described["protected"]}
+    if counted is not None:
+        field["statistics"] = _counted(counted)
+        if field["type"] == "string" and counted.frequencies:
+            field["constraints"] = {"enum": sorted(value for value, _ in counted.frequencies)}
+    return field
+
+
+def _counted(counted: ColumnStatistics) -> dict[str, Any]:
+    """Of the whole release, whatever the file."""
+    found: dict[str, Any] = {"values": counted.values, "missing": counted.missing}
+    if counted.numbers is not None:
+        found |= {
+            name: value for name, value in vars(counted.numbers).items() if value is not None and value != ()
+        }
+    return found
+
+
+def field_type(kind: pa.DataType) -> str:
+    """Type of a column in a Table Schema."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return next((name for is_of, name in _TYPES if is_of(plain)), "any")
+
+
+def _name(text: str) -> str:
+    """As a Data Package has names: lower case, digits and ``.``, ``_``, ``-``."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text.lower())

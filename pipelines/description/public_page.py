@@ -1,0 +1,98 @@
+"""The public page of a release: what it holds, what is promised, what is not; no measure of the originals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pyarrow as pa
+import pyarrow.parquet as pq
+from markupsafe import Markup
+
+from pipelines.description.recodes import recode_text
+from pipelines.description.statistics import ColumnStatistics, text_of
+
+PAGE = "report.html"
+#: Cells of a table that the page lists, and of all tables together; the others are in their files.
+MOST_CELLS, MOST_CELLS_TOGETHER = 300, 6_000
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A published table on the page.
+
+    Attributes
+    ----------
+    file : str
+    title : str
+    columns : tuple of str
+    cells : int
+    rows : tuple of tuple of str
+        In the order of the file; empty where there are too many.
+    """
+
+    file: str
+    title: str
+    columns: tuple[str, ...]
+    cells: int
+    rows: tuple[tuple[str, ...], ...]
+
+
+def public_page(folder: Path, manifest: Mapping[str, Any], columns: Sequence[ColumnStatistics]) -> str:
+    """The page as HTML that loads nothing.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the release.
+    manifest : mapping
+    columns : sequence of ColumnStatistics
+        Of the microdata; none for a release of tables.
+    """
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
+    )
+    environment.globals |= {"n": _count, "g": _number, "words": _words, "recoded": recode_text}
+    return environment.get_template("public_page.html").render(
+        release=manifest,
+        roles={column["name"]: column for column in manifest.get("columns", ())},
+        columns=columns,
+        tables=list(_tables(folder, manifest)),
+        style=Markup((_HERE / "public_page.css").read_text(encoding="utf-8")),
+    )
+
+
+def _tables(folder: Path, manifest: Mapping[str, Any]) -> Iterator[ShownTable]:
+    left = MOST_CELLS_TOGETHER
+    for table in manifest["tables"]:
+        path = folder / table["file"]
+        cells = pq.read_metadata(path).num_rows
+        shown = cells <= min(MOST_CELLS, left)
+        left -= cells if shown else 0
+        names = tuple(pq.read_schema(path).names)
+        rows = _rows(pq.ParquetFile(path).read()) if shown else ()
+        yield ShownTable(table["file"], " by ".join(names[:-1]), names, cells, rows)
+
+
+def _rows(content: pa.Table) -> tuple[tuple[str, ...], ...]:
+    columns = [
+        ["missing" if value is None else text_of(value) for value in column.to_pylist()]
+        for column in content.columns
+    ]
+    return tuple(zip(*columns, strict=True))
+
+
+def _count(value: int) -> str:
+    return f"{value:,}".replace(",", " ")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.6g}".replace(",", " ")
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

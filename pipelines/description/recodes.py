@@ -1,0 +1,30 @@
+"""How a variable was recoded before anything else, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_WORDS: dict[str, Callable[[Any], str]] = {
+    "missing": lambda codes: f"{_listed(codes)} {'counts' if len(codes) == 1 else 'count'} as missing",
+    "top_code": lambda limit: f"values above {_plain(limit)} are {_plain(limit)}",
+    "bottom_code": lambda limit: f"values below {_plain(limit)} are {_plain(limit)}",
+    "round_to": lambda step: f"rounded to multiples of {_plain(step)}",
+    "bands": lambda limits: f"in bands that begin at {_listed(limits)}",
+    "hierarchy": lambda name: f"codes of the hierarchy {name}",
+    "level": lambda level: f"level {level} of it is published",
+}
+"""A key of the specification -> what it did."""
+
+
+def recode_text(recode: Mapping[str, Any]) -> str:
+    """One entry of the manifest's ``recodes`` as a sentence without its variable."""
+    return "; ".join(words(recode[key]) for key, words in _WORDS.items() if key in recode)
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(map(_plain, values))
+
+
+def _plain(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,0 +1,221 @@
+"""What the columns of published files hold, counted on the files alone.
+
+Files and their records are gone through in order, one column at a time, and sums are added exactly, so that
+the same files give the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+#: Values that are listed with their frequencies; a column of more has only its extremes.
+MOST_VALUES = 50
+#: Values that are sorted for quartiles; more would not fit the memory of a small driver.
+MOST_SORTED = 20_000_000
+QUARTILES = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Of a numeric column, over the values that are there and finite.
+
+    Attributes
+    ----------
+    minimum, maximum : int or float
+    mean, deviation : float
+        With ddof=1; 0 of a single value.
+    quartiles : tuple of float
+        Smallest value that so many are not above; empty for more than `MOST_SORTED` records.
+    total : float
+    weighted_total, weighted_mean : float or None
+        By the weight of the release, where it has one.
+    """
+
+    minimum: int | float
+    maximum: int | float
+    mean: float
+    deviation: float
+    quartiles: tuple[float, ...]
+    total: float
+    weighted_total: float | None = None
+    weighted_mean: float | None = None
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """Of one column.
+
+    Attributes
+    ----------
+    name, type : str
+        As the files have them.
+    values, missing : int
+        Records with a value and without.
+    numbers : Numbers or None
+    frequencies : tuple of (text, int), or None
+        Of each value, the most frequent first; None where there are more than `MOST_VALUES`.
+    extremes : tuple of str, or None
+        First and last moment of dates and times.
+    """
+
+    name: str
+    type: str
+    values: int
+    missing: int
+    numbers: Numbers | None = None
+    frequencies: tuple[tuple[str, int], ...] | None = None
+    extremes: tuple[str, str] | None = None
+
+
+def column_statistics(
+    files: Sequence[Path], name: str, *, weight: str | None = None, listed: bool = True
+) -> ColumnStatistics:
+    """Statistics of one column of Parquet files with one schema.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        In order; at least one.
+    name : str
+    weight : str, optional
+        The column of sampling weights.
+    listed : bool
+        Whether values may be listed at all.
+    """
+    kind = pq.read_schema(files[0]).field(name).type
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    values = missing = 0
+    frequencies: Counter[Any] | None = Counter() if listed and _can_be_listed(plain) else None
+    extremes: list[pa.Scalar] = []
+    for column in _columns(files, name, plain):
+        values, missing = values + len(column) - column.null_count, missing + column.null_count
+        if frequencies is not None:
+            frequencies = _more(frequencies, column)
+        if _is_moment(plain):
+            found = pc.min_max(column)
+            extremes += [each for each in (found["min"], found["max"]) if each.is_valid]
+    return ColumnStatistics(
+        name,
+        str(kind),
+        values,
+        missing,
+        _numbers(files, name, plain, weight) if _is_number(plain) else None,
+        None if frequencies is None else tuple((text_of(v), n) for v, n in _ordered(frequencies)),
+        _span(extremes) if extremes else None,
+    )
+
+
+def text_of(value: Any) -> str:
+    """A value as a reader sees it."""
+    if isinstance(value, date | datetime | time):
+        return value.isoformat()
+    return str(value)
+
+
+def _columns(files: Sequence[Path], name: str, plain: pa.DataType) -> Iterator[pa.ChunkedArray]:
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            column = file.read(columns=[name])[name]
+        yield column.cast(plain) if pa.types.is_dictionary(column.type) else column
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind))
+
+
+def _span(moments: list[pa.Scalar]) -> tuple[str, str]:
+    """First and last as text, by Arrow: to Python, some years do not exist."""
+    found, kind = pc.min_max(pa.array(moments)), moments[0].type
+    bare = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind  # UTC, where a zone was given
+    first, last = (found[end].cast(bare).cast(pa.string()).as_py() for end in ("min", "max"))
+    return str(first), str(last)
+
+
+def _can_be_listed(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+    )
+
+
+def _more(frequencies: Counter[Any], column: pa.ChunkedArray) -> Counter[Any] | None:
+    """The frequencies with those of another file; None where there are too many values."""
+    counted = pc.value_counts(column.drop_null())
+    if len(counted) > MOST_VALUES:
+        return None
+    for each in counted.to_pylist():
+        frequencies[each["values"]] += each["counts"]
+    return frequencies if len(frequencies) <= MOST_VALUES else None
+
+
+def _ordered(frequencies: Counter[Any]) -> list[tuple[Any, int]]:
+    return sorted(frequencies.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _numbers(files: Sequence[Path], name: str, kind: pa.DataType, weight: str | None) -> Numbers | None:
+    parts, weights, extremes = [], [], []
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            table = file.read(columns=list(dict.fromkeys([name, *([weight] if weight else [])])))
+        number = table[name].cast(pa.float64(), safe=False)
+        inside = pc.fill_null(pc.is_finite(number), False)
+        found = pc.min_max((number if pa.types.is_floating(kind) else table[name]).filter(inside))
+        extremes += [each.as_py() for each in (found["min"], found["max"]) if each.is_valid]
+        parts.append(number.filter(inside).to_numpy())
+        if weight:
+            weights.append(table[weight].cast(pa.float64(), safe=False).filter(inside).to_numpy())
+    x = np.concatenate(parts)
+    if len(x) == 0:
+        return None
+    total = math.fsum(float(part.sum()) for part in parts)
+    mean = total / len(x)
+    squares = math.fsum(float(((part - mean) ** 2).sum()) for part in parts)
+    weighted = _weighted(parts, weights) if weight and weight != name else (None, None)
+    return Numbers(
+        minimum=_json_number(min(extremes)),
+        maximum=_json_number(max(extremes)),
+        mean=mean,
+        deviation=math.sqrt(squares / (len(x) - 1)) if len(x) > 1 else 0.0,
+        quartiles=_quartiles(x),
+        total=total,
+        weighted_total=weighted[0],
+        weighted_mean=weighted[1],
+    )
+
+
+def _weighted(
+    parts: Sequence[np.ndarray], weights: Sequence[np.ndarray]
+) -> tuple[float | None, float | None]:
+    mass = math.fsum(float(w.sum()) for w in weights)
+    total = math.fsum(float((w * x).sum()) for x, w in zip(parts, weights, strict=True))
+    return (total, total / mass) if math.isfinite(total) and mass > 0 else (None, None)
+
+
+def _quartiles(x: np.ndarray) -> tuple[float, ...]:
+    if len(x) > MOST_SORTED:
+        return ()
+    places = [max(0, math.ceil(share * len(x)) - 1) for share in QUARTILES]
+    ordered = np.partition(x, places)
+    return tuple(float(ordered[place]) for place in places)
+
+
+def _json_number(value: Any) -> int | float:
+    return float(value) if isinstance(value, Decimal) else value

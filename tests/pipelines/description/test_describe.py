@@ -1,0 +1,190 @@
+"""What readers find beside the files says what the files hold, and nothing else."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.audit import description
+from pipelines.audit.release import audit
+from pipelines.description.describe import DESCRIPTION, describe
+from pipelines.description.recodes import recode_text
+from pipelines.description.statistics import MOST_VALUES, column_statistics
+from pipelines.engine.files import checksum
+
+ID = "a" * 32
+PARTS = (
+    pd.DataFrame({"region": ["n"] * 3, "income": [5.0, 5.0, 5.0], "weight": [1.0, 2.0, 1.0]}),
+    pd.DataFrame({"region": ["s<b>", "s<b>", None], "income": [7.0, 7.0, 7.0], "weight": [2.0, 2.0, 2.0]}),
+)
+ROLES = {"region": "other", "income": "quasi_identifier", "weight": "weight"}
+
+
+def manifest_of(folder):
+    schema = pq.read_schema(folder / "microdata" / "part-00000.parquet")
+    group = {"name": "all", "variables": ["income"], "with_region": [], "smallest_class": 3}
+    return {
+        "release_id": ID,
+        "name": "Town of Köln",
+        "software": {"name": "microguard", "version": "1"},
+        "guarantee": {"k": 3, "unit": "record", "groups": [group | {"classes": 2, "median_class": 3.0}]},
+        "limits": ["Not everything."],
+        "method": {"name": "microaggregation"},
+        "recodes": [{"variable": "income", "top_code": 9.0}],
+        "records": 6,
+        "columns": [
+            {"name": e.name, "type": str(e.type), "role": ROLES[e.name], "kind": None, "protected": False}
+            for e in schema
+        ],
+        "tables": [{"file": "tables/001_income.parquet", "variables": ["income"]}],
+        "disclosed": {"information_loss": 0.12},
+    }
+
+
+@pytest.fixture
+def release(tmp_path):
+    """A release folder of two record files and a table, described and with its manifest."""
+    folder = tmp_path / ID
+    (folder / "microdata").mkdir(parents=True)
+    (folder / "tables").mkdir()
+    for number, part in enumerate(PARTS):
+        table = pa.Table.from_pandas(part, preserve_index=False).replace_schema_metadata()
+        pq.write_table(table, folder / "microdata" / f"part-{number:05d}.parquet")
+    cells = pa.table({"income": [5.0, 7.0], "frequency": [3, 3]})
+    pq.write_table(cells, folder / "tables" / "001_income.parquet")
+    publish(folder)
+    return folder
+
+
+def publish(folder):
+    data = [path for path in sorted(folder.rglob("*")) if path.suffix == ".parquet"]
+    checksums = {path.relative_to(folder).as_posix(): checksum(path) for path in data}
+    manifest = manifest_of(folder)
+    describe(folder, manifest, checksums)
+    seal(folder, manifest)
+
+
+def seal(folder, manifest):
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"]
+    files = {
+        path.relative_to(folder).as_posix(): {"sha256": checksum(path), "bytes": path.stat().st_size}
+        for path in paths
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"files": files}))
+
+
+def package_of(folder):
+    return json.loads((folder / "datapackage.json").read_text())
+
+
+def test_the_page_says_what_the_files_hold_what_is_promised_and_what_is_not(release):
+    page = (release / "report.html").read_text()
+    for text in (
+        "Town of Köln", "3 records", "Not everything.", "6 records", "values above 9 are 9",
+        "information loss", "0.12", "s&lt;b&gt;", "5 values, 1 missing", "weighted mean",
+    ):  # fmt: skip
+        assert text in page.replace("<strong>", "").replace("</strong>", "")
+    assert "<td>5.0</td><td class=n>3</td>" in page
+    assert "s<b>" not in page
+    assert not re.search(r"https?://|<script|<link", page)
+
+
+def test_the_descriptor_is_a_data_package(release):
+    """The rules of Data Package 1.0 and Table Schema 1.0 that a reader depends on."""
+    package = package_of(release)
+    assert re.fullmatch(r"[a-z0-9._-]+", package["name"])
+    names = [resource["name"] for resource in package["resources"]]
+    assert len(set(names)) == len(names) == 3
+    for resource in package["resources"]:
+        assert re.fullmatch(r"[a-z0-9._-]+", resource["name"])
+        assert not resource["path"].startswith("/")
+        assert ".." not in resource["path"]
+        assert resource["hash"] == f"sha256:{checksum(release / resource['path'])}"
+        fields = resource["schema"]["fields"]
+        assert [each["name"] for each in fields] == pq.read_schema(release / resource["path"]).names
+    by_name = {each["name"]: each for each in package["resources"][0]["schema"]["fields"]}
+    assert {name: each["type"] for name, each in by_name.items()} == {
+        "region": "string", "income": "number", "weight": "number",
+    }  # fmt: skip
+    assert by_name["region"]["constraints"] == {"enum": ["n", "s<b>"]}
+    assert by_name["income"]["statistics"]["weighted_total"] == 5 * 4 + 7 * 6
+
+
+def test_statistics_are_those_of_all_files_together(release):
+    files = sorted((release / "microdata").glob("*.parquet"))
+    found = column_statistics(files, "income", weight="weight")
+    both = pd.concat(PARTS)
+    assert (found.values, found.missing) == (6, 0)
+    assert found.numbers.mean == both["income"].mean()
+    assert math.isclose(found.numbers.deviation, both["income"].std())
+    assert found.numbers.weighted_mean == np.average(both["income"], weights=both["weight"])
+    assert column_statistics(files, "region").frequencies == (("n", 3), ("s<b>", 2))
+    assert column_statistics(files, "region", listed=False).frequencies is None
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=30), st.integers(1, 4))
+def test_numbers_agree_with_pandas_however_files_are_cut(tmp_path_factory, values, parts):
+    folder = tmp_path_factory.mktemp("cut")
+    for number, part in enumerate(np.array_split(np.arange(len(values)), parts)):
+        table = pa.table({"x": pa.array([values[i] for i in part], pa.float64())})
+        pq.write_table(table, folder / f"{number}.parquet")
+    found = column_statistics(sorted(folder.glob("*.parquet")), "x")
+    there = pd.Series([value for value in values if value is not None], dtype=float)
+    assert found.values == len(there)
+    assert found.missing == len(values) - len(there)
+    if len(there):
+        assert (found.numbers.minimum, found.numbers.maximum) == (there.min(), there.max())
+        assert math.isclose(found.numbers.mean, there.mean(), abs_tol=1e-6)
+        quartiles = np.quantile(there, [0.25, 0.5, 0.75], method="inverted_cdf")
+        assert found.numbers.quartiles == tuple(quartiles)
+
+
+def test_a_column_of_many_values_lists_none_of_them(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": [f"CANARY{i}" for i in range(MOST_VALUES + 1)]}), path)
+    assert column_statistics([path], "text").frequencies is None
+
+
+def test_the_same_release_is_described_by_the_same_bytes(release):
+    before = [(release / name).read_bytes() for name in DESCRIPTION]
+    publish(release)
+    assert [(release / name).read_bytes() for name in DESCRIPTION] == before
+
+
+def test_verify_finds_a_sound_description_and_every_fault(release):
+    assert audit(release).passed, audit(release).failures()
+    assert {"description", "statistics"} <= {finding.check for finding in audit(release).findings}
+    sound = package_of(release)
+    for change, check in (
+        (lambda p: p.update(id="b" * 32), "description"),
+        (lambda p: p["resources"].pop(), "description"),
+        (lambda p: p["resources"][0]["schema"]["fields"].reverse(), "description"),
+        (lambda p: p["resources"][0]["schema"]["fields"][1]["statistics"].update(mean=6.1), "statistics"),
+    ):
+        package = json.loads(json.dumps(sound))
+        change(package)
+        (release / "datapackage.json").write_text(json.dumps(package))
+        seal(release, manifest_of(release))
+        assert [f.check for f in audit(release).findings if not f.passed] == [check]
+    (release / "datapackage.json").write_text(json.dumps(sound))
+    (release / "report.html").write_text(f'<img src="//elsewhere/{ID}">')
+    seal(release, manifest_of(release))
+    assert description.faults(release, json.loads((release / "manifest.json").read_text())) == [
+        "the page loads something"
+    ]
+
+
+def test_recodes_are_told_in_words():
+    assert recode_text({"variable": "a", "missing": [97, 99], "top_code": 250000.0}) == (
+        "97, 99 count as missing; values above 250000 are 250000"
+    )
+    assert recode_text({"variable": "a", "hierarchy": "nace.csv", "level": 2}) == (
+        "codes of the hierarchy nace.csv; level 2 of it is published"
+    )
