@@ -15,6 +15,7 @@ from pipelines.evidence import plots
 from pipelines.evidence.evidence import QUALITY, Evidence
 from pipelines.gate.gate import Verdict
 from pipelines.publication.ledger import Entry
+from schemas.specification.consistency import HELD_BY_DEFAULT
 from schemas.specification.sections import RECODES
 
 PAGE = "report.html"
@@ -28,6 +29,8 @@ class Drawn(Protocol):
     def name(self) -> str: ...
     @property
     def plots(self) -> Any: ...
+    @property
+    def attacks(self) -> Any: ...
     @property
     def glance(self) -> Any: ...
 
@@ -52,6 +55,7 @@ class Page:
         environment.globals |= {"n": _count, "g": _number, "percent": _percent, "named": _named}
         quality = evidence.release.specification.get("quality", {})
         limits = [each for each in evidence.verdicts if each.check == "release" and not each.promised]
+        accepted = quality.get("accept", {})
         self._path = folder / PAGE
         self._template = environment.get_template("page.html")
         self._drawn = {
@@ -59,9 +63,10 @@ class Page:
             "counts": evidence.counts,
             "verdicts": evidence.verdicts,
             "limits": limits,
-            "limited": bool(limits),
+            "limited": bool(limits) and not set(HELD_BY_DEFAULT) <= set(accepted),
             "unlimited": [name for name, value in quality.items() if value is None],
-            "accepted": quality.get("accept", {}),
+            "accepted": accepted,
+            "attacks": [text for _, text in sorted(_attacks(evidence, shown), reverse=True)],
             "recodes": dict(_recodes(evidence.release.specification)),
             "glance": list(_glance(evidence, shown)),
             "checksum": checksum(folder / QUALITY),
@@ -106,6 +111,13 @@ def _glance(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
             yield from measure.glance(section, evidence.release.k)
 
 
+def _attacks(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[tuple[float, str]]:
+    for measure in measures:
+        section = evidence.sections.get(measure.name)
+        if section is not None:
+            yield from measure.attacks(section, evidence.release.k)
+
+
 def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Variables that were recoded before anything was counted, and how, in words."""
     for name, variable in specification.get("variables", {}).items():
@@ -122,7 +134,8 @@ def _named(verdict: Verdict) -> str:
 
 
 def _count(value: Any) -> str:
-    return "-" if value is None or isinstance(value, jinja2.Undefined) else f"{value:,.0f}".replace(",", " ")
+    nothing = value is None or isinstance(value, jinja2.Undefined)
+    return "-" if nothing else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def _number(value: Any) -> str:

@@ -14,6 +14,7 @@ from pipelines.intake.screen import ScreenedInput
 from pipelines.measures.block_reports import BlockReports
 from pipelines.measures.exposure import Exposure
 from pipelines.measures.frequency_tables import frequency_tables
+from pipelines.measures.pairs import Pairs, pairs_of
 from pipelines.measures.table_errors import Table, TableErrors, table_errors
 from schemas.specification.model import Specification
 
@@ -30,7 +31,8 @@ class Comparison:
     exposure : Exposure
         Their risk, measured before.
     protected : DataFrame
-        The same columns; exactly the published ones, `PATTERN` and what k counts.
+        The same columns; exactly the published ones, `PATTERN`, what k counts, and of some records what they
+        were (`pipelines.measures.pairs`).
     reports : mapping of clustering to BlockReports
     scales : mapping of numeric quasi-identifier to Scale
     """
@@ -56,6 +58,11 @@ class Comparison:
         """Scales of the numeric variables of a clustering."""
         group = next(group for group in self.specification.clusterings if group.name == clustering)
         return {name: self.scales[name] for name in group.variables if name in self.scales}
+
+    @cached_property
+    def pairs(self) -> Pairs | None:
+        """Some records before and after; None where they do not travel together."""
+        return pairs_of(self.protected, self.specification, self.screened.kept)
 
     @cached_property
     def tables_before(self) -> Mapping[Table, pa.Table]:

@@ -41,6 +41,9 @@ class Homogeneity:
         Least exp(entropy) of a class: 1 where it is homogeneous.
     largest_t : float
         Largest total variation distance between a class and the whole file.
+    guessed : int or None
+        Records whose value is the most frequent of their class: what guessing by the class attains. None in
+        the evidence of earlier versions.
     """
 
     records: int
@@ -48,6 +51,7 @@ class Homogeneity:
     least_distinct: int
     least_entropy_diversity: float
     largest_t: float
+    guessed: int | None = None
 
 
 def _take(comparison: Comparison) -> dict[str, Homogeneity] | None:
@@ -72,6 +76,7 @@ def _of_variable(comparison: Comparison, name: str) -> Homogeneity:
         .agg(
             f.sum(n).alias("members"),
             f.count(f.lit(1)).alias("distinct"),
+            f.max(n).alias("most"),
             f.sum(n * f.log(n.cast("double"))).alias("logs"),
             f.collect_list(f.struct(n.cast("double").alias("n"), share)).alias("values"),
         )
@@ -84,6 +89,7 @@ def _of_variable(comparison: Comparison, name: str) -> Homogeneity:
     )
     row = classes.agg(
         f.sum("members").alias("records"),
+        f.sum("most").alias("guessed"),
         f.sum(f.when(f.col("distinct") == 1, f.col("members")).otherwise(0)).alias("homogeneous"),
         f.min("distinct").alias("least"),
         f.min(f.log(members) - f.col("logs") / members).alias("entropy"),
@@ -96,6 +102,7 @@ def _of_variable(comparison: Comparison, name: str) -> Homogeneity:
         least_distinct=int(row["least"] or 0),
         least_entropy_diversity=round(float(math.exp(row["entropy"] or 0.0)), DIGITS),
         largest_t=round(float(row["t"] or 0.0), DIGITS),
+        guessed=int(row["guessed"] or 0),
     )
 
 
@@ -121,10 +128,13 @@ def _limits(specification: Specification) -> Iterator[Requirement]:
             yield Requirement(MetricKey("t", name), REMEDY, at_most=quality.max_t)
 
 
-def _glance(section: Mapping[str, Homogeneity], k: int) -> Iterator[str]:
+def _attacks(section: Mapping[str, Homogeneity], k: int) -> Iterator[tuple[float, str]]:
     for name, part in section.items():
         share = part.homogeneous / part.records if part.records else 0.0
-        yield f"Whoever finds a person's class learns {name} for certain in {100 * share:.3g} % of the cases."
+        text = (
+            f"Whoever finds a person's class learns {name} for certain in {100 * share:.3g} % of the cases."
+        )
+        yield share, text
 
 
 HOMOGENEITY: Measure[Comparison, dict[str, Homogeneity]] = Measure(
@@ -133,5 +143,5 @@ HOMOGENEITY: Measure[Comparison, dict[str, Homogeneity]] = Measure(
     take=_take,
     metrics=_metrics,
     limits=_limits,
-    glance=_glance,
+    attacks=_attacks,
 )

@@ -43,8 +43,10 @@ class Measure(Generic[C, S]):
         What ``publish.disclose`` may make public, by its name there.
     plots : section, k -> SVG texts
         Drawn for the page, by name.
+    attacks : section, k -> pairs of share and sentence
+        What an attacker reaches, as a share of the records, in plain words: the page begins with the worst.
     glance : section, k -> sentences
-        What whoever signs must read first, in plain words.
+        What else whoever signs must read first.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Measure(Generic[C, S]):
     limits: Callable[[Specification], Iterable[Requirement]] = _none
     disclosed: Callable[[S], Mapping[str, float]] = _none
     plots: Callable[[S, int], Mapping[str, Any]] = _none
+    attacks: Callable[[S, int], Iterable[tuple[float, str]]] = _none
     glance: Callable[[S, int], Iterable[str]] = _none
 
 

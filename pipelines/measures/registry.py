@@ -6,28 +6,38 @@ from typing import Any
 
 from pipelines.measures.blocks import BLOCKS
 from pipelines.measures.certificates import CERTIFICATES
+from pipelines.measures.changed import CHANGED
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.control_tables import BY_DIMENSION, BY_REGION, TABLES
 from pipelines.measures.determined import DETERMINED
 from pipelines.measures.diversity import DIVERSITY
 from pipelines.measures.dominance import DOMINANCE
 from pipelines.measures.edit_rules import EDIT_RULES
+from pipelines.measures.estimates import ESTIMATES
 from pipelines.measures.homogeneity import HOMOGENEITY
+from pipelines.measures.individual_risk import INDIVIDUAL_RISK
 from pipelines.measures.loss import LOSS
 from pipelines.measures.measure import Measure
 from pipelines.measures.moments import CORRELATIONS, MOMENTS
+from pipelines.measures.record_linkage import RECORD_LINKAGE
 from pipelines.measures.risk_before_and_after import RISK
+from pipelines.measures.special_uniques import SPECIAL_UNIQUES
 from pipelines.measures.uniques import UNIQUES
 from pipelines.measures.vanished import VANISHED
 
 RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     RISK,
+    INDIVIDUAL_RISK,
+    RECORD_LINKAGE,
+    SPECIAL_UNIQUES,
     UNIQUES,
     HOMOGENEITY,
     DETERMINED,
+    CHANGED,
     LOSS,
     MOMENTS,
     CORRELATIONS,
+    ESTIMATES,
     DOMINANCE,
     DIVERSITY,
     EDIT_RULES,

@@ -65,14 +65,15 @@ def _limits(specification: Specification) -> Iterator[Requirement]:
         yield Requirement(MetricKey("unique_jointly"), REMEDY, at_most=all_of_them)
 
 
-def _glance(section: Uniques, k: int) -> Iterator[str]:
+def _attacks(section: Uniques, k: int) -> Iterator[tuple[float, str]]:
     share = section.jointly / section.records if section.records else 0.0
     yield (
+        share,
         "Whoever knows the protected variables and every other published column but the sensitive ones "
-        f"finds one record alone in {100 * share:.3g} % of the cases."
+        f"finds one record alone in {100 * share:.3g} % of the cases.",
     )
 
 
 UNIQUES: Measure[Comparison, Uniques] = Measure(
-    name="uniques_published", section=Uniques, take=_take, metrics=_metrics, limits=_limits, glance=_glance
+    name="uniques_published", section=Uniques, take=_take, metrics=_metrics, limits=_limits, attacks=_attacks
 )

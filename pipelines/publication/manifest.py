@@ -22,8 +22,8 @@ LIMITS = (
     "k-anonymity holds on the quasi-identifiers named here, together with the region, and on nothing else. "
     "It does not limit linkage by columns published as they are, inference in homogeneous or dominated "
     "clusters, or comparison with another release.",
-    "Microaggregation shrinks variances and keeps the region totals of means exact: a total that must be "
-    "protected in a table must not come from the same microdata.",
+    "Microaggregation shrinks variances, and means keep the totals of the regions up to rounding: a total "
+    "that must be protected in a table must not come from the same microdata.",
     "Medians and medoids publish true values.",
     "A zero in a protected table is not evidence of absence.",
 )

@@ -27,6 +27,7 @@ from pipelines.measures.comparison import Comparison
 from pipelines.measures.dominance import dominance_rule
 from pipelines.measures.exposure import exposure
 from pipelines.measures.measure import Measure, Measured
+from pipelines.measures.pairs import with_originals
 from pipelines.measures.registry import RECORD_MEASURES
 from pipelines.publication.formats.table_format import table_format
 from pipelines.publication.manifest import LIMITS, manifest
@@ -111,7 +112,7 @@ class Records:
         with job.progress.stage("risk before"):
             exposed = exposure(screened, specification)
         factors = scales(screened.frame, specification.numeric, screened.magnitude)
-        frame, reports = screened.frame, {}
+        frame, reports = with_originals(screened.frame, specification, screened.kept), {}
         for group in specification.clusterings:
             if on_combinations(group, specification):
                 frame, reports[group.name] = _by_combination(job, frame, group, release_id)
@@ -199,7 +200,8 @@ def by_cluster(
     resume = job.areas.work(release_id, "resume")
     finished_blocks = private_folder(resume / f"blocks-{group.name}")
     target = resume / f"protected-{group.name}"
-    counted_by = [list(dominance_rule(specification))]  # its counts are in the reports, and not in the id
+    # the counts of the rule are in the reports, the columns in the files, and neither is in the id
+    counted_by = [list(dominance_rule(specification)), frame.columns]
     checkpoint = read_checkpoint(target)
     if checkpoint != counted_by:
         checkpoint = None
@@ -236,7 +238,7 @@ def _by_combination(
     specification = job.specification
     target = job.areas.work(release_id, "resume") / f"protected-{group.name}"
     reports = read_checkpoint(target)
-    if reports is None:
+    if reports is None or set(job.spark.read.parquet(str(target)).columns) != set(frame.columns):
         with job.progress.stage("block"):
             occurring = combinations(frame, group, specification)
         with job.progress.stage(f"protect {group.name}"):

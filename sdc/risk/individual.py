@@ -39,8 +39,19 @@ def individual_risk(classes: np.ndarray, weights: np.ndarray | None = None) -> n
         raise ShapeMismatch(f"{len(given)} weights and {len(labels)} records do not fit together")
     if not np.all(given > 0.0):
         raise InvalidParameter("weights must be positive")
-    p = np.minimum(f / np.maximum(np.bincount(labels, given), f), 1.0)
-    return _expected(f, p)[labels]
+    return class_risk(f, np.bincount(labels, given))[labels]
+
+
+def class_risk(records: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Risk of each record of some classes, (m,), from what the classes add up to.
+
+    Parameters
+    ----------
+    records, units : (m,) arrays
+        Records of a class (f), and their weights added up (F): below f the sample holds everyone.
+    """
+    f = np.asarray(records, dtype=np.float64)
+    return _expected(f, np.minimum(f / np.maximum(np.asarray(units, dtype=np.float64), f), 1.0))
 
 
 def _expected(f: np.ndarray, p: np.ndarray) -> np.ndarray:

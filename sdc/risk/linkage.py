@@ -35,15 +35,42 @@ def linked_share(original: np.ndarray, protected: np.ndarray, sample: np.ndarray
     if len(tried) == 0:
         return 0.0
     places, sizes = np.unique(second, axis=0, return_counts=True)
-    tree = cKDTree(places)
-    nearest, _ = tree.query(first[tried])
     own = np.sqrt(np.sum((first[tried] - second[tried]) ** 2, axis=1))
-    won = np.flatnonzero(own <= nearest * (1.0 + TIE) + TIE)
-    found = 0.0
-    for at in won:
-        near = tree.query_ball_point(first[tried[at]], own[at] * (1.0 + TIE) + TIE)
-        found += 1.0 / float(sizes[near].sum())
-    return found / len(tried)
+    nearer, tied = nearer_and_tied(first[tried], own, places, sizes)
+    return float(np.sum(1.0 / tied[~nearer])) / len(tried)
+
+
+def nearer_and_tied(
+    points: np.ndarray, own: np.ndarray, places: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether other records are nearer to a point than its own one, and how many are as near.
+
+    Over parts of a file `nearer` joins by "or" and `tied` adds up.
+
+    Parameters
+    ----------
+    points : (m, p) array
+    own : (m,) array
+        Distance of each point to its own protected record.
+    places, sizes : (r, p) and (r,) arrays
+        Distinct protected records, and how many there are of each.
+
+    Returns
+    -------
+    nearer : (m,) bool array
+    tied : (m,) int64 array
+        Records at `own` distance; 0 where there are nearer ones.
+    """
+    nearer, tied = np.zeros(len(points), dtype=bool), np.zeros(len(points), dtype=np.int64)
+    if len(places) == 0 or len(points) == 0:
+        return nearer, tied
+    tree = cKDTree(places, compact_nodes=False, balanced_tree=False)
+    nearest, _ = tree.query(points)
+    nearer = nearest * (1.0 + TIE) + TIE < own
+    for at in np.flatnonzero(~nearer & (nearest <= own * (1.0 + TIE) + TIE)):
+        near = tree.query_ball_point(points[at], own[at] * (1.0 + TIE) + TIE)
+        tied[at] = sizes[near].sum()
+    return nearer, tied
 
 
 def inside_interval(original: np.ndarray, protected: np.ndarray, width: float) -> np.ndarray:

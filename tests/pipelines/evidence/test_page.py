@@ -69,6 +69,10 @@ QUALITY = {
         "gaps": {"edges": [0, 1], "counts": [1]},
     },
 }  # fmt: skip
+#: Without what takes a plot.
+PLAIN = {name: QUALITY[name] for name in ("release", "counts", "verdicts", "uniques_published")} | {
+    "stages": {}
+}
 PUBLISHED = Entry("published", "a" * 32, "persons", "2026-01-02T03:04:05+00:00", {})
 
 
@@ -133,3 +137,30 @@ def test_the_same_evidence_gives_the_same_page(tmp_path):
 def test_a_name_with_dollars_is_no_formula(tmp_path):
     loss = {"all": QUALITY["loss"]["all"] | {"by_variable": {"in_$ and out_$": 0.1}}}
     assert "in_$ and out_$" in page_of(tmp_path, QUALITY | {"loss": loss})
+
+
+def test_the_page_begins_with_the_worst_figure_an_attacker_reaches(tmp_path):
+    linked = {"sampled": 90, "of": 100, "linked": 0.4, "inside": {"income": 0.5}, "inside_all": 0.5}
+    page = page_of(tmp_path, PLAIN | {"record_linkage": linked})
+    worst = re.search(r'<p class="worst">(.*?)</p>', page).group(1)
+    assert "in 40 % of the cases" in worst
+    assert page.index(worst) < page.index("finds one record alone in 9 % of the cases")
+
+
+def test_where_nothing_on_disclosure_was_limited_the_page_is_not_green(tmp_path):
+    limit = QUALITY["verdicts"][0] | {"metric": "unique_jointly", "promised": False}
+    accepted = dict.fromkeys(("max_unique_published", "max_unique_jointly", "max_homogeneous"), "the board")
+    release = QUALITY["release"]
+    for verdicts, accept, green in (
+        ([limit], {}, True),
+        ([], {}, False),
+        ([limit], accepted, False),
+    ):
+        specified = release["specification"] | {"quality": {"accept": accept}}
+        quality = PLAIN | {
+            "verdicts": [*QUALITY["verdicts"], *verdicts],
+            "release": release | {"specification": specified},
+        }
+        page = page_of(tmp_path, quality)
+        assert ('<div class="banner waiting">' not in page) is green
+        assert ("No limit on disclosure held" not in page) is green

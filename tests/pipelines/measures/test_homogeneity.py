@@ -36,6 +36,8 @@ def test_homogeneity_and_uniques_are_those_of_the_published_records(roles, spark
     assert (section["homogeneous"], section["least_distinct"]) == (homogeneous, distinct)
     assert section["least_entropy_diversity"] == pytest.approx(entropy, abs=1e-8)
     assert section["largest_t"] == pytest.approx(t, abs=1e-8)
+    by_class = frame.groupby([*keys, "diagnosis"], dropna=False).size().groupby(keys, dropna=False)
+    assert section["guessed"] == int(by_class.max().sum())
     joined = [name for name in frame.columns if name not in (*keys, "diagnosis")]
     unique = {name: int((frame.groupby([*keys, name], dropna=False).size() == 1).sum()) for name in joined}
     assert found["uniques_published"]["by_column"] == unique

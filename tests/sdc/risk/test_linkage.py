@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sdc.errors import NoVariation, ShapeMismatch
-from sdc.risk.linkage import inside_interval, linked_share
+from sdc.risk.linkage import inside_interval, linked_share, nearer_and_tied
 
 NUMBERS = st.integers(-4, 4).map(float)
 
@@ -44,3 +44,18 @@ def test_what_cannot_be_compared_is_refused():
         inside_interval(np.zeros((2, 1)), np.zeros((3, 1)), 0.1)
     with pytest.raises(NoVariation):
         linked_share(np.ones((3, 1)), np.ones((3, 1)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(np.float64, (8, 2), elements=NUMBERS), arrays(np.float64, (8, 2), elements=NUMBERS))
+def test_what_is_nearer_or_tied_adds_up_over_parts_of_a_file(original, protected):
+    own = np.sqrt(np.sum((original - protected) ** 2, axis=1))
+    ones = np.ones(8, dtype=np.int64)
+    nearer, tied = nearer_and_tied(original, own, protected, ones)
+    parts = [
+        nearer_and_tied(original, own, part, ones[: len(part)]) for part in (protected[:3], protected[3:])
+    ]
+    assert np.array_equal(nearer, parts[0][0] | parts[1][0])
+    assert np.array_equal(tied[~nearer], (parts[0][1] + parts[1][1])[~nearer])
+    distances = np.sqrt(((original[:, None] - protected[None]) ** 2).sum(axis=2))
+    assert np.array_equal(nearer, (distances < own[:, None] - 1e-9).any(axis=1))

@@ -1,0 +1,128 @@
+"""What protection changed of the records: how many, how far, and whether one can tell the files apart.
+
+Of the drawn records (`pipelines.measures.pairs`); Hellinger distances are of the whole file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from pipelines.measures.pairs import Pairs
+from pipelines.measures.table_errors import aligned
+from sdc.utility.changes import changes, hellinger, il1s
+from sdc.utility.propensity import propensity
+
+#: Categories of a variable that get an indicator each in the propensity model.
+MOST_CATEGORIES = 20
+#: A model of scores needs so many records for each coefficient to say more than chance.
+FEWEST_FOR_SCORES = 10
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Attributes are shares, from 0 to 1, where nothing else is said.
+
+    Attributes
+    ----------
+    sampled, of : int
+        Records compared, and of how many.
+    records, values : float
+        With any quasi-identifier changed; of all values of quasi-identifiers.
+    by_variable : mapping of variable to share of records
+    il1s : mapping of numeric variable to IL1s
+        Mean change over sqrt(2) standard deviations, of records with a value.
+    hellinger : mapping of nominal variable to Hellinger distance
+        Of its frequencies in the whole file, where it is a control table.
+    propensity_error : float or None
+        Mean squared error of propensity scores: 0 where the files cannot be told apart, 0.25 where they can
+        be entirely; None of too few records.
+    propensity_ratio : float or None
+        The same over what two samples of one population would have.
+    """
+
+    sampled: int
+    of: int
+    records: float
+    values: float
+    by_variable: dict[str, float]
+    il1s: dict[str, float]
+    hellinger: dict[str, float]
+    propensity_error: float | None
+    propensity_ratio: float | None
+
+
+def _take(comparison: Comparison) -> Changed | None:
+    pairs = comparison.pairs
+    if pairs is None:
+        return None
+    found = changes(_frame(pairs, before=True), _frame(pairs, before=False))
+    scores = _scores(pairs)
+    return Changed(
+        sampled=len(pairs),
+        of=pairs.of,
+        records=found.records,
+        values=float(np.mean(list(found.values.values()))),
+        by_variable=found.values,
+        il1s={name: _il1s(pairs, place) for place, name in enumerate(pairs.numeric)},
+        hellinger=_hellinger(comparison),
+        propensity_error=None if scores is None else scores[0],
+        propensity_ratio=None if scores is None else scores[1],
+    )
+
+
+def _frame(pairs: Pairs, before: bool) -> pd.DataFrame:
+    numbers, codes = (
+        (pairs.numbers_before, pairs.codes_before) if before else (pairs.numbers_after, pairs.codes_after)
+    )
+    return pd.concat(
+        [pd.DataFrame(numbers, columns=pairs.numeric), pd.DataFrame(codes, columns=pairs.nominal)], axis=1
+    )
+
+
+def _il1s(pairs: Pairs, place: int) -> float:
+    """Of one variable; 0 where fewer than two records have a value, so that nothing can be said."""
+    before, after = pairs.numbers_before[:, [place]], pairs.numbers_after[:, [place]]
+    there = ~np.isnan(before).ravel()
+    found = float(il1s(before[there], after[there])[0]) if there.sum() > 1 else 0.0
+    return found if np.isfinite(found) else 0.0
+
+
+def _hellinger(comparison: Comparison) -> dict[str, float]:
+    found = {}
+    for table, cells in comparison.tables_before.items():
+        if len(table) == 1:
+            old, new = aligned(table, cells, comparison.tables_after[table])
+            found[table[0]] = hellinger(old, new)
+    return found
+
+
+def _scores(pairs: Pairs) -> tuple[float, float] | None:
+    """Error and ratio of the scores, main effects alone."""
+    numbers = np.vstack([pairs.numbers_before, pairs.numbers_after])
+    means = np.nanmean(np.where(np.isnan(numbers), np.nan, numbers), axis=0) if numbers.size else 0.0
+    columns = [np.where(np.isnan(numbers), means, numbers)]
+    codes = np.vstack([pairs.codes_before, pairs.codes_after])
+    for place in range(codes.shape[1]):
+        frequent = np.argsort(-np.bincount(codes[:, place]), kind="stable")[1:MOST_CATEGORIES]
+        columns.append((codes[:, [place]] == frequent).astype(np.float64))
+    design = np.column_stack(columns)
+    if len(design) < FEWEST_FOR_SCORES * (design.shape[1] + 1):
+        return None
+    found = propensity(design[: len(pairs)], design[len(pairs) :])
+    return found.error, found.ratio
+
+
+def _glance(section: Changed, k: int) -> Iterator[str]:
+    yield (
+        f"{100 * section.records:.3g} % of the records have another value of a protected variable "
+        f"({section.sampled:,} of {section.of:,} records compared)."
+    )
+
+
+CHANGED: Measure[Comparison, Changed] = Measure(name="changed", section=Changed, take=_take, glance=_glance)

@@ -1,0 +1,171 @@
+"""What a statistician computes from the release: totals, means and quantiles, weighted or not, by region.
+
+Totals and means are of the whole file, in one aggregation; quantiles are of the drawn records. What stays
+exact is found here by computing it, and not claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from pipelines.measures.pairs import Pairs
+from sdc.utility.estimates import estimates, relative_changes
+
+#: Relative change of a total up to which it counts as exact: sums are added in an order that Spark decides.
+EXACT = 1e-9
+#: Relative change that stands for any larger one, and for that of a total of nothing.
+LARGEST_CHANGE = 1e6
+#: Significant digits kept of such sums.
+DIGITS = 10
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """Of one variable, weighted or not.
+
+    Attributes
+    ----------
+    total_before, total_after, mean_before, mean_after : float
+        Of the whole file.
+    largest_change, median_change : float
+        Relative changes of the totals of the regions.
+    regions, exact : int
+        Regions with a value, and those whose total is exact to `EXACT`.
+    quantiles_before, quantiles_after : tuple of float
+        Of the drawn records, at `QUANTILES`; empty where none were drawn.
+    """
+
+    total_before: float
+    total_after: float
+    mean_before: float
+    mean_after: float
+    largest_change: float
+    median_change: float
+    regions: int
+    exact: int
+    quantiles_before: tuple[float, ...]
+    quantiles_after: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class EstimatesOfVariable:
+    """Of one numeric quasi-identifier; `weighted` where the release has weights."""
+
+    unweighted: Estimated
+    weighted: Estimated | None
+
+
+def _take(comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
+    specification = comparison.specification
+    names, weight = specification.numeric, specification.weight
+    if not names:
+        return None
+    sums = _sums(comparison.screened.frame, comparison.protected, names, weight, specification.region)
+    pairs = comparison.pairs
+    return {
+        name: EstimatesOfVariable(
+            _estimated(sums, place, "", _quantiles(pairs, name, False)),
+            None if weight is None else _estimated(sums, place, "w", _quantiles(pairs, name, True)),
+        )
+        for place, name in enumerate(names)
+    }
+
+
+def _sums(
+    before: DataFrame, after: DataFrame, names: tuple[str, ...], weight: str | None, region: str | None
+) -> pa.Table:
+    """Numbers and sums by file and region: for each variable ``n``, ``s``, and weighted ``wn``, ``ws``."""
+    w = f.lit(1.0) if weight is None else column(weight).cast("double")
+    where = f.lit("") if region is None else column(region).cast("string")
+    parts = [
+        frame.select(
+            f.lit(file).alias("file"),
+            where.alias("region"),
+            w.alias("w"),
+            *[column(name).cast("double").alias(f"x{i}") for i, name in enumerate(names)],
+        )
+        for file, frame in enumerate((before, after))
+    ]
+    sums = []
+    for i in range(len(names)):
+        x = f.col(f"x{i}")
+        sums += [f.count(x).cast("double").alias(f"n{i}"), f.sum(x).alias(f"s{i}")]
+        if weight is not None:
+            sums += [f.sum(f.when(x.isNotNull(), f.col("w"))).alias(f"wn{i}")]
+            sums += [f.sum(f.col("w") * x).alias(f"ws{i}")]
+    found = parts[0].unionByName(parts[1]).groupBy("file", "region").agg(*sums).toArrow()
+    return found.sort_by([("file", "ascending"), ("region", "ascending")])
+
+
+def _estimated(
+    sums: pa.Table, place: int, prefix: str, quantiles: tuple[tuple[float, ...], tuple[float, ...]]
+) -> Estimated:
+    files = sums["file"].to_numpy()
+    count = np.nan_to_num(sums[f"{prefix}n{place}"].to_numpy().astype(np.float64))
+    total = np.nan_to_num(sums[f"{prefix}s{place}"].to_numpy().astype(np.float64))
+    before, after = total[files == 0], total[files == 1]
+    there = count[files == 0] > 0
+    changed = relative_changes(before[there], after[there])
+    changed = np.where(changed <= EXACT, 0.0, np.minimum(changed, LARGEST_CHANGE))
+    whole = [total[files == file].sum() for file in (0, 1)]
+    means = [each / max(count[files == file].sum(), 1e-300) for file, each in enumerate(whole)]
+    return Estimated(
+        total_before=_rounded(whole[0]),
+        total_after=_rounded(whole[1]),
+        mean_before=_rounded(means[0]),
+        mean_after=_rounded(means[1]),
+        largest_change=_rounded(changed.max(initial=0.0)),
+        median_change=_rounded(float(np.median(changed)) if len(changed) else 0.0),
+        regions=int(there.sum()),
+        exact=int(np.count_nonzero(changed == 0.0)),
+        quantiles_before=quantiles[0],
+        quantiles_after=quantiles[1],
+    )
+
+
+def _rounded(value: float) -> float:
+    """Without the digits that depend on the order of summation."""
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _quantiles(pairs: Pairs | None, name: str, weighted: bool) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    if pairs is None:
+        return (), ()
+    place, nowhere = pairs.numeric.index(name), np.zeros(len(pairs), dtype=np.int64)
+    weights = pairs.weights if weighted else None
+    found = [
+        estimates(numbers[:, place], nowhere, weights).quantiles[0]
+        for numbers in (pairs.numbers_before, pairs.numbers_after)
+    ]
+    if np.isnan(found).any():
+        return (), ()
+    return tuple(map(float, found[0])), tuple(map(float, found[1]))
+
+
+def _glance(section: Mapping[str, EstimatesOfVariable], k: int) -> Iterator[str]:
+    for which in ("unweighted", "weighted"):
+        parts = {name: part for name, each in section.items() if (part := getattr(each, which)) is not None}
+        exact = [name for name, part in parts.items() if part.exact == part.regions]
+        if exact:
+            yield f"Exact in every region, as computed: the {which} totals of {', '.join(exact)}."
+        moved = {name: part.largest_change for name, part in parts.items() if name not in exact}
+        if moved:
+            name = max(moved, key=lambda each: moved[each])
+            yield (
+                f"The {which} total of {name} in one region is off by {100 * moved[name]:.3g} %: the largest "
+                "such change."
+            )
+
+
+ESTIMATES: Measure[Comparison, dict[str, EstimatesOfVariable]] = Measure(
+    name="estimates", section=dict[str, EstimatesOfVariable], take=_take, glance=_glance
+)

@@ -1,0 +1,111 @@
+"""Individual risk of re-identification, with the sampling weights where there are any, added up.
+
+Benedetti and Franconi 1998: the expected reciprocal of the units of the population that a class stands for.
+Every class of both files, in one aggregation; `sdc` values the classes in the tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import digest
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from sdc.risk.individual import class_risk
+
+#: Digits kept of sums whose order Spark decides.
+DIGITS = 9
+
+
+@dataclass(frozen=True)
+class IndividualRisk:
+    """Of the region and all quasi-identifiers together.
+
+    Attributes
+    ----------
+    records : int
+    weighted : bool
+        Whether the file is a sample with weights, rather than everybody.
+    expected_before, expected_after : float
+        Records that an intruder who knows everybody's values is expected to identify: the sum of the risks.
+    largest_before, largest_after : float
+        Risk of the most exposed record.
+    """
+
+    records: int
+    weighted: bool
+    expected_before: float
+    expected_after: float
+    largest_before: float
+    largest_after: float
+
+
+def _take(comparison: Comparison) -> IndividualRisk:
+    weight, keys = comparison.specification.weight, comparison.joint_keys
+    frames = (comparison.screened.frame, comparison.protected)
+    parts = [_records(frame, file, keys, weight) for file, frame in enumerate(frames)]
+    halves = [f"__digest{half}" for half in (0, 1)]
+    classes = (
+        parts[0]
+        .unionByName(parts[1])
+        .groupBy("file", *halves)
+        .agg(f.count(f.lit(1)).cast("double").alias("f"), f.sum("w").alias("units"))
+    )
+    found = (
+        classes.select("file", "f", "units")
+        .mapInArrow(_valued, "file int, risk double, largest double")
+        .groupBy("file")
+        .agg(f.sum("risk").alias("risk"), f.max("largest").alias("largest"))
+        .toArrow()
+        .sort_by("file")
+    )
+    expected, largest = found["risk"].to_pylist(), found["largest"].to_pylist()
+    return IndividualRisk(
+        comparison.screened.kept,
+        weight is not None,
+        *(float(f"{value:.{DIGITS}g}") for value in (*expected, *largest)),
+    )
+
+
+def _records(frame: DataFrame, file: int, keys: list[str], weight: str | None) -> DataFrame:
+    w = f.lit(1.0) if weight is None else column(weight).cast("double")
+    return frame.select(f.lit(file).alias("file"), *digest(keys), w.alias("w"))
+
+
+def _valued(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Sum and maximum of the risks of the classes of each file, a line a batch and file."""
+    for batch in batches:
+        files = batch["file"].to_numpy()
+        records, units = batch["f"].to_numpy(), batch["units"].to_numpy()
+        risk = class_risk(records, units)
+        for file in np.unique(files):
+            here = files == file
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "file": pa.array([int(file)], pa.int32()),
+                    "risk": pa.array([float(np.sum((records * risk)[here]))]),
+                    "largest": pa.array([float(risk[here].max())]),
+                }
+            )
+
+
+def _attacks(section: IndividualRisk, k: int) -> Iterator[tuple[float, str]]:
+    yield (
+        section.expected_after / max(section.records, 1),
+        "Whoever knows the protected variables of everybody would be expected to identify "
+        f"{section.expected_after:,.1f} of {section.records:,} records"
+        f"{', the sampling taken into account' if section.weighted else ''}; before, "
+        f"{section.expected_before:,.1f}.",
+    )
+
+
+INDIVIDUAL_RISK: Measure[Comparison, IndividualRisk] = Measure(
+    name="individual_risk", section=IndividualRisk, take=_take, attacks=_attacks
+)

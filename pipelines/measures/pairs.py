@@ -1,0 +1,122 @@
+"""The same records before and after: what an aggregation of either file alone cannot say.
+
+Records have no key on the way. Those that a hash of their contents draws carry their original values beside
+them, in a column that protection does not look at and that is never staged; about `SAMPLED` are drawn, the
+same ones whatever their order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import content_of
+from schemas.specification.model import Specification
+
+#: The original quasi-identifiers of a drawn record; NULL of any other.
+ORIGINAL = "__original"
+#: Records drawn: shares are known to about one percent.
+SAMPLED = 2_000
+_PLACES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Drawn records, (n,) each, in an order of their contents.
+
+    Attributes
+    ----------
+    of : int
+        Records they were drawn from.
+    numeric, nominal : tuple of str
+        Quasi-identifiers, in the order of the columns below.
+    numbers_before, numbers_after : (n, p) float arrays
+        NaN where missing.
+    codes_before, codes_after : (n, q) int64 arrays
+        Of the nominal variables; one coding for both, a missing value has a code.
+    categories : tuple of (r,) object arrays
+        Value of each code, None where it is missing.
+    regions : (n,) int64 array
+        Codes; zeros where there are no regions.
+    region_names : (r,) object array
+    weights : (n,) float array or None
+    """
+
+    of: int
+    numeric: tuple[str, ...]
+    nominal: tuple[str, ...]
+    numbers_before: np.ndarray
+    numbers_after: np.ndarray
+    codes_before: np.ndarray
+    codes_after: np.ndarray
+    categories: tuple[np.ndarray, ...]
+    regions: np.ndarray
+    region_names: np.ndarray
+    weights: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+
+def with_originals(frame: DataFrame, specification: Specification, records: int) -> DataFrame:
+    """The records to protect, `ORIGINAL` beside those that are drawn."""
+    published = [name for name in frame.columns if name in specification.published]
+    place = f.pmod(f.xxhash64(f.lit("pairs"), *content_of(published)), f.lit(_PLACES))
+    drawn = place < math.ceil(_PLACES * min(1.0, SAMPLED / max(records, 1)))
+    values = [column(name).alias(f"v{i}") for i, name in enumerate(specification.quasi_identifiers)]
+    return frame.withColumn(ORIGINAL, f.when(drawn, f.struct(*values)))
+
+
+def pairs_of(protected: DataFrame, specification: Specification, records: int) -> Pairs | None:
+    """The drawn records, gathered; None where none were drawn, or what was drawn does not travel along."""
+    if ORIGINAL not in protected.columns:
+        return None
+    names = specification.quasi_identifiers
+    kinds = ["double" if name in specification.numeric else "string" for name in names]
+    before = [f.col(ORIGINAL)[f"v{i}"].cast(kind).alias(f"b{i}") for i, kind in enumerate(kinds)]
+    after = [column(name).cast(kinds[i]).alias(f"a{i}") for i, name in enumerate(names)]
+    region = f.lit("") if specification.region is None else column(specification.region).cast("string")
+    weight = f.lit(1.0) if specification.weight is None else column(specification.weight).cast("double")
+    drawn = (
+        protected.where(f.col(ORIGINAL).isNotNull())
+        .select(*before, *after, region.alias("region"), weight.alias("weight"))
+        .toArrow()
+    )
+    if len(drawn) == 0:
+        return None
+    drawn = drawn.sort_by([(name, "ascending") for name in drawn.column_names])
+    numeric = [i for i, kind in enumerate(kinds) if kind == "double"]
+    nominal = [i for i, kind in enumerate(kinds) if kind == "string"]
+    coded = [_coded(drawn[f"b{i}"].to_pandas(), drawn[f"a{i}"].to_pandas()) for i in nominal]
+    regions, region_names = pd.factorize(drawn["region"].to_pandas(), sort=True)
+    return Pairs(
+        of=records,
+        numeric=tuple(names[i] for i in numeric),
+        nominal=tuple(names[i] for i in nominal),
+        numbers_before=_columns([drawn[f"b{i}"].to_numpy() for i in numeric], len(drawn), np.float64),
+        numbers_after=_columns([drawn[f"a{i}"].to_numpy() for i in numeric], len(drawn), np.float64),
+        codes_before=_columns([codes for codes, _, _ in coded], len(drawn), np.int64),
+        codes_after=_columns([codes for _, codes, _ in coded], len(drawn), np.int64),
+        categories=tuple(values for _, _, values in coded),
+        regions=regions.astype(np.int64),
+        region_names=np.asarray(region_names, dtype=object),
+        weights=None if specification.weight is None else drawn["weight"].to_numpy(),
+    )
+
+
+def _columns(columns: list[np.ndarray], rows: int, kind: type) -> np.ndarray:
+    return np.column_stack(columns).astype(kind) if columns else np.empty((rows, 0), kind)
+
+
+def _coded(before: pd.Series, after: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes in the order of the values, those that are missing last, and the value of each code."""
+    codes, values = pd.factorize(pd.concat([before, after]), sort=True)
+    absent = len(values)
+    codes = np.where(codes < 0, absent, codes).astype(np.int64)
+    return codes[: len(before)], codes[len(before) :], np.array([*values, None], dtype=object)
