@@ -36,7 +36,7 @@ def write_data_docs(result: ExpectationSuiteValidationResult, path: Path) -> Non
     Parameters
     ----------
     result : ExpectationSuiteValidationResult
-        Of a validation without values in its results.
+        Of a validation without values of records in its results.
     path : Path
     """
     from great_expectations.render.renderer import ValidationResultsPageRenderer

@@ -1,7 +1,8 @@
 """Great Expectations: the second judge of every metric, and the Data Docs it leaves.
 
-The suite is judged on a frame of one row of metrics. Results carry no values, and as many of them must
-come back as were asked for: a check that is silently missing is a failure.
+The suite is judged on a frame of one row of metrics. Results carry these, which are counts, shares and
+errors, and no value of a record; as many of them must come back as were asked for: a check that is silently
+missing is a failure. The suite itself is kept as Great Expectations saves one.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def met_by_expectations(
         warnings.simplefilter("ignore")
         import great_expectations as gx
 
-        from pipelines.gate.suite import NO_VALUES, expectation_suite, metrics_frame
+        from pipelines.gate.suite import OBSERVED, expectation_suite, metrics_frame
 
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
@@ -58,9 +59,15 @@ def met_by_expectations(
             .add_batch_definition_whole_dataframe("metrics")
             .get_batch({"dataframe": metrics_frame(metrics, requirements)})
         )
-        result = batch.validate(expectation_suite(name, requirements), result_format=NO_VALUES)
+        suite = expectation_suite(name, requirements)
+        result = batch.validate(suite, result_format=OBSERVED)
+    for each in result.results:  # a number of numpy's is none to the renderers of Data Docs
+        if each.result.get("observed_value") is not None:
+            each.result["observed_value"] = float(each.result["observed_value"])
     if evidence is not None:
         write_results(result, name, evidence)
+        text = json.dumps(suite.to_json_dict(), indent=2, sort_keys=True)
+        (evidence / f"{name}.suite.json").write_text(text, encoding="utf-8")
     answers = {
         str(each.expectation_config.kwargs["column"]): bool(each.success)
         for each in result.results
@@ -70,7 +77,7 @@ def met_by_expectations(
 
 
 def write_results(result: ExpectationSuiteValidationResult, name: str, evidence: Path) -> None:
-    """Keep the results of a suite, without values, as JSON and as Data Docs."""
+    """Keep the results of a suite as JSON and as Data Docs."""
     evidence.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = json.dumps(result.to_json_dict(), indent=2, sort_keys=True, default=str)
     (evidence / f"{name}.json").write_text(text, encoding="utf-8")

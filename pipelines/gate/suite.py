@@ -15,10 +15,13 @@ import great_expectations.expectations as gxe
 import pandas as pd
 from great_expectations.core.expectation_suite import ExpectationSuite
 
+from pipelines.gate.plain_names import plain_name
 from schemas.requirements.records import MetricKey, Requirement
 
 NO_VALUES = {"result_format": "BOOLEAN_ONLY"}
-"""The result format under which neither results nor Data Docs carry what was found."""
+"""The result format under which neither results nor Data Docs carry what was found: of records."""
+OBSERVED = {"result_format": "BASIC", "partial_unexpected_count": 0}
+"""The result format that carries what was found: of metrics, which are counts, shares and errors."""
 
 
 def expectation_suite(name: str, requirements: Sequence[Requirement]) -> ExpectationSuite:
@@ -30,6 +33,7 @@ def expectation_suite(name: str, requirements: Sequence[Requirement]) -> Expecta
                 column=requirement.key.column,
                 min_value=requirement.at_least,
                 max_value=requirement.at_most,
+                description=plain_name(requirement),
                 meta={"remedy": requirement.remedy},
             )
             for requirement in requirements

@@ -17,6 +17,8 @@ from pyspark.sql import functions as f
 from pipelines.engine.column_names import column
 from pipelines.engine.files import private_folder
 from pipelines.evidence.evidence import Counts
+from pipelines.gate.gate import EXPECTATIONS
+from pipelines.gate.published_suite import write_published_suite
 from pipelines.intake.contract import Contract
 from pipelines.intake.read import Microdata
 from pipelines.intake.scales import Scale, scales
@@ -173,8 +175,9 @@ class Records:
         )
 
     def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
-        """The block reports."""
+        """The block reports, and a suite for whoever checks the published table."""
         private_folder(folder)
+        write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.names)
         pq.write_table(block_table(protected.comparison.reports), folder / BLOCKS)
 
 

@@ -1,14 +1,17 @@
-"""Judging metrics: what is not met is named, and what is kept of it holds no value and loads nothing."""
+"""Judging metrics: what is not met is named, and what is kept of it is read by people and programs."""
 
 import json
 import math
 import re
 
+import pandas as pd
 import pytest
 
 from pipelines.gate.gate import judge, refuse
+from pipelines.gate.published_suite import SUITE, write_published_suite
 from schemas.errors import GateRefused, ProtectionFailed
 from schemas.requirements.records import MetricKey, Requirement
+from tests.pipelines.microdata import specification
 
 CLASS = Requirement(MetricKey("smallest_class", "all"), "merge", at_least=3)
 LOSS = Requirement(MetricKey("information_loss"), "raise effort", at_most=0.1)
@@ -27,15 +30,53 @@ def test_a_metric_that_was_not_measured_is_not_met(found):
     assert not judge("release", [LOSS], found).passed
 
 
-def test_results_and_data_docs_hold_no_value_and_open_offline(tmp_path):
-    judge("input", [CLASS, LOSS], {CLASS.key: 77123, LOSS.key: 0.0771}, tmp_path)
-    assert json.loads((tmp_path / "input.json").read_text())["success"] is True
-    page = (tmp_path / "input.html").read_text()
-    assert "information_loss" in page
-    for text in (page, (tmp_path / "input.json").read_text()):
-        assert "77123" not in text
-        assert "0.0771" not in text
+def test_data_docs_show_what_was_found_in_plain_words_and_open_offline(tmp_path):
+    judge("release", [CLASS, LOSS], {CLASS.key: 77123, LOSS.key: 0.0771}, tmp_path)
+    results = json.loads((tmp_path / "release.json").read_text())
+    assert results["success"] is True
+    assert [each["result"]["observed_value"] for each in results["results"]] == [77123.0, 0.0771]
+    page = (tmp_path / "release.html").read_text()
+    text = re.sub(r"<[^>]+>", " ", page)
+    assert "records that hold any combination of all: at least 3" in text
+    assert "information loss: at most 0.1" in text
+    assert "77123" in text.replace(",", "")
+    assert "0.0771" in text
     assert not re.search(r"<(link|script|img|iframe)\b|url\(|https?://", page)
+
+
+def test_a_saved_suite_judges_in_a_context_of_its_user(tmp_path):
+    """As its users do it: the file becomes a suite of a project folder, found there by its name."""
+    import great_expectations as gx
+
+    judge("release", [CLASS, LOSS], {CLASS.key: 3, LOSS.key: 0.05}, tmp_path / "evidence")
+    project = gx.get_context(mode="file", project_root_dir=str(tmp_path / "project"))
+    saved = json.loads((tmp_path / "evidence" / "release.suite.json").read_text())
+    project.suites.add(gx.ExpectationSuite(**saved))
+    again = gx.get_context(mode="file", project_root_dir=str(tmp_path / "project"))
+    suite = again.suites.get("release")
+    batches = again.data_sources.add_pandas("metrics").add_dataframe_asset("release")
+    whole = batches.add_batch_definition_whole_dataframe("whole")
+    for loss, met in ((0.05, True), (0.5, False)):
+        frame = pd.DataFrame({CLASS.key.column: [3.0], LOSS.key.column: [loss]})
+        assert whole.get_batch({"dataframe": frame}).validate(suite).success is met
+
+
+@pytest.mark.spark
+def test_the_suite_of_the_published_table_finds_a_rare_combination(spark, tmp_path):
+    import great_expectations as gx
+
+    chosen = specification(tmp_path, {"a b": {"role": "quasi_identifier", "kind": "nominal"}})
+    write_published_suite(tmp_path, chosen, ["a b"])
+    suite = gx.ExpectationSuite(**json.loads((tmp_path / SUITE).read_text()))
+    context = gx.get_context(mode="ephemeral")
+    suite = context.suites.add(suite)
+    assets = context.data_sources.add_spark("lake", persist=False).add_dataframe_asset("release")
+    whole = assets.add_batch_definition_whole_dataframe("whole")
+    for values, met in ((["x"] * 3, True), (["x"] * 3 + ["y"], False)):
+        frame = spark.createDataFrame([(value,) for value in values], ["a b"])
+        result = whole.get_batch({"dataframe": frame}).validate(suite)
+        assert result.success is met, result
+        assert sum(not each.success for each in result.results) == (not met)
 
 
 def test_great_expectations_judges_every_requirement_and_shows_no_value():

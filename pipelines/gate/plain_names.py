@@ -1,0 +1,47 @@
+"""What a requirement asks for, in plain words: the name of its expectation in suites and Data Docs."""
+
+from __future__ import annotations
+
+from schemas.requirements.records import Requirement
+
+_WORDS = {
+    "present": "column {variable} is there",
+    "type_fits": "column {variable} has a type that fits its role",
+    "records_kept": "records that are kept",
+    "records_rejected": "records that are rejected",
+    "missing": "records without {variable}",
+    "not_finite": "records with no finite {variable}",
+    "not_positive": "records with no positive {variable}",
+    "repeated": "records whose {variable} occurs more than once",
+    "domain": "categories of {variable}",
+    "smallest_region": "units of the smallest region",
+    "patterns_below_k": "rare missing patterns with {variable}",
+    "complete_below_k": "regions with few complete units",
+    "smallest_class": "records that hold any combination of {variable}",
+    "fewest_households": "units that hold any combination of {variable}",
+    "records_unaccounted": "records that nobody accounts for",
+    "content_as_staged": "the files hold what was protected",
+    "columns_as_declared": "the files have the declared columns and types",
+    "others_as_read": "columns published as they are hold the input's values",
+    "information_loss": "information loss",
+    "chi2_per_cell": "chi-square per cell of the control tables",
+    "unique_published": "share of records unique with {variable}",
+    "unique_jointly": "share of records unique with all published columns",
+    "homogeneous": "share of records whose class tells {variable}",
+    "determined": "protected variables that {variable} determines",
+}
+"""Metric -> words; any other metric is read as it is spelled."""
+
+
+def plain_name(requirement: Requirement) -> str:
+    """The requirement as a phrase: "records that hold any combination of all: at least 3"."""
+    key = requirement.key
+    spelled = key.metric.replace("_", " ") + (" of {variable}" if key.variable else "")
+    words = _WORDS.get(key.metric, spelled).replace("{variable}", key.variable)
+    words += f" in tables of dimension {key.dimension}" if key.dimension else ""
+    limits = [
+        f"{word} {limit:g}"
+        for word, limit in (("at least", requirement.at_least), ("at most", requirement.at_most))
+        if limit is not None
+    ]
+    return f"{words}: {' and '.join(limits)}" if limits else words
