@@ -15,6 +15,7 @@ from pipelines.measures.block_reports import BlockReports
 from pipelines.measures.exposure import Exposure
 from pipelines.measures.frequency_tables import frequency_tables
 from pipelines.measures.pairs import Pairs, pairs_of
+from pipelines.measures.risk import Risk, risk
 from pipelines.measures.table_errors import Table, TableErrors, table_errors
 from schemas.specification.model import Specification
 
@@ -58,6 +59,12 @@ class Comparison:
         """Scales of the numeric variables of a clustering."""
         group = next(group for group in self.specification.clusterings if group.name == clustering)
         return {name: self.scales[name] for name in group.variables if name in self.scales}
+
+    @cached_property
+    def joint_risk_after(self) -> Risk:
+        """Classes of the protected records on the region and all quasi-identifiers."""
+        specification = self.specification
+        return risk(self.protected, self.joint_keys, specification.release.k, specification.counted)
 
     @cached_property
     def pairs(self) -> Pairs | None:

@@ -1,7 +1,8 @@
 """Individual risk of re-identification, with the sampling weights where there are any, added up.
 
 Benedetti and Franconi 1998: the expected reciprocal of the units of the population that a class stands for.
-Every class of both files, in one aggregation; `sdc` values the classes in the tasks.
+Every class of both files, in one aggregation; `sdc` values the classes in the tasks. Without weights a class
+of n units has the risk 1/n n times, so that the classes that were counted before are the sum.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import digest
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
+from schemas.specification.model import WHOLE
 from sdc.risk.individual import class_risk
 
 #: Digits kept of sums whose order Spark decides.
@@ -48,6 +50,16 @@ class IndividualRisk:
 
 
 def _take(comparison: Comparison) -> IndividualRisk:
+    specification = comparison.specification
+    if specification.weight is None and not specification.groups:
+        before, after = comparison.exposure.risks[WHOLE], comparison.joint_risk_after
+        found = [float(each.classes) for each in (before, after)]
+        largest = [1.0 / max(each.smallest, 1) for each in (before, after)]
+        return IndividualRisk(comparison.screened.kept, False, *found, *largest)
+    return _of_classes(comparison)
+
+
+def _of_classes(comparison: Comparison) -> IndividualRisk:
     weight, keys = comparison.specification.weight, comparison.joint_keys
     frames = (comparison.screened.frame, comparison.protected)
     parts = [_records(frame, file, keys, weight) for file, frame in enumerate(frames)]

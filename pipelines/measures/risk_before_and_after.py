@@ -29,14 +29,16 @@ def _take(comparison: Comparison) -> dict[str, RiskBeforeAndAfter]:
     section = {
         group.name: RiskBeforeAndAfter(
             comparison.exposure.risks[group.name],
-            risk(protected, [*comparison.keys, *group.variables], k, counted),
+            risk(protected, [*comparison.keys, *group.variables], k, counted)
+            if specification.groups
+            else comparison.joint_risk_after,
         )
         for group in specification.clusterings
     }
     if specification.groups:
         section[JOINTLY] = RiskBeforeAndAfter(
             risk(comparison.screened.frame, comparison.joint_keys, k, counted),
-            risk(protected, comparison.joint_keys, k, counted),
+            comparison.joint_risk_after,
         )
     return section
 

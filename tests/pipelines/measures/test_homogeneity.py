@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from schemas.errors import GateRefused
@@ -61,7 +60,10 @@ def test_a_release_with_good_roles_and_diversity_passes_them(spark, tmp_path):
         tmp_path, roles, method={"effort": "fast", "min_diversity": 2}, quality={"accept": {}}
     )
     _, areas = run(spark, spec)
-    assert pd.Series(published(areas)["diagnosis"]).nunique() == 3
+    frame, found = published(areas), quality(areas)["individual_risk"]
+    assert frame["diagnosis"].nunique() == 3
+    sizes = frame.groupby(["region", "sex", "age", "income"]).size()
+    assert (found["expected_after"], found["largest_after"]) == (len(sizes), 1 / sizes.min())
     entry = json.loads(areas.ledger.read_text().splitlines()[-1])
     assert entry["accept"] == {}
     assert areas.served() == entry["release_id"]
