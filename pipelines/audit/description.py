@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -35,20 +36,41 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
         found.append("the descriptor names other files than the manifest")
     elif any(_differs(folder, resources[name], file) for name, file in data.items()):
         found.append("the descriptor has another checksum, size, number of rows or column than a file")
+    if any(_rewritten(folder, table) for table in manifest["tables"] if _sdmx(table) in data):
+        found.append("a table as SDMX-CSV has other cells than its file")
     if _LOADS.search(page):
         found.append("the page loads something")
     return found
 
 
 def _differs(folder: Path, resource: Mapping[str, Any], file: Mapping[str, Any]) -> bool:
+    if resource["hash"] != f"sha256:{file['sha256']}" or resource["bytes"] != file["bytes"]:
+        return True
     path = folder / resource["path"]
+    if path.suffix != ".parquet":
+        return False
     columns = [(entry.name, str(entry.type)) for entry in pq.read_schema(path)]
-    return (
-        resource["hash"] != f"sha256:{file['sha256']}"
-        or resource["bytes"] != file["bytes"]
-        or resource["rows"] != pq.read_metadata(path).num_rows
-        or [(each["name"], each["arrow"]) for each in resource["schema"]["fields"]] != columns
-    )
+    declared = [(each["name"], each["arrow"]) for each in resource["schema"]["fields"]]
+    return resource["rows"] != pq.read_metadata(path).num_rows or declared != columns
+
+
+def _sdmx(table: Mapping[str, Any]) -> str:
+    return f"sdmx/{Path(table['file']).stem}.csv"
+
+
+def _rewritten(folder: Path, table: Mapping[str, Any]) -> bool:
+    """Whether the lines of the SDMX-CSV are not the cells of the file, in their order."""
+    with open(folder / _sdmx(table), encoding="utf-8", newline="") as file:
+        _, *lines = csv.reader(file)
+    content = pq.read_table(folder / table["file"])
+    columns = [list(map(_text, column.to_pylist())) for column in content.columns]
+    return [tuple(line[1:]) for line in lines] != list(zip(*columns, strict=True))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "_U"
+    return str(value.isoformat() if hasattr(value, "isoformat") else value)
 
 
 def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: Mapping[str, str]) -> int:

@@ -1,4 +1,4 @@
-"""Describe a release to its readers: a page and a descriptor, made of the release alone.
+"""Describe a release to its readers: a page, a descriptor, tables for exchange, made of the release alone.
 
 What is given is a folder with the files as they will be published, and the public manifest. This room imports
 nothing that has seen an original record (an import contract holds it), so that nothing else can be shown.
@@ -6,6 +6,7 @@ nothing that has seen an original record (an import contract holds it), so that 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,14 +14,14 @@ from typing import Any
 
 from pipelines.description.descriptor import DESCRIPTOR, descriptor
 from pipelines.description.public_page import PAGE, public_page
+from pipelines.description.sdmx import write_sdmx
 from pipelines.description.statistics import ColumnStatistics, column_statistics
 
-DESCRIPTION = (PAGE, DESCRIPTOR)
 MICRODATA, TABLE = "microdata", "table"
 
 
-def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, str]) -> None:
-    """Write `DESCRIPTION` into the folder of a release that is not public yet.
+def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, str]) -> tuple[str, ...]:
+    """Describe the release of a folder that is not public yet; names of the files that do.
 
     Parameters
     ----------
@@ -32,10 +33,13 @@ def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, 
         Of the files with data.
     """
     statistics = {MICRODATA: _of_records(folder, manifest)} if manifest.get("columns") else {}
-    package = descriptor(folder, manifest, checksums, statistics)
+    exchanged = write_sdmx(folder, manifest)
+    every = {**checksums, **{name: _checksum(folder / name) for name in exchanged}}
+    package = descriptor(folder, manifest, every, statistics)
     (folder / DESCRIPTOR).write_text(json.dumps(package, indent=2), encoding="utf-8")
     page = public_page(folder, manifest, statistics.get(MICRODATA, ()))
     (folder / PAGE).write_text(page, encoding="utf-8")
+    return (PAGE, DESCRIPTOR, *exchanged)
 
 
 def _of_records(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatistics, ...]:
@@ -43,3 +47,8 @@ def _of_records(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatis
     weights = [column["name"] for column in manifest["columns"] if column["role"] == "weight"]
     weight = weights[0] if weights else None
     return tuple(column_statistics(files, column["name"], weight=weight) for column in manifest["columns"])
+
+
+def _checksum(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,6 +6,7 @@ Everything in it is the manifest's or was counted on the published files.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,8 @@ def descriptor(
         "description": _description(manifest),
         "resources": [
             _resource(folder, name, checksum, described, statistics.get(name.split("/")[0], ()))
+            if name.endswith(".parquet")
+            else _exchanged(folder, name, checksum)
             for name, checksum in sorted(checksums.items())
         ],
     }
@@ -94,6 +97,26 @@ def _resource(
                 _field(entry, described.get(entry.name, {}), counted.get(entry.name))
                 for entry in pq.read_schema(folder / name)
             ]
+        },
+    }
+
+
+def _exchanged(folder: Path, name: str, checksum: str) -> dict[str, Any]:
+    """A table as SDMX-CSV: its codes are text, its observation a number."""
+    with open(folder / name, encoding="utf-8", newline="") as file:
+        columns = next(csv.reader(file))
+    types = ["string"] * (len(columns) - 1) + ["number"]
+    return {
+        "profile": "tabular-data-resource",
+        "name": _name(name),
+        "path": name,
+        "format": "csv",
+        "mediatype": "text/csv",
+        "encoding": "utf-8",
+        "bytes": (folder / name).stat().st_size,
+        "hash": f"sha256:{checksum}",
+        "schema": {
+            "fields": [{"name": each, "type": kind} for each, kind in zip(columns, types, strict=True)]
         },
     }
 

@@ -87,11 +87,11 @@ def _rows(content: pa.Table) -> tuple[tuple[str, ...], ...]:
 
 
 def _count(value: int) -> str:
-    return f"{value:,}".replace(",", " ")
+    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def _number(value: float) -> str:
-    return f"{value:,.6g}".replace(",", " ")
+    return f"{value:,.6g}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def _words(name: str) -> str:

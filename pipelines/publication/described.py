@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pipelines.description.describe import DESCRIPTION, describe
+from pipelines.description.describe import describe
 from pipelines.engine.files import checksum
 from pipelines.publication.stage import StagedFiles
 
 
 def described(staged: StagedFiles, manifest: Mapping[str, Any]) -> StagedFiles:
-    """The staged files with a public page and a descriptor, made of them and of the manifest alone.
+    """The staged files with what describes them, made of them and of the manifest alone.
 
     The files with data keep the checksums they were verified under: what changed since does not get copied.
     """
-    describe(staged.folder, manifest, staged.checksums)
-    fresh = {name: checksum(staged.folder / name) for name in DESCRIPTION}
+    names = describe(staged.folder, manifest, staged.checksums)
+    fresh = {name: checksum(staged.folder / name) for name in names}
     return replace(staged, checksums={**staged.checksums, **fresh})

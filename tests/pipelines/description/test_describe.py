@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from pipelines.audit import description
 from pipelines.audit.release import audit
-from pipelines.description.describe import DESCRIPTION, describe
+from pipelines.description.describe import describe
 from pipelines.description.recodes import recode_text
+from pipelines.description.sdmx import identifiers
 from pipelines.description.statistics import MOST_VALUES, column_statistics
 from pipelines.engine.files import checksum
 
@@ -101,14 +102,15 @@ def test_the_descriptor_is_a_data_package(release):
     package = package_of(release)
     assert re.fullmatch(r"[a-z0-9._-]+", package["name"])
     names = [resource["name"] for resource in package["resources"]]
-    assert len(set(names)) == len(names) == 3
+    assert len(set(names)) == len(names) == 4
     for resource in package["resources"]:
         assert re.fullmatch(r"[a-z0-9._-]+", resource["name"])
         assert not resource["path"].startswith("/")
         assert ".." not in resource["path"]
         assert resource["hash"] == f"sha256:{checksum(release / resource['path'])}"
         fields = resource["schema"]["fields"]
-        assert [each["name"] for each in fields] == pq.read_schema(release / resource["path"]).names
+        if resource["format"] == "parquet":
+            assert [each["name"] for each in fields] == pq.read_schema(release / resource["path"]).names
     by_name = {each["name"]: each for each in package["resources"][0]["schema"]["fields"]}
     assert {name: each["type"] for name, each in by_name.items()} == {
         "region": "string", "income": "number", "weight": "number",
@@ -153,9 +155,28 @@ def test_a_column_of_many_values_lists_none_of_them(tmp_path):
 
 
 def test_the_same_release_is_described_by_the_same_bytes(release):
-    before = [(release / name).read_bytes() for name in DESCRIPTION]
+    names = ("report.html", "datapackage.json", "sdmx/001_income.csv")
+    before = [(release / name).read_bytes() for name in names]
     publish(release)
-    assert [(release / name).read_bytes() for name in DESCRIPTION] == before
+    assert [(release / name).read_bytes() for name in names] == before
+
+
+def test_a_table_is_there_as_sdmx_csv_too(release):
+    assert (release / "sdmx" / "001_income.csv").read_text() == (
+        "DATAFLOW,INCOME,OBS_VALUE\nMICROGUARD:TOWN_OF_K_LN(1.0),5.0,3\nMICROGUARD:TOWN_OF_K_LN(1.0),7.0,3\n"
+    )
+    assert identifiers(["a b", "a.b", "obs value", "dataflow", "é"]) == (
+        ["A_B", "A_B_2", "OBS_VALUE_2", "DATAFLOW_2", "_"]
+    )
+    (path,) = release.rglob("*.csv")
+    path.write_text("DATAFLOW,INCOME,OBS_VALUE\nM:T(1.0),5.0,4\n")
+    package = package_of(release)
+    (resource,) = [each for each in package["resources"] if each["format"] == "csv"]
+    resource |= {"hash": f"sha256:{checksum(path)}", "bytes": path.stat().st_size}
+    (release / "datapackage.json").write_text(json.dumps(package))
+    seal(release, manifest_of(release))
+    (failure,) = audit(release).failures()
+    assert "other cells" in failure
 
 
 def test_verify_finds_a_sound_description_and_every_fault(release):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.audit.release import audit
-from pipelines.description.describe import DESCRIPTION, describe
+from pipelines.description.describe import describe
 from tests.pipelines.microdata import ROLES, persons, run, specification
 from tests.pipelines.test_adjust import records
 from tests.pipelines.test_adjust import run as adjusted
@@ -19,15 +19,25 @@ __all__ = ["adjusted"]
 
 
 def described_anew(release, folder):
-    """Page and descriptor of a copy of the public files, made far from the run."""
+    """What describes a copy of the public files, made far from the run: name -> bytes."""
     shutil.copytree(release, folder)
     manifest = json.loads((folder / "manifest.json").read_text())
-    for name in DESCRIPTION:
-        (folder / name).unlink()
-        assert name in manifest["files"]
-    files = {n: f["sha256"] for n, f in manifest.pop("files").items() if n not in DESCRIPTION}
-    describe(folder, manifest, files)
-    return [(folder / name).read_bytes() for name in DESCRIPTION]
+    files = manifest.pop("files")
+    for name in files:
+        if not name.endswith(".parquet"):
+            (folder / name).unlink()
+    data = {name: file["sha256"] for name, file in files.items() if name.endswith(".parquet")}
+    names = describe(folder, manifest, data)
+    assert set(names) | set(data) == set(files)
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def as_published(release):
+    """The same of the release itself."""
+    paths = [path for path in release.rglob("*") if path.is_file() and path.suffix != ".parquet"]
+    read = {path.relative_to(release).as_posix(): path.read_bytes() for path in paths}
+    read.pop("manifest.json")
+    return read
 
 
 def test_the_description_of_records_is_made_of_public_files_alone(spark, tmp_path):
@@ -43,10 +53,10 @@ def test_the_description_of_records_is_made_of_public_files_alone(spark, tmp_pat
     )
     answer, areas = run(spark, spec)
     release = areas.release(areas.served())
-    assert described_anew(release, tmp_path / "copy") == [(release / n).read_bytes() for n in DESCRIPTION]
+    assert described_anew(release, tmp_path / "copy") == as_published(release)
     assert audit(release).passed, audit(release).failures()
-    texts = "".join((release / name).read_text() for name in (*DESCRIPTION, "manifest.json"))
-    digits = re.sub(r"(?<=\d)[  ,](?=\d)", "", texts)
+    texts = "".join(path.read_text() for path in release.rglob("*.*") if path.suffix != ".parquet")
+    digits = re.sub(r"(?<=\d)[\s,](?=\d)", "", texts)
     published = set(map(str, secret[secret >= 779_000_000])) | {"779000000"}
     assert not [each for each in map(str, secret) if each in digits and each not in published]
     assert "CANARY" not in texts
@@ -63,11 +73,14 @@ def test_the_description_of_records_is_made_of_public_files_alone(spark, tmp_pat
 def test_the_description_of_a_table_is_made_of_public_files_alone(adjusted, tmp_path):
     content = adjusted(of_table(tmp_path, records()))
     release = tmp_path / "lake" / content["release_id"]
-    assert described_anew(release, tmp_path / "copy") == [(release / n).read_bytes() for n in DESCRIPTION]
+    assert described_anew(release, tmp_path / "copy") == as_published(release)
     assert audit(release).passed, audit(release).failures()
     page = (release / "report.html").read_text()
     assert "Any value may differ from the true one" in page
     assert "<th class=n>turnover</th>" in page
     package = json.loads((release / "datapackage.json").read_text())
-    (resource,) = package["resources"]
-    assert [each["type"] for each in resource["schema"]["fields"]] == ["string", "string", "string", "number"]
+    for resource in package["resources"]:
+        types = [each["type"] for each in resource["schema"]["fields"]]
+        assert types == ["string"] * (len(types) - 1) + ["number"]
+    (exchanged,) = (release / "sdmx").iterdir()
+    assert exchanged.read_text().startswith("DATAFLOW,A10,A21,REGION,OBS_VALUE\nMICROGUARD:TURNOVER(1.0),")

@@ -1,0 +1,69 @@
+"""Published tables as SDMX-CSV 1.0, which statistical offices exchange: a line a cell.
+
+The first column names the dataflow, the last is the observation; what a table leaves out for want of a value
+has the code that SDMX keeps for it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from pipelines.description.statistics import text_of
+
+FOLDER = "sdmx"
+DATAFLOW, OBSERVATION, UNKNOWN = "DATAFLOW", "OBS_VALUE", "_U"
+AGENCY = "MICROGUARD"
+
+
+def write_sdmx(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Write every published table of a release again; names of the files."""
+    names = []
+    for table in manifest["tables"]:
+        name = f"{FOLDER}/{Path(table['file']).stem}.csv"
+        (folder / FOLDER).mkdir(exist_ok=True)
+        text = sdmx_csv(folder / table["file"], str(manifest["name"]))
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+        names.append(name)
+    return names
+
+
+def sdmx_csv(path: Path, flow: str) -> str:
+    """One table: its columns but the last are dimensions.
+
+    Parameters
+    ----------
+    path : Path
+        Parquet; the last column is the value.
+    flow : str
+        Name of the dataflow.
+    """
+    with pq.ParquetFile(path) as file:
+        content = file.read()
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow([DATAFLOW, *identifiers(content.column_names[:-1]), OBSERVATION])
+    dataflow = f"{AGENCY}:{identifiers([flow])[0]}(1.0)"
+    columns = [
+        [UNKNOWN if value is None else text_of(value) for value in column.to_pylist()]
+        for column in content.columns
+    ]
+    for row in zip(*columns, strict=True):
+        lines.writerow([dataflow, *row])
+    return text.getvalue()
+
+
+def identifiers(names: Sequence[str]) -> list[str]:
+    """Names as SDMX has identifiers: letters, digits, ``_``; numbered where two become one."""
+    made: list[str] = []
+    for name in names:
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).upper()
+        taken = [plain, *(f"{plain}_{number}" for number in range(2, len(names) + 2))]
+        reserved = {DATAFLOW, OBSERVATION, *made}
+        made.append(next(each for each in taken if each not in reserved))
+    return made
