@@ -35,6 +35,8 @@ from pipelines.publication.retention import Retained, retain
 from pipelines.publication.stage import Staged
 from pipelines.publication.waiting import Waiting, let_wait, waits_already
 from pipelines.redraw import redraw
+from pipelines.series.collisions import refuse_collisions
+from pipelines.series.sketching import keep_sketch
 from schemas.errors import MicroguardError
 from schemas.requirements.records import MetricKey, Requirement
 from schemas.specification.model import Specification
@@ -208,10 +210,15 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         name,
         now(),
         made_from,
+        public=str(areas.public.resolve()),
         accept=dict(specification.quality.accept),
         keep=specification.publish.keep,
+        successive=specification.publish.successive,
+        ledger=specification.shared_ledger or "",
     )
-
+    with progress.stage("compare sources"):
+        keep_sketch(screened, product.reader, specification, entry, areas)
+        refuse_collisions(entry, areas)
     try:
         protected = product.protect(job, screened, release_id)
     except NothingNew as night:

@@ -37,6 +37,8 @@ class ScreenedInput:
     ----------
     frame : DataFrame
         Records to protect: published columns, the household, what k counts, `PATTERN`.
+    keyed : DataFrame
+        The same records by their published columns and the unit: what a sketch of the source is taken of.
     records, kept : int
         Records of the file, and of `frame`.
     rejected : mapping of reason to int
@@ -53,6 +55,7 @@ class ScreenedInput:
     """
 
     frame: DataFrame
+    keyed: DataFrame
     records: int
     kept: int
     rejected: Mapping[str, int]
@@ -96,8 +99,10 @@ def screen(microdata: Microdata, specification: Specification) -> ScreenedInput:
     if specification.publish.series == "register":
         counted |= {*specification.with_role("unit")}
     names = [*microdata.published, *[name for name in microdata.frame.columns if name in counted]]
+    keyed = [*microdata.published, *specification.with_role("unit")]
     return ScreenedInput(
         frame=kept.select(*[column(name) for name in names], PATTERN),
+        keyed=kept.select(*[column(name) for name in keyed]),
         records=row["records"],
         kept=row["accepted"] - suppressed,
         rejected=rejected,

@@ -158,7 +158,7 @@ class Areas:
     def public_lock(self) -> AbstractContextManager[None]:
         """Hold the public area; waits for a run with another evidence area that is publishing there."""
         self.public.mkdir(parents=True, exist_ok=True)
-        return _locked(self.public, fcntl.LOCK_EX)
+        return locked(self.public, fcntl.LOCK_EX)
 
     def key(self) -> bytes:
         """The secret that names releases; created with mode 0600 where it does not exist yet."""
@@ -169,7 +169,7 @@ class Areas:
         try:
             if not named:
                 private_folder(self.evidence)
-            key = _key_at(path)
+            key = key_at(path)
         except OSError as error:
             raise SpecificationError(
                 f"The key file can be neither read nor created ({os.strerror(error.errno or 0)}). Make it "
@@ -188,7 +188,7 @@ class Areas:
         return hmac.new(self.key(), text.encode(), hashlib.sha256).hexdigest()[:32]
 
 
-def _key_at(path: Path) -> bytes:
+def key_at(path: Path) -> bytes:
     """The key in a file, created whole or not at all where there is none yet.
 
     Raises
@@ -235,7 +235,7 @@ def hold(area: Path) -> Iterator[None]:
     """
     with ExitStack() as held:
         try:
-            held.enter_context(_locked(private_folder(area), fcntl.LOCK_EX | fcntl.LOCK_NB))
+            held.enter_context(locked(private_folder(area), fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             raise AreaBusy(
                 "Another run is at work for this place and holds its lock. Wait until it has finished, or "
@@ -245,7 +245,8 @@ def hold(area: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(folder: Path, kind: int) -> Iterator[None]:
+def locked(folder: Path, kind: int) -> Iterator[None]:
+    """Hold the lock of a folder; `kind` is what `fcntl.flock` takes."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, kind)

@@ -44,6 +44,10 @@ class Entry:
         Who approved or rejected, and why; "" where nobody was asked. A note by nobody is that of retention.
     keep : int or None
         How many releases of the name stand once this one is published; None where all do.
+    successive : str
+        ``publish.successive``: whether a steward accepted other releases of its source beside it.
+    ledger : str
+        Folder of the ledger that the evidence area shares with others; "" where it shares none.
     """
 
     event: Event
@@ -56,6 +60,8 @@ class Entry:
     by: str = ""
     note: str = ""
     keep: int | None = None
+    successive: str = "refuse"
+    ledger: str = ""
 
 
 class LedgerDamaged(MicroguardError):

@@ -21,8 +21,11 @@ from pipelines.publication.areas import MANIFEST, Areas
 from pipelines.publication.formats.table_format import TableFormat, table_format
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 from pipelines.publication.retention import outlived
+from pipelines.publication.shared_ledger import lock_of
 from pipelines.publication.stage import StagedFiles
 from pipelines.publication.withdrawal import remove_release, take_out, withdraw_release
+from pipelines.series.collisions import ledger_of, refuse_collisions, shared_entry
+from pipelines.series.source_sketch import FILE as SKETCH
 from schemas.errors import ProtectionFailed
 
 
@@ -31,8 +34,8 @@ def publish(
 ) -> Path:
     """Move a verified release to the public area and make it current.
 
-    What stands there is looked at once more, with the public area locked: a run that keeps its evidence
-    elsewhere may have published meanwhile.
+    What stands there, and what was published of the same records, is looked at once more, with the public
+    area and the shared ledger locked: a run that keeps its evidence elsewhere may have published meanwhile.
 
     Parameters
     ----------
@@ -50,15 +53,19 @@ def publish(
     Raises
     ------
     GateRefused
-        Where another release stands that was not accepted.
+        Where another release stands, or one of the same records, that was not accepted.
     ProtectionFailed
         Where a copied file is not the file that was staged and verified, or the table of the format does
         not hold the records of the files.
     """
     ledger = Ledger(areas)
     entry = replace(entry, public=str(areas.public.resolve()))
-    with areas.public_lock():
+    shared = ledger_of(entry)
+    with areas.public_lock(), lock_of(shared):
         ledger.refuse_successive(entry.name, staged.release_id, accepted)
+        refuse_collisions(entry, areas)
+        if shared is not None:
+            shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SKETCH)
         ledger.append(replace(entry, event="intended", at=now()))
         try:
             folder = _appear(staged, manifest, areas)

@@ -39,6 +39,7 @@ def _with_scheme(value: Any) -> bool:
 UNBUILT: dict[Path, Callable[[Any], bool]] = {
     ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,
+    ("publish", "ledger"): _with_scheme,
     ("publish", "series"): _one_of("append"),
 }
 """Keys of the interface that this version does not carry out, each with the values of it that it refuses.
@@ -123,10 +124,13 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         yield fault(("publish", "evidence"), spec.publish.evidence, "a place outside the public area")
     if _inside(source, public):
         yield fault(("input", "path"), spec.input.path, "a place outside the public area")
-    for key, place in (("path", public), ("evidence", evidence)):
+    ledger = _real(spec.shared_ledger or spec.evidence_area)
+    if _inside(ledger, public):
+        yield fault(("publish", "ledger"), spec.publish.ledger, "a place outside the public area")
+    for key, place in (("path", public), ("evidence", evidence), ("ledger", ledger)):
         if place != source and _inside(place, source):
             yield fault(("publish", key), getattr(spec.publish, key), "a place outside the input folder")
-    for key, place in (("path", spec.public_area), ("evidence", spec.evidence_area)):
+    for key, place in (("path", public), ("evidence", evidence), ("ledger", ledger)):
         if not _may_be_folder(place):
             allowed = "a folder, or a place where one can be made"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)

@@ -88,6 +88,11 @@ class Specification(Section):
         """Absolute path of the evidence area."""
         return self.resolve(self.publish.evidence)
 
+    @property
+    def shared_ledger(self) -> str | None:
+        """Absolute path of the ledger that several evidence areas share, if any."""
+        return None if self.publish.ledger is None else self.resolve(self.publish.ledger)
+
     def with_role(self, *roles: str) -> tuple[str, ...]:
         """Names of the variables of these roles, in the order of the specification."""
         return tuple(name for name, variable in self.variables.items() if variable.role in roles)

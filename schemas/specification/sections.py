@@ -335,6 +335,9 @@ class Publish(Section):
     keep: Annotated[Count, Field(ge=1)] | None = None
     """How many releases of this name stand, the newest among them: older ones are withdrawn once another is
     published. Copies of them stay known to the ledger and the audit."""
+    ledger: PathText | None = None
+    """Folder that several evidence areas share, so that each finds the records it is given again among those
+    that the others published. Relative to the specification."""
     disclose: Annotated[tuple[Disclosable, ...], Field(strict=False)] = ()
     """Whole-file measures against the original that a steward allows to be public."""
 

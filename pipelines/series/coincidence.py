@@ -1,0 +1,149 @@
+"""Whether two files hold the same records, from counts of combinations of columns, and no unit key.
+
+Of two files that were drawn apart, the records of a cell (a combination of values) fall to the one or the
+other as coins do: given the cell's total, its count in one file is binomial. Two files that differ by more
+than chance are no concern here. Two that differ by *less* hold the same records: the score test against a
+shared component of two Poisson counts is the chi-square of homogeneity at its lower end (overdispersion
+turned round; Dean 1992). Cells are sampled by their hash (bottom-k, Broder 1997), which knows nothing of
+counts, so that both files have the same sample and the test holds on it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+#: One above the largest hash of a cell.
+HASHES = 2**63
+#: Standard errors below chance: one in a billion pairs of samples.
+SIGNIFICANCE = 6.0
+#: Likewise where the cells are few and large, as a logarithm.
+LOG_CHANCE = math.log(1e-7)
+#: Of the dispersion that chance has, at most this is left where records are shared.
+DISPERSION = 0.75
+#: Agreement beyond chance, as a share of what chance leaves (Cohen's kappa 1960).
+AGREEMENT = 0.3
+#: Likewise of a column, given another: running numbers that two files share agree in nothing.
+BEYOND_NUMBERS = 0.5
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """Records by combination of some columns: the cells whose hashes are smallest.
+
+    Attributes
+    ----------
+    cells : (m,) int64 array
+        Hashes from 0 to 2^63, sorted, each once.
+    records : (m,) int64 array
+    whole : bool
+        Whether these are all cells.
+    """
+
+    cells: np.ndarray
+    records: np.ndarray
+    whole: bool
+
+    @property
+    def end(self) -> int:
+        """Up to this hash all cells are here."""
+        return HASHES if self.whole or not len(self.cells) else int(self.cells[-1])
+
+
+@dataclass(frozen=True)
+class _Paired:
+    """Counts of the same cells in two files; `part` is the share of all hashes that is looked at."""
+
+    left: np.ndarray
+    right: np.ndarray
+    part: float
+
+    @classmethod
+    def of(cls, left: CellCounts, right: CellCounts) -> _Paired:
+        end = min(left.end, right.end)
+        cells = np.union1d(left.cells, right.cells)
+        cells = cells[cells <= end]
+        return cls(_counts(left, cells), _counts(right, cells), end / HASHES)
+
+    @property
+    def met(self) -> float:
+        """Estimated number of cells that both files have."""
+        return float(((self.left > 0) & (self.right > 0)).sum()) / self.part if len(self.left) else 0.0
+
+    def agreement(self, sizes: tuple[int, int]) -> float:
+        """Estimated chance that a record of the one and one of the other are of one cell."""
+        return float(self.left @ self.right) / self.part / (sizes[0] * sizes[1])
+
+
+def coincide(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -> bool:
+    """Whether the counts of two files differ by less than those of files that share no record.
+
+    Parameters
+    ----------
+    left, right : CellCounts
+        Of the same columns.
+    sizes : (int, int)
+        Records of the files.
+    """
+    paired = _Paired.of(left, right)
+    total = paired.left + paired.right
+    if len(total) < 2 or min(sizes) == 0:
+        return False
+    share = sizes[0] / sum(sizes)
+    spread = share * (1.0 - share)
+    distance = np.abs(paired.left - share * total)
+    squares = distance**2 / (total * spread)
+    # Moments of a squared, standardised binomial: mean 1, and this variance.
+    error = math.sqrt(float((2.0 + (1.0 - 6.0 * spread) / (total * spread)).clip(0.0).sum()))
+    close = float(squares.mean()) <= DISPERSION
+    if close and len(total) - float(squares.sum()) >= SIGNIFICANCE * max(error, 1.0):
+        return True
+    return _close_in_few(distance, total, spread) or _met_by_twos(paired, total, spread)
+
+
+def _close_in_few(distance: np.ndarray, total: np.ndarray, spread: float) -> bool:
+    """The same where cells are few and large: Chernoff's bound on the lower end of chi-square."""
+    free = len(total) - 1
+    left = float(((distance + 0.5) ** 2 / (total * spread)).sum()) / free  # counts are whole: half a record
+    return left < DISPERSION and free / 2 * (math.log(left) + 1.0 - left) <= LOG_CHANCE
+
+
+def _met_by_twos(paired: _Paired, total: np.ndarray, spread: float) -> bool:
+    """The same for cells of two records, whatever of the larger file the smaller one lacks."""
+    twos = total == 2
+    cells, chance = int(twos.sum()), 2.0 * spread
+    if cells == 0:
+        return False
+    beyond = float((paired.left[twos] == 1).mean()) - chance
+    error = math.sqrt(chance * (1.0 - chance) / cells)
+    # No fewer than SIGNIFICANCE cells, whatever the normal law says of so few.
+    return beyond >= AGREEMENT * (1.0 - chance) and cells * beyond >= SIGNIFICANCE * max(error * cells, 1.0)
+
+
+def is_numbering(
+    pair: tuple[CellCounts, CellCounts],
+    column: tuple[CellCounts, CellCounts],
+    other: tuple[CellCounts, CellCounts],
+    sizes: tuple[int, int],
+) -> bool:
+    """Whether what two files share of two columns is the values of one alone, as of running numbers.
+
+    Parameters
+    ----------
+    pair, column, other : (CellCounts, CellCounts)
+        Of both columns together, of the one that may be a numbering, and of the other, in both files.
+    sizes : (int, int)
+    """
+    together, alone = _Paired.of(*pair).met, _Paired.of(*column).met
+    chance = _Paired.of(*other).agreement(sizes)
+    return together < alone * (chance + BEYOND_NUMBERS * (1.0 - min(chance, 1.0)))
+
+
+def _counts(of: CellCounts, cells: np.ndarray) -> np.ndarray:
+    place = np.searchsorted(of.cells, cells)
+    place[place == len(of.cells)] = 0
+    if not len(of.cells):
+        return np.zeros(len(cells))
+    return np.where(of.cells[place] == cells, of.records[place], 0).astype(np.float64)

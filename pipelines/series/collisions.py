@@ -1,0 +1,186 @@
+"""Which releases were made of the same records as tonight's, under whatever name, specification or area.
+
+Two single releases of one source can be differenced, so the second is refused unless a steward accepts it.
+Nights of one series stand beside each other, since they are audited together; tables of one evidence area
+do, since a cell keeps the value it was published with. Copies of what was withdrawn remain: it counts, except
+under the very name and place it was withdrawn from, which is a steward's decision to publish anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import NEVER_PUBLIC, Entry, Ledger
+from pipelines.publication.shared_ledger import SharedEntry, SharedLedger
+from pipelines.series.source_sketch import FILE, SourceSketch, same_records, share_units
+from schemas.errors import GateRefused
+
+SERIES = "series"
+
+
+@dataclass(frozen=True)
+class Collision:
+    """A release that tonight's collides with.
+
+    Attributes
+    ----------
+    release_id, name, path : str
+        `path` is the folder it was published as.
+    compared : bool
+        Whether its records were found to be the same; else they cannot be compared.
+    """
+
+    release_id: str
+    name: str
+    path: str
+    compared: bool
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A release that readers may have seen."""
+
+    entry: SharedEntry
+    sketch: Path
+    stands: bool
+
+
+def source_of(entry: Entry) -> str:
+    """Name of the units behind a release."""
+    return _declared(entry) or entry.name
+
+
+def ledger_of(entry: Entry) -> SharedLedger | None:
+    """The ledger that its evidence area shares with others, if any."""
+    return SharedLedger(Path(entry.ledger)) if entry.ledger else None
+
+
+def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
+    """A release as other areas are to know it."""
+    return SharedEntry(
+        release_id=entry.release_id,
+        name=entry.name,
+        source=source_of(entry),
+        declared=bool(_declared(entry)),
+        content=str(entry.identity.get("content", "records")),
+        series=str(entry.identity.get(SERIES, "")),
+        public=entry.public or str(areas.public.resolve()),
+        evidence=str(areas.evidence.resolve()),
+    )
+
+
+def collisions(tonight: Entry, areas: Areas) -> list[Collision]:
+    """Releases of tonight's source that it may not stand beside, by id.
+
+    Parameters
+    ----------
+    tonight : Entry
+        Its sketch lies in its evidence folder already, if it has one.
+    areas : Areas
+    """
+    own = shared_entry(tonight, areas)
+    sketch = SourceSketch.read(areas.record(tonight.release_id) / FILE)
+    found = []
+    for known in _known(tonight, areas):
+        if not _may_stand_beside(own, known):
+            same = _same_source(own, sketch, known)
+            if same is not None:
+                path = str(Path(known.entry.public) / known.entry.release_id)
+                found.append(Collision(known.entry.release_id, known.entry.name, path, same))
+    return sorted(found, key=lambda each: each.release_id)
+
+
+def refuse_collisions(tonight: Entry, areas: Areas) -> None:
+    """Refuse a release of a source that has another one, unless a steward accepted it.
+
+    Raises
+    ------
+    GateRefused
+    """
+    found = [] if tonight.successive == "accept" else collisions(tonight, areas)
+    if found:
+        told = "; ".join(f"{each.release_id} ({each.name!r}, {each.path})" for each in found)
+        unknown = sum(not each.compared for each in found)
+        note = (
+            f" With {unknown} of them the records cannot be compared, and the source is one."
+            if unknown
+            else ""
+        )
+        raise GateRefused(
+            f"The records of this run were published before, as {len(found)} release(s): {told}.{note} Two "
+            "releases of the same records can be differenced, and copies of what was withdrawn remain. "
+            'Publish what follows each other under one name with publish.series = "register" (or "append"), '
+            'or set publish.successive to "accept" if a steward has decided that both may stand.'
+        )
+
+
+def of_one_source(entry: Entry, areas: Areas) -> list[str]:
+    """Ids of releases of this evidence area whose records are those of another, whatever they are called."""
+    sketch = SourceSketch.read(areas.record(entry.release_id) / FILE)
+    if sketch is None:
+        return []
+    others = [each for each in _own(areas) if each.entry.release_id != entry.release_id]
+    return [each.entry.release_id for each in others if _alike(sketch, SourceSketch.read(each.sketch))]
+
+
+def _declared(entry: Entry) -> str:
+    return str(entry.identity.get("specification", {}).get("release", {}).get("source") or "")
+
+
+def _known(tonight: Entry, areas: Areas) -> list[_Known]:
+    """Every other release that readers may have seen: of this evidence area, and of those it shares with."""
+    own = _own(areas)
+    ids = {each.entry.release_id for each in own}
+    ledger = ledger_of(tonight)
+    here = str(areas.evidence.resolve())
+    others = [] if ledger is None else ledger.entries()
+    shared = [
+        _Known(each, ledger.sketch(each.release_id), True)
+        for each in others
+        if ledger is not None and each.release_id not in ids and each.evidence != here
+    ]
+    return [each for each in [*own, *shared] if each.entry.release_id != tonight.release_id]
+
+
+def _own(areas: Areas) -> list[_Known]:
+    ledger = Ledger(areas)
+    seen = {each.release_id: each for each in ledger.entries() if each.event not in NEVER_PUBLIC}
+    standing = {each.release_id for each in ledger.standing()}
+    return [
+        _Known(shared_entry(each, areas), areas.record(each.release_id) / FILE, each.release_id in standing)
+        for each in seen.values()
+    ]
+
+
+def _may_stand_beside(tonight: SharedEntry, known: _Known) -> bool:
+    other = known.entry
+    if tonight.evidence != other.evidence:
+        return False
+    if tonight.content == other.content == "table":
+        return True
+    if tonight.name != other.name:
+        return False
+    if tonight.series and tonight.series == other.series:
+        return True
+    # One that stands here under this name was refused already, or accepted, unless a series begins beside it.
+    return tonight.public == other.public and (not known.stands or not tonight.series)
+
+
+def _same_source(tonight: SharedEntry, sketch: SourceSketch | None, known: _Known) -> bool | None:
+    """True where the records are the same, False where that cannot be known, None where they are others."""
+    other = SourceSketch.read(known.sketch)
+    named_alike = tonight.source == known.entry.source
+    if sketch is None or other is None or sketch.key != other.key:
+        return False if named_alike else None
+    if same_records(sketch, other):
+        return True
+    if named_alike and tonight.declared and known.entry.declared:  # the same units, says the specification
+        shared = share_units(sketch, other)
+        return None if shared is False else bool(shared)
+    return None
+
+
+def _alike(sketch: SourceSketch, other: SourceSketch | None) -> bool:
+    return other is not None and sketch.key == other.key and same_records(sketch, other)

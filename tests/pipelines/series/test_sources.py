@@ -1,0 +1,96 @@
+"""The run refuses a second release of records that it has published, before it spends work on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipelines import run as the_run
+from pipelines.engine.progress import Progress
+from pipelines.job import Job
+from pipelines.protect import records_of
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Ledger
+from pipelines.run import run
+from pipelines.series.source_sketch import FILE
+from pipelines.tables.product import Tables
+from pipelines.withdraw import withdraw
+from schemas.errors import GateRefused
+from tests.pipelines.microdata import ROLES, persons, specification
+
+pytestmark = pytest.mark.spark
+NUMERIC = {name: ROLES[name] for name in ("person", "region", "sex", "age", "income")}
+OTHERS = {name: {"role": "identifier"} for name in ("name", "diagnosis", "weight", "note")}
+TABLE = {"tables": [["region", "sex"]], "value": "income", "source": "microdata"}
+
+
+class Agency:
+    """Jobs on one evidence area."""
+
+    def __init__(self, spark, folder):
+        self.spark, self.folder = spark, folder
+        persons().to_parquet(folder / "data")
+
+    def run(self, product=records_of, frame=None, roles=None, **sections):
+        if frame is not None:
+            frame.to_parquet(self.folder / "data")
+        spec = specification(
+            self.folder, roles or NUMERIC | OTHERS, **{"method": {"effort": "fast"}} | sections
+        )
+        areas = Areas(self.folder / spec.publish.path, self.folder / spec.publish.evidence)
+        with areas.lock():
+            return run(product(spec), Job(self.spark, spec, areas, Progress(quiet=True))).content
+
+    def refused(self, *args, **sections):
+        with pytest.raises(GateRefused, match="published before") as refused:
+            self.run(*args, **sections)
+        return str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def agency(spark, tmp_path_factory):
+    found = Agency(spark, tmp_path_factory.mktemp("agency"))
+    found.first = found.run()["release_id"]
+    return found
+
+
+def named(name, **release):
+    return {"release": {"name": name, **release}, "publish": {"path": f"lakes/{name}"}}
+
+
+def test_a_release_leaves_the_sketch_of_its_source_in_its_evidence(agency):
+    assert (agency.folder / "evidence" / agency.first / FILE).is_file()
+
+
+CASES = {
+    "another name": lambda frame: frame,
+    "one record less": lambda frame: frame.iloc[1:],
+    "a subset": lambda frame: frame.sample(frac=0.7, random_state=1),
+    "a coarser region": lambda frame: frame.assign(region=np.where(frame["region"] == "west", "w", "ns")),
+    "other columns": lambda frame: frame.assign(person=frame["person"] + 5000, sex="x"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_records_are_refused_by_the_id_of_their_release(agency, case):
+    told = agency.refused(frame=CASES[case](persons()), **named("people", k=2))
+    assert agency.first in told
+    assert str(agency.folder / "lake" / agency.first) in told
+
+
+def test_a_table_of_the_records_is_refused(agency):
+    told = agency.refused(Tables, frame=persons(), table=TABLE, **named("turnover"))
+    assert agency.first in told
+
+
+def test_newer_software_and_another_limit_find_the_release_published_already(agency, monkeypatch):
+    monkeypatch.setattr(the_run, "version", lambda _: "99.0")
+    told = agency.run(frame=persons(), quality={"max_information_loss": 0.99})
+    assert told["release_id"] == agency.first
+
+
+def test_a_withdrawn_release_counts_under_another_name(agency):
+    withdraw(str(agency.folder / "evidence" / agency.first))
+    areas = Areas(agency.folder / "lake", agency.folder / "evidence")
+    assert Ledger(areas).standing() == []
+    assert agency.first in agency.refused(frame=persons(), **named("people"))
