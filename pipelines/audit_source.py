@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.areas import Areas
-from pipelines.series.source import joint_exposure_of, releases_of, source_of
+from pipelines.series.source import joint_exposure_of, releases_of, same_records_elsewhere, source_of
 from schemas.errors import GateRefused
 from schemas.specification.model import Specification
 
@@ -27,11 +27,16 @@ def audit_source(specification: Specification) -> Outcome:
     """
     areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
     entries, source = releases_of(areas, specification), source_of(specification)
+    elsewhere = same_records_elsewhere(areas, specification)
+    known = {entry.release_id for entry in entries}
     found = joint_exposure_of(areas, entries)
+    of_other_areas = [each.release_id for each in elsewhere if each.release_id not in known]
+    found = replace(found, not_compared=(*found.not_compared, *of_other_areas))
     if not found.safe:
         alone = " Release {} alone exposes {} units beside the last one."
-        alone = " Release {} alone exposes {} units beside the last one."
         collisions = "".join(alone.format(*each) for each in found.collisions)
+        other = " The same records were published under another source as {} ({!r}, {})."
+        collisions += "".join(other.format(each.release_id, each.name, each.path) for each in elsewhere)
         raise GateRefused(
             f"The {len(entries)} release(s) of the source {source!r} expose units together: "
             f"{'; '.join(found.faults())}.{collisions} Withdraw what can be withdrawn (copies "

@@ -87,8 +87,7 @@ def collisions(tonight: Entry, areas: Areas) -> list[Collision]:
         if not _may_stand_beside(own, known):
             same = _same_source(own, sketch, known)
             if same is not None:
-                path = str(Path(known.entry.public) / known.entry.release_id)
-                found.append(Collision(known.entry.release_id, known.entry.name, path, same))
+                found.append(_collision(known, same))
     return sorted(found, key=lambda each: each.release_id)
 
 
@@ -116,13 +115,22 @@ def refuse_collisions(tonight: Entry, areas: Areas) -> None:
         )
 
 
-def of_one_source(entry: Entry, areas: Areas) -> list[str]:
-    """Ids of releases of this evidence area whose records are those of another, whatever they are called."""
-    sketch = SourceSketch.read(areas.record(entry.release_id) / FILE)
+def same_under_another_source(entry: Entry, areas: Areas) -> list[Collision]:
+    """Releases whose records are those of a release, and whose source is called otherwise."""
+    sketch, source = SourceSketch.read(areas.record(entry.release_id) / FILE), source_of(entry)
     if sketch is None:
         return []
-    others = [each for each in _own(areas) if each.entry.release_id != entry.release_id]
-    return [each.entry.release_id for each in others if _alike(sketch, SourceSketch.read(each.sketch))]
+    others = [known for known in _known(entry, areas) if known.entry.source != source]
+    return [_collision(known, True) for known in others if _alike(sketch, SourceSketch.read(known.sketch))]
+
+
+def _alike(sketch: SourceSketch, other: SourceSketch | None) -> bool:
+    return other is not None and sketch.key == other.key and same_records(sketch, other)
+
+
+def _collision(known: _Known, compared: bool) -> Collision:
+    path = str(Path(known.entry.public) / known.entry.release_id)
+    return Collision(known.entry.release_id, known.entry.name, path, compared)
 
 
 def _declared(entry: Entry) -> str:
@@ -180,7 +188,3 @@ def _same_source(tonight: SharedEntry, sketch: SourceSketch | None, known: _Know
         shared = share_units(sketch, other)
         return None if shared is False else bool(shared)
     return None
-
-
-def _alike(sketch: SourceSketch, other: SourceSketch | None) -> bool:
-    return other is not None and sketch.key == other.key and same_records(sketch, other)

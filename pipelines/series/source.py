@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,6 +17,8 @@ from pipelines.audit.joint.published import PublishedRecords, is_records, read_r
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 from pipelines.publication.stage import Staged
+from pipelines.series.collisions import Collision, same_under_another_source
+from pipelines.series.collisions import source_of as source_of_entry
 from pipelines.series.membership import MEMBERS
 from schemas.specification.model import Specification
 
@@ -29,19 +32,31 @@ def source_of(specification: Specification) -> str:
 
 
 def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
-    """Every release of the source that readers may have seen, oldest first; withdrawn ones too."""
+    """Every release of the source that readers may have seen, oldest first; withdrawn ones too.
+
+    One that was made of the same records is of the source, whatever its specification calls it.
+    """
     source = source_of(specification)
-    entries = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
     first: dict[str, Entry] = {}
-    for entry in entries:
-        if _source_of(entry) == source:
+    for entry in Ledger(areas).entries():
+        if entry.event == "published":
             first.setdefault(entry.release_id, entry)
-    return list(first.values())
+    own = {release_id for release_id, entry in first.items() if source_of_entry(entry) == source}
+    alike = {each.release_id for each in same_records_elsewhere(areas, specification)}
+    return [entry for release_id, entry in first.items() if release_id in own | alike]
 
 
-def _source_of(entry: Entry) -> str:
-    release = entry.identity.get("specification", {}).get("release", {})
-    return str(release.get("source") or entry.name)
+def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Collision]:
+    """Releases of the source's records under another source, in areas that share a ledger too."""
+    source = source_of(specification)
+    published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
+    newest = {entry.name: entry for entry in published if source_of_entry(entry) == source}
+    found = {
+        each.release_id: each
+        for entry in newest.values()
+        for each in same_under_another_source(replace(entry, ledger=specification.shared_ledger or ""), areas)
+    }
+    return [found[release_id] for release_id in sorted(found)]
 
 
 def joint_exposure_of(areas: Areas, entries: Sequence[Entry], staged: Staged | None = None) -> JointExposure:

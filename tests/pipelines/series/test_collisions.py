@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from pipelines.audit_source import audit_source
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.shared_ledger import SharedLedger, SharedLedgerDamaged
-from pipelines.series.collisions import collisions, of_one_source, refuse_collisions, shared_entry
+from pipelines.series.collisions import collisions, refuse_collisions, shared_entry
+from pipelines.series.source import releases_of
 from pipelines.series.source_sketch import FILE
 from schemas.errors import GateRefused, SpecificationError
+from tests.pipelines.microdata import specification
 from tests.pipelines.series.sketches import sketch_of
 from tests.pipelines.series.test_source_sketch import persons
 
@@ -137,11 +140,23 @@ def test_a_source_declared_otherwise_is_found_all_the_same(agency):
     assert agency.found(B, SKETCH, name="people", lake="other", source="village") == [A]
 
 
-def test_the_releases_of_one_source_are_found_for_the_audit(agency):
-    first = agency.publish(A, SKETCH)
+def test_the_audit_of_a_source_names_releases_of_its_records_under_another(agency):
+    agency.publish(A, SKETCH)
     agency.publish(B, OTHER, name="others", lake="other")
     agency.publish(C, LESS, name="people", lake="third", successive="accept")
-    assert of_one_source(first, agency.areas()) == [C]
+    spec = specification(agency.folder)
+    assert [entry.release_id for entry in releases_of(agency.areas(), spec)] == [A, C]
+    with pytest.raises(GateRefused, match=rf"under another source as {C} \('people'"):
+        audit_source(spec)
+
+
+def test_the_audit_names_them_in_other_areas_of_a_shared_ledger_too(tmp_path):
+    north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
+    north.publish(A, SKETCH)
+    south.publish(B, LESS, name="people", successive="accept")
+    publish = {"path": "lake", "evidence": "evidence", "ledger": "../shared"}
+    with pytest.raises(GateRefused, match=rf"under another source as {B} .*south/lake/{B}"):
+        audit_source(specification(north.folder, publish=publish))
 
 
 def test_areas_that_share_a_ledger_know_of_each_other(tmp_path):
