@@ -25,7 +25,7 @@ from pipelines.publication.shared_ledger import lock_of
 from pipelines.publication.stage import StagedFiles
 from pipelines.publication.withdrawal import remove_release, take_out, withdraw_release
 from pipelines.series.collisions import ledger_of, refuse_collisions, shared_entry
-from pipelines.series.source_sketch import FILE as SKETCH
+from pipelines.series.source_sketch import SHARED
 from schemas.errors import ProtectionFailed
 
 
@@ -65,7 +65,7 @@ def publish(
         ledger.refuse_successive(entry.name, staged.release_id, accepted)
         refuse_collisions(entry, areas)
         if shared is not None:
-            shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SKETCH)
+            shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)
         ledger.append(replace(entry, event="intended", at=now()))
         try:
             folder = _appear(staged, manifest, areas)

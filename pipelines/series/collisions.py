@@ -14,7 +14,7 @@ from pathlib import Path
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import NEVER_PUBLIC, Entry, Ledger
 from pipelines.publication.shared_ledger import SharedEntry, SharedLedger
-from pipelines.series.source_sketch import FILE, SourceSketch, same_records, share_units
+from pipelines.series.source_sketch import FILE, SHARED, SourceSketch, same_records, share_units
 from schemas.errors import GateRefused
 
 SERIES = "series"
@@ -45,6 +45,11 @@ class _Known:
     entry: SharedEntry
     sketch: Path
     stands: bool
+
+    @property
+    def file(self) -> str:
+        """Which of a release's two sketches is by the same key."""
+        return self.sketch.name if self.sketch.name == FILE else SHARED
 
 
 def source_of(entry: Entry) -> str:
@@ -80,12 +85,11 @@ def collisions(tonight: Entry, areas: Areas) -> list[Collision]:
         Its sketch lies in its evidence folder already, if it has one.
     areas : Areas
     """
-    own = shared_entry(tonight, areas)
-    sketch = SourceSketch.read(areas.record(tonight.release_id) / FILE)
+    own, sketches = shared_entry(tonight, areas), _sketches(tonight, areas)
     found = []
     for known in _known(tonight, areas):
         if not _may_stand_beside(own, known):
-            same = _same_source(own, sketch, known)
+            same = _same_source(own, sketches[known.file], known)
             if same is not None:
                 found.append(_collision(known, same))
     return sorted(found, key=lambda each: each.release_id)
@@ -117,15 +121,21 @@ def refuse_collisions(tonight: Entry, areas: Areas) -> None:
 
 def same_under_another_source(entry: Entry, areas: Areas) -> list[Collision]:
     """Releases whose records are those of a release, and whose source is called otherwise."""
-    sketch, source = SourceSketch.read(areas.record(entry.release_id) / FILE), source_of(entry)
-    if sketch is None:
-        return []
+    sketches, source = _sketches(entry, areas), source_of(entry)
     others = [known for known in _known(entry, areas) if known.entry.source != source]
-    return [_collision(known, True) for known in others if _alike(sketch, SourceSketch.read(known.sketch))]
+    return [
+        _collision(known, True)
+        for known in others
+        if _alike(sketches[known.file], SourceSketch.read(known.sketch))
+    ]
 
 
-def _alike(sketch: SourceSketch, other: SourceSketch | None) -> bool:
-    return other is not None and sketch.key == other.key and same_records(sketch, other)
+def _sketches(entry: Entry, areas: Areas) -> dict[str, SourceSketch | None]:
+    return {name: SourceSketch.read(areas.record(entry.release_id) / name) for name in (FILE, SHARED)}
+
+
+def _alike(one: SourceSketch | None, other: SourceSketch | None) -> bool:
+    return one is not None and other is not None and one.key == other.key and same_records(one, other)
 
 
 def _collision(known: _Known, compared: bool) -> Collision:

@@ -24,7 +24,7 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry
 from pipelines.series.collisions import ledger_of
 from pipelines.series.sketch import SIZE
-from pipelines.series.source_sketch import FILE, UNITS, SourceSketch, subsets_of
+from pipelines.series.source_sketch import FILE, SHARED, UNITS, SourceSketch, subsets_of
 from schemas.specification.model import Specification
 
 #: Cells of each subset of columns.
@@ -53,12 +53,14 @@ def keep_sketch(
     table = specification.table
     if entry.identity["content"] == "table" and table is not None and table.source == "cells":
         return
-    ledger = ledger_of(entry)
-    key = areas.key() if ledger is None else ledger.key()
     unit = specification.unit
     columns = [name for name in reader.published if name != unit]
-    sketch = sketched(screened.keyed, columns, unit, screened.kept, key)
-    sketch.write(areas.record(entry.release_id) / FILE)
+    if not columns:  # nothing to know records by; a source that is one by name still collides
+        return
+    ledger, folder = ledger_of(entry), areas.record(entry.release_id)
+    sketched(screened.keyed, columns, unit, screened.kept, areas.key()).write(folder / FILE)
+    if ledger is not None:
+        sketched(screened.keyed, columns, unit, screened.kept, ledger.key()).write(folder / SHARED)
 
 
 def sketched(
@@ -128,7 +130,7 @@ class Sample:
             hashed = [self._mixed(batch[f"c{i}"]) for i in range(len(self.names))]
             total = np.add.reduce(hashed, axis=0)
             for place, smallest in zip(places, kept, strict=True):
-                smallest.add(_mixed(_summed(hashed, total, place), self._salts))
+                smallest.add(_summed(hashed, total, place))
             if self._with_unit:
                 sampled.add(self._mixed(batch[UNIT]), np.column_stack(hashed))
         for subset, smallest in [*enumerate(kept), (UNITS, sampled)]:
@@ -202,7 +204,10 @@ def _zero(number: Column) -> Column:
 
 
 def _summed(hashed: list[np.ndarray], total: np.ndarray, place: list[int]) -> np.ndarray:
-    """Sum of the hashes of some columns: the same for any order and names of them."""
+    """Sum of the hashes of some columns: the same for any order and names of them.
+
+    A sum of random hashes is one: mixing it again would cost half of all.
+    """
     if len(place) <= 2:
         return np.asarray(np.add.reduce([hashed[i] for i in place], axis=0))
     left_out = [hashed[i] for i in range(len(hashed)) if i not in place]

@@ -26,6 +26,8 @@ from pipelines.series.coincidence import CellCounts, coincide, is_numbering
 from pipelines.series.sketch import Sketch, likeness
 
 FILE = "sketch.parquet"
+#: The same by the key of a ledger that several evidence areas share.
+SHARED = "shared_sketch.parquet"
 #: Columns whose pairs are looked at; of more, those whose names have the smallest hashes.
 COLUMNS = 24
 #: Subset of columns that stands for units, in the rows of a sketch.

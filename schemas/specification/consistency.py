@@ -124,14 +124,15 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         yield fault(("publish", "evidence"), spec.publish.evidence, "a place outside the public area")
     if _inside(source, public):
         yield fault(("input", "path"), spec.input.path, "a place outside the public area")
-    ledger = _real(spec.shared_ledger or spec.evidence_area)
-    if _inside(ledger, public):
+    shared = spec.shared_ledger
+    ledger = None if shared is None else _real(shared)
+    if ledger is not None and _inside(ledger, public):
         yield fault(("publish", "ledger"), spec.publish.ledger, "a place outside the public area")
     for key, place in (("path", public), ("evidence", evidence), ("ledger", ledger)):
-        if place != source and _inside(place, source):
+        if place is not None and place != source and _inside(place, source):
             yield fault(("publish", key), getattr(spec.publish, key), "a place outside the input folder")
-    for key, place in (("path", public), ("evidence", evidence), ("ledger", ledger)):
-        if not _may_be_folder(place):
+    for key, place in (("path", spec.public_area), ("evidence", spec.evidence_area), ("ledger", shared)):
+        if place is not None and not _may_be_folder(place):
             allowed = "a folder, or a place where one can be made"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)
     suffix = spec.input.path.lower().removesuffix(".gz").rpartition(".")[2]

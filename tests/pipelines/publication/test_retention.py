@@ -27,7 +27,8 @@ VERDICTS = Verdicts((), (), ())
 
 
 def entry(release_id, keep=None, name="persons"):
-    return Entry("published", release_id, name, "2026-01-01T00:00:00+00:00", {}, keep=keep)
+    at = "2026-01-01T00:00:00+00:00"
+    return Entry("published", release_id, name, at, {}, keep=keep, successive="accept")
 
 
 def published(areas, *ids, keep=None):

@@ -12,7 +12,7 @@ from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.shared_ledger import SharedLedger, SharedLedgerDamaged
 from pipelines.series.collisions import collisions, refuse_collisions, shared_entry
 from pipelines.series.source import releases_of
-from pipelines.series.source_sketch import FILE
+from pipelines.series.source_sketch import FILE, SHARED
 from schemas.errors import GateRefused, SpecificationError
 from tests.pipelines.microdata import specification
 from tests.pipelines.series.sketches import sketch_of
@@ -46,6 +46,8 @@ class Agency:
         areas = self.areas(lake)
         if sketch is not None:
             sketch.write(areas.record(release_id) / FILE)
+            if self.ledger:
+                sketch.write(areas.record(release_id) / SHARED)
         areas.evidence.mkdir(parents=True, exist_ok=True)
         entry = Entry("intended", release_id, name, "2026", identity, public=str(areas.public.resolve()))
         return replace(entry, ledger=self.ledger, **changes)
@@ -57,7 +59,7 @@ class Agency:
         if self.ledger:
             areas = self.areas(keys.get("lake", "lake"))
             SharedLedger(areas.evidence.parent.parent / "shared").put(
-                shared_entry(entry, areas), areas.record(entry.release_id) / FILE
+                shared_entry(entry, areas), areas.record(entry.release_id) / SHARED
             )
         return entry
 

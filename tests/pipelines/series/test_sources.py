@@ -19,8 +19,8 @@ from schemas.errors import GateRefused
 from tests.pipelines.microdata import ROLES, persons, specification
 
 pytestmark = pytest.mark.spark
-NUMERIC = {name: ROLES[name] for name in ("person", "region", "sex", "age", "income")}
-OTHERS = {name: {"role": "identifier"} for name in ("name", "diagnosis", "weight", "note")}
+KNOWN = {name: ROLES[name] for name in ("person", "region", "sex", "age", "income")}
+COLUMNS = KNOWN | {name: {"role": "identifier"} for name in ("name", "diagnosis", "weight", "note")}
 TABLE = {"tables": [["region", "sex"]], "value": "income", "source": "microdata"}
 
 
@@ -31,12 +31,11 @@ class Agency:
         self.spark, self.folder = spark, folder
         persons().to_parquet(folder / "data", index=False)
 
-    def run(self, product=records_of, frame=None, roles=None, **sections):
+    def run(self, product=records_of, frame=None, **sections):
         if frame is not None:
             frame.to_parquet(self.folder / "data", index=False)
-        spec = specification(
-            self.folder, roles or NUMERIC | OTHERS, **{"method": {"effort": "fast"}} | sections
-        )
+        sections["publish"] = {"ledger": "shared"} | sections.get("publish", {})
+        spec = specification(self.folder, COLUMNS, **{"method": {"effort": "fast"}} | sections)
         areas = Areas(self.folder / spec.publish.path, self.folder / spec.publish.evidence)
         with areas.lock():
             return run(product(spec), Job(self.spark, spec, areas, Progress(quiet=True))).content
@@ -79,6 +78,11 @@ def test_the_same_records_are_refused_by_the_id_of_their_release(agency, case):
 def test_a_table_of_the_records_is_refused(agency):
     told = agency.refused(Tables, frame=persons(), table=TABLE, **named("turnover"))
     assert agency.first in told
+
+
+def test_another_evidence_area_that_shares_the_ledger_refuses_them_too(agency):
+    elsewhere = {"publish": {"path": "lakes/south", "evidence": "south"}}
+    assert agency.first in agency.refused(frame=persons(), **elsewhere)
 
 
 def test_newer_software_and_another_limit_find_the_release_published_already(agency, monkeypatch):
