@@ -63,9 +63,16 @@ class _Paired:
     @classmethod
     def of(cls, left: CellCounts, right: CellCounts) -> _Paired:
         end = min(left.end, right.end)
-        cells = np.union1d(left.cells, right.cells)
-        cells = cells[cells <= end]
-        return cls(_counts(left, cells), _counts(right, cells), end / HASHES)
+        m, n = (int(np.searchsorted(each.cells, end, side="right")) for each in (left, right))
+        place = np.searchsorted(left.cells[:m], right.cells[:n])
+        both = np.zeros(n, bool)
+        inside = place < m
+        both[inside] = left.cells[place[inside]] == right.cells[:n][inside]
+        alone = right.records[:n][~both]
+        counts = np.concatenate([left.records[:m], np.zeros(len(alone))])
+        others = np.concatenate([np.zeros(m), alone])
+        others[place[both]] = right.records[:n][both]
+        return cls(counts, others, end / HASHES)
 
     @property
     def met(self) -> float:
@@ -89,7 +96,7 @@ def coincide(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -> boo
     """
     paired = _Paired.of(left, right)
     total = paired.left + paired.right
-    if len(total) < 2 or min(sizes) == 0:
+    if len(total) < 2 or not np.any(paired.left * paired.right):
         return False
     share = sizes[0] / sum(sizes)
     spread = share * (1.0 - share)
@@ -139,11 +146,3 @@ def is_numbering(
     together, alone = _Paired.of(*pair).met, _Paired.of(*column).met
     chance = _Paired.of(*other).agreement(sizes)
     return together < alone * (chance + BEYOND_NUMBERS * (1.0 - min(chance, 1.0)))
-
-
-def _counts(of: CellCounts, cells: np.ndarray) -> np.ndarray:
-    place = np.searchsorted(of.cells, cells)
-    place[place == len(of.cells)] = 0
-    if not len(of.cells):
-        return np.zeros(len(cells))
-    return np.where(of.cells[place] == cells, of.records[place], 0).astype(np.float64)

@@ -76,7 +76,7 @@ def test_two_samples_of_one_population_are_not_the_same_records(records):
 def numbered(seed):
     """Files that share what files are numbered and laid out by."""
     random = np.random.default_rng(seed)
-    n = int(random.integers(200, 1000))
+    n = int(random.integers(150, 500))
     frame = persons(n, seed)[["region", "sex", "income", "hours"]].assign(
         number=np.arange(n),
         flag=random.random(n) < 0.95,
@@ -87,7 +87,7 @@ def numbered(seed):
 
 
 def towns(seed):
-    table = next(iter(town(200 + 40 * seed, seed))).to_pandas()
+    table = next(iter(town(150 + 25 * seed, seed))).to_pandas()
     chosen = ["region", "sex", "age", "education", "occupation", "income", "hours", "diagnosis", "weight"]
     return table[[name for name in chosen if name in table]]
 
