@@ -6,6 +6,7 @@ from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.records.product import Records
 from pipelines.run import job_of, run
+from pipelines.series.append import Append
 from pipelines.series.register import Register
 from schemas.errors import SpecificationError
 from schemas.specification.model import Specification
@@ -37,4 +38,4 @@ def records_of(specification: Specification, *, rebase: bool = False) -> Records
     """The product that a specification asks for."""
     if specification.publish.series == "register":
         return Register(specification, rebase=rebase)
-    return Records(specification)
+    return Append(specification) if specification.publish.series == "append" else Records(specification)

@@ -23,7 +23,7 @@ from pipelines.gate.expectations import import_ahead
 from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
 from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
-from pipelines.intake.screen import ScreenedInput, screen
+from pipelines.intake.screen import Rejects, ScreenedInput, screen
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured, take_all
 from pipelines.publication.areas import Areas
@@ -110,6 +110,10 @@ class Product(Protocol[P, W]):
     def accept(self, microdata: Microdata) -> None:
         """Refuse an input that could not be published, before work is spent on it."""
 
+    def rejects(self, job: Job) -> Rejects | None:
+        """What marks records that earlier releases of the series stand in the way of, if anything."""
+        ...
+
     def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> P:
         """Protect the accepted input, or fail; `NothingNew` where there is nothing to publish."""
         ...
@@ -189,7 +193,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     areas, specification, progress = job.areas, job.specification, job.progress
     with progress.stage("read and check"):
         product.accept(microdata)
-        screened = screen(microdata, product.reader)
+        screened = screen(microdata, product.reader, product.rejects(job))
     follows = product.follows(job)
     made_from = {**identity(screened, specification, product.content), **follows}
     release_id = areas.release_id(made_from)

@@ -16,6 +16,9 @@ REASON = "__reason"
 #: A magnitude beyond it would overflow a sum of squares.
 LARGEST_NUMBER = 1e150
 
+#: Of a series that only grows: an earlier night has it.
+PUBLISHED_BEFORE = "unit published before"
+
 #: Reasons in the order in which they are looked for.
 REASONS = (
     "number not readable",
@@ -29,6 +32,7 @@ REASONS = (
     "text not in the declared encoding",
     "weight not positive",
     "unit repeated",
+    PUBLISHED_BEFORE,
 )
 
 

@@ -7,7 +7,7 @@ judged in `pipelines.gate.expectations`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from schemas.specification.sections import Group
 #: Bit i is set where the i-th numeric quasi-identifier is missing.
 PATTERN = "__pattern"
 REGION = "region"
+Rejects = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,15 @@ class ScreenedInput:
     metrics: Mapping[MetricKey, float] = field(default_factory=dict)
 
 
-def screen(microdata: Microdata, specification: Specification) -> ScreenedInput:
+def screen(
+    microdata: Microdata, specification: Specification, further: Rejects | None = None
+) -> ScreenedInput:
     """Count, mark and leave out what does not fit.
+
+    Parameters
+    ----------
+    further : callable, optional
+        Marks records with a `REASON` that lies outside of the file, where they have none.
 
     Raises
     ------
@@ -75,7 +83,9 @@ def screen(microdata: Microdata, specification: Specification) -> ScreenedInput:
         Where the file turns out unreadable in the middle.
     """
     with reading(specification):
-        records = marked(microdata.frame, specification).withColumn(PATTERN, _pattern(specification))
+        records = marked(microdata.frame, specification)
+        records = records if further is None else further(records)
+        records = records.withColumn(PATTERN, _pattern(specification))
         row = records.agg(*_metrics(microdata, specification)).first()
         assert row is not None
         accepted = records.where(f.col(REASON).isNull())
@@ -96,7 +106,7 @@ def screen(microdata: Microdata, specification: Specification) -> ScreenedInput:
         )
     metrics[MetricKey("records_kept")] = row["accepted"] - suppressed
     counted = {*specification.with_role("household"), *filter(None, [specification.counted])}
-    if specification.publish.series == "register":
+    if specification.publish.series != "single":
         counted |= {*specification.with_role("unit")}
     names = [*microdata.published, *[name for name in microdata.frame.columns if name in counted]]
     keyed = [*microdata.published, *specification.with_role("unit")]

@@ -22,7 +22,7 @@ from pipelines.gate.published_suite import write_published_suite
 from pipelines.intake.contract import Contract
 from pipelines.intake.read import Microdata
 from pipelines.intake.scales import Scale, scales
-from pipelines.intake.screen import ScreenedInput, pattern_of, strata_of
+from pipelines.intake.screen import Rejects, ScreenedInput, pattern_of, strata_of
 from pipelines.job import Job
 from pipelines.measures.block_reports import BlockReports, block_table, collected
 from pipelines.measures.comparison import Comparison
@@ -89,6 +89,10 @@ class Records:
     def follows(self, job: Job) -> Mapping[str, Any]:
         """Nothing: a release that stands alone."""
         return {}
+
+    def rejects(self, job: Job) -> Rejects | None:
+        """Nothing: no earlier release is in the way."""
+        return None
 
     def accept(self, microdata: Microdata) -> None:
         """Refuse columns that the format of the release cannot hold as they are.
@@ -169,10 +173,16 @@ class Records:
         successor: bool,
     ) -> Mapping[str, Any]:
         """Guarantee, limits, columns."""
-        tables = self.specification.control_tables
-        return manifest(
-            self.specification, release_id, staged.contract, written, tables, disclosed, successor
+        tables, told = self.specification.control_tables, self.told(release_id)
+        followed = successor and not told
+        plain = manifest(
+            self.specification, release_id, staged.contract, written, tables, disclosed, followed
         )
+        return {**plain, **told}
+
+    def told(self, release_id: str) -> Mapping[str, Any]:
+        """What the manifest says of a series; nothing where a release stands alone."""
+        return {}
 
     def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
         """The block reports, and a suite for whoever checks the published table."""

@@ -8,7 +8,7 @@ all releases of the source together expose nobody.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,29 +18,25 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from pipelines.audit.joint.exposure import JointExposure
 from pipelines.engine.column_names import column
 from pipelines.engine.files import write_atomically
 from pipelines.evidence.evidence import Counts
-from pipelines.intake.contract import Contract
-from pipelines.intake.scales import Scale, scales
 from pipelines.intake.screen import ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.exposure import Exposure, exposure
 from pipelines.measures.frequency_tables import frequency_tables
-from pipelines.measures.measure import Measured
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.publish import published_already
-from pipelines.publication.read_back import Written, verify_written
+from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged, stage
-from pipelines.records.product import ProtectedRecords, Records, by_cluster
+from pipelines.records.product import ProtectedRecords, by_cluster
 from pipelines.run import NothingNew
 from pipelines.series.birth import births_of, born, next_units, published
+from pipelines.series.collisions import SERIES
 from pipelines.series.counts import NightCounts, by_region, counted
 from pipelines.series.generations import BIRTHS, PLAN, UNITS, Generation, Generations
-from pipelines.series.membership import write_members
 from pipelines.series.night import night, pool
+from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
+from pipelines.series.product import Nights, WrittenNight, written_down
 from pipelines.series.settings import (
     CLASS,
     GONE,
@@ -53,15 +49,11 @@ from pipelines.series.settings import (
     SUPERSEDED,
     UNIT,
     VERSION,
-    SeriesSettings,
 )
-from pipelines.series.source import JOINT, joint_exposure_of, releases_of
 from pipelines.series.unit_key import with_unit_key
 from schemas.errors import GateRefused
-from schemas.requirements.records import MetricKey, Requirement, joint_requirements
 from schemas.specification.model import Specification
 
-SERIES = "series"
 #: Bits of the missing pattern that name a shared past: units of two pasts are two strata.
 PAST_BITS, PAST_SHIFT = 0x7FFFFFFF, 32
 #: All bits of a pattern: in a register there is one clustering, which all of them belong to.
@@ -88,32 +80,7 @@ class ProtectedNight(ProtectedRecords):
     number: int
 
 
-@dataclass(frozen=True)
-class WrittenNight(Written):
-    """What the files say, and what all releases of the source say together."""
-
-    joint: JointExposure
-
-    def metrics(self) -> dict[MetricKey, float]:
-        """What the gate asks."""
-        names = ("below_k", "determined_values", "determined_sums", "close_totals", "one_value", "cells")
-        joint = {MetricKey(f"joint_{name}"): float(getattr(self.joint, name)) for name in names}
-        not_compared = {MetricKey("joint_not_compared"): float(len(self.joint.not_compared))}
-        return super().metrics() | joint | not_compared
-
-
-def settings_of(specification: Specification) -> SeriesSettings:
-    """The settings of a register; limits that are not given are the room's."""
-    given = {
-        name: value
-        for name in ("pool", "max_waiting", "max_ghosts", "max_stale")
-        if (value := getattr(specification.series, name)) is not None
-    }
-    k = specification.release.k
-    return SeriesSettings(**({"k": k, "pool": 2 * k, "changes": specification.publish.changes} | given))
-
-
-class Register(Records):
+class Register(Nights):
     """One night of a register.
 
     Parameters
@@ -128,29 +95,11 @@ class Register(Records):
         self._settings = settings_of(specification)
         self._rebase = rebase
         self._night: ProtectedNight | None = None
-        self._joint: JointExposure | None = None
 
     def follows(self, job: Job) -> dict[str, Any]:
-        """The series in the identity of a release: the same input on two nights makes two releases.
-
-        Raises
-        ------
-        GateRefused
-            Where the public area holds what the ledger does not know, as after a back-up was restored.
-        """
-        known = {entry.release_id for entry in Ledger(job.areas).entries()}
-        unknown = {folder.name for folder in job.areas.releases()} - known
-        if unknown:
-            raise GateRefused(
-                f"The public area holds {len(unknown)} release(s) that the ledger does not know "
-                f"({', '.join(sorted(unknown)[:3])}): the evidence area may have been restored from a "
-                "back-up. Going on would fork the series. Restore the evidence area as it was after the last "
-                "release, or remove what is not this series'."
-            )
-        ids = self._published(job)
-        if ids:
-            published_already(job.areas, ids[-1])  # finishes the switch of a run that died before it
-        return {SERIES: "register", "after": ids[-1] if ids else "", "rebase": self._rebase}
+        """The series, and the night before: the same input on two nights makes two releases."""
+        plain, ids = super().follows(job), self._published(job)
+        return {**plain, "after": ids[-1] if ids else "", "rebase": self._rebase}
 
     def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedNight:
         """Lay tonight beside the state, protect those whose classes are born, and make the next state.
@@ -168,23 +117,23 @@ class Register(Records):
         latest = generations.latest()
         number = 1 if latest is None else latest.number + 1
         begins = latest is None or self._rebase
-        plan = _plan(specification, contract)
+        plan = plan_of(specification, contract)
         if latest is not None and not self._rebase:
-            _refuse_other_plan(latest.plan(), plan)
+            refuse_other_plan(latest.plan(), plan)
         work = job.areas.work(release_id, "resume")
         with job.progress.stage("night"):
-            tonight = _written(self._keyed(job, screened), work / "tonight")
+            tonight = written_down(self._keyed(job, screened), work / "tonight")
             units = _no_units(tonight) if begins else job.spark.read.parquet(str(_of(latest).units))
             keys = tonight.select(UNIT, ROW, REGION, PATTERN)
-            rows = _written(night(units, keys, settings, number), work / "night")
+            rows = written_down(night(units, keys, settings, number), work / "night")
             chosen = pool(rows, settings, first=begins)
             columns = [column(name) for name in contract.names]
             past = f.col(ORIGIN).bitwiseAND(f.lit(PAST_BITS))
             pattern = (f.col(PATTERN) + f.shiftleft(past, PAST_SHIFT)).alias(PATTERN)
             arrivals = tonight.join(chosen, on=UNIT, how="inner").select(*columns, UNIT, ORIGIN, pattern)
-            arrivals = _written(arrivals, work / "arrivals")
+            arrivals = written_down(arrivals, work / "arrivals")
         originals, strata = replace(screened, frame=arrivals), _strata(arrivals, specification)
-        factors = _factors(latest, begins, originals, specification)
+        factors = frozen_scales(None if begins else latest, originals, specification)
         with job.progress.stage("risk before"):
             exposed = exposure(originals, specification) if len(strata) else Exposure({}, ())
         protected, reports = arrivals, {}
@@ -211,7 +160,7 @@ class Register(Records):
         }
         write_atomically(made.pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
         self._generations = generations
-        self.measures = Records.measures if reports else ()
+        self.measures = Nights.measures if reports else ()
         comparison = Comparison(specification, originals, exposed, protected, reports, factors)
         regions = by_region(made.after)
         self._night = ProtectedNight(comparison, contract, made.published, counts, regions, number)
@@ -225,21 +174,7 @@ class Register(Records):
 
     def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> WrittenNight:
         """Count on the files, and audit them with all releases of the source."""
-        frame = self._tonight.published
-        written = verify_written(job.spark, staged, frame, frame, self.specification)
-        folder = job.areas.record(staged.files.release_id)
-        write_members(frame, self.specification, staged.files.release_id, folder)
-        with job.progress.stage("joint audit"):
-            earlier = releases_of(job.areas, self.specification)
-            self._joint = joint_exposure_of(job.areas, earlier, staged)
-        return WrittenNight(**vars(written), joint=self._joint)
-
-    def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """The promise, the limits of `[quality]`, and that all releases together expose nobody."""
-        yield from super().requirements(measured)
-        if self.specification.publish.successive != "accept":
-            assert self._joint is not None
-            yield from joint_requirements(tuple(name for name, _ in self._joint.collisions))
+        return self._audited(job, self._tonight.published, self._tonight.published, staged)
 
     def counts(self, screened: ScreenedInput, protected: ProtectedRecords, written: Written) -> Counts:
         """Records in and out: those who wait are not out yet, ghosts are still."""
@@ -247,44 +182,26 @@ class Register(Records):
         plain = super().counts(screened, protected, written)
         return replace(plain, waiting=counts.waiting, ghosts=counts.ghosts)
 
-    def manifest(
-        self,
-        release_id: str,
-        staged: Staged,
-        written: Written,
-        disclosed: Mapping[str, float],
-        successor: bool,
-    ) -> Mapping[str, Any]:
-        """The manifest, with the series, its night, and what of a region is ghosts or waits."""
-        plain = super().manifest(release_id, staged, written, disclosed, False)
-        series = {
+    def _night_of(self, release_id: str) -> Mapping[str, Any]:
+        """The night, and what of a region is ghosts or waits."""
+        return {
             "kind": "register",
             "changes": self._settings.changes,
             "generation": self._tonight.number,
             "period": self.specification.release.period,
             "regions": self._tonight.regions,
         }
-        return {**plain, SERIES: series}
 
     def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
         """The block reports; and the next generation is sealed."""
         super().write_annex(folder, protected)
-        assert self._joint is not None
-        joint = {"joint": asdict(self._joint), "night": asdict(self._tonight.counts)}
-        write_atomically(folder / JOINT, json.dumps(joint, indent=2, sort_keys=True))
+        self._write_joint(folder, asdict(self._tonight.counts))
         self._generations.seal(folder.name, asdict(self._tonight.counts))
 
     @property
     def _tonight(self) -> ProtectedNight:
         assert self._night is not None
         return self._night
-
-    def _published(self, job: Job) -> list[str]:
-        """Ids of the releases of the series that were ever published, in order."""
-        entries = Ledger(job.areas).entries()
-        name = self.specification.release.name
-        own = [e for e in entries if e.name == name and e.event == "published" and SERIES in e.identity]
-        return list(dict.fromkeys(entry.release_id for entry in own))
 
     def _keyed(self, job: Job, screened: ScreenedInput) -> DataFrame:
         """Tonight's records under unit keys; the identifier goes no further."""
@@ -313,10 +230,10 @@ class Register(Records):
         region = [specification.region] if specification.region else []
         newborn = born(protected, [*region, *specification.quasi_identifiers], self._settings, number)
         pending = generations.pending(release_id)
-        fresh = _written(births_of(newborn, rows, names), pending / BIRTHS)
-        after = _written(next_units(rows, fresh, number), job.areas.work(release_id, "resume") / "after")
+        fresh = written_down(births_of(newborn, rows, names), pending / BIRTHS)
+        after = written_down(next_units(rows, fresh, number), job.areas.work(release_id, "resume") / "after")
         forgotten = f.col(SUPERSEDED) & (f.col(STATUS) == GONE)
-        units = _written(after.where(~forgotten).select(*STATE), pending / UNITS)
+        units = written_down(after.where(~forgotten).select(*STATE), pending / UNITS)
         births = fresh
         for generation in [] if begins else generations.since_begun():
             births = births.unionByName(job.spark.read.parquet(str(generation.births)))
@@ -340,12 +257,6 @@ def series_folder(evidence: Path, specification: Specification) -> Path:
 def _of(latest: Generation | None) -> Generation:
     assert latest is not None
     return latest
-
-
-def _written(frame: DataFrame, folder: Path) -> DataFrame:
-    """The frame as it was written down."""
-    frame.write.mode("overwrite").parquet(str(folder))
-    return frame.sparkSession.read.parquet(str(folder))
 
 
 def _no_units(tonight: DataFrame) -> DataFrame:
@@ -372,32 +283,3 @@ def _strata(arrivals: DataFrame, specification: Specification) -> pa.Table:
     """Records to protect by region and pattern, the past among its bits."""
     region = [column(specification.region).alias("region")] if specification.region else []
     return arrivals.groupBy(*region, PATTERN).agg(f.count(f.lit(1)).alias("records")).toArrow()
-
-
-def _factors(
-    latest: Generation | None, begins: bool, originals: ScreenedInput, specification: Specification
-) -> dict[str, Scale]:
-    """Means and scales of the numeric variables: those of the night the series began."""
-    if begins:
-        return scales(originals.frame, specification.numeric, originals.magnitude)
-    return {name: Scale(**scale) for name, scale in _of(latest).plan()["scales"].items()}
-
-
-def _plan(specification: Specification, contract: Contract) -> dict[str, Any]:
-    """What may not change while a series goes on."""
-    return {
-        "k": specification.release.k,
-        "variables": {name: each.model_dump(mode="json") for name, each in specification.variables.items()},
-        "representative": specification.method.representative,
-        "missing": specification.missing.model_dump(mode="json"),
-        "schema": contract.schema.to_string(show_schema_metadata=False),
-    }
-
-
-def _refuse_other_plan(begun: Mapping[str, Any], tonight: Mapping[str, Any]) -> None:
-    changed = [name for name, value in tonight.items() if begun.get(name) != value]
-    if changed:
-        raise GateRefused(
-            f"The series was begun with another {', '.join(changed)}. Classes that stand cannot change: go "
-            "on as it was begun, or solve the series anew by decision (microguard protect --rebase)."
-        )

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pipelines.evidence.evidence import Counts
 from pipelines.intake.read import Microdata
-from pipelines.intake.screen import ScreenedInput
+from pipelines.intake.screen import Rejects, ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
@@ -97,6 +97,10 @@ class Tables:
     def follows(self, job: Job) -> Mapping[str, Any]:
         """Nothing: a table stands alone."""
         return {}
+
+    def rejects(self, job: Job) -> Rejects | None:
+        """Nothing: no earlier release is in the way."""
+        return None
 
     def accept(self, microdata: Microdata) -> None:
         """Every format holds codes and numbers."""

@@ -40,7 +40,6 @@ UNBUILT: dict[Path, Callable[[Any], bool]] = {
     ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,
     ("publish", "ledger"): _with_scheme,
-    ("publish", "series"): _one_of("append"),
 }
 """Keys of the interface that this version does not carry out, each with the values of it that it refuses.
 

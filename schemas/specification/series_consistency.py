@@ -9,11 +9,13 @@ from schemas.specification.model import Specification
 
 
 def series_faults(spec: Specification) -> Iterator[Fault]:
-    """Keys that a register cannot carry, and keys of a series where there is none."""
+    """Keys that a series cannot carry, and keys of a series where there is none."""
     alone = spec.publish.series == "single" and spec.publish.successive == "refuse"
     if alone and spec.publish.keep is not None:
-        allowed = 'no such key, unless [publish] series = "register" or successive = "accept"'
+        allowed = 'no such key, unless [publish] series is not "single" or successive = "accept"'
         yield fault(("publish", "keep"), spec.publish.keep, allowed)
+    if spec.publish.series == "append":
+        yield from _append_faults(spec)
     if spec.publish.series != "register":
         for name in sorted(spec.series.model_fields_set):
             allowed = 'no such key, unless [publish] series = "register"'
@@ -46,3 +48,21 @@ def series_faults(spec: Specification) -> Iterator[Fault]:
         yield fault(("publish", "approval"), spec.publish.approval, allowed)
     if spec.series.pool is not None and spec.series.pool < spec.release.k:
         yield fault(("series", "pool"), spec.series.pool, f"at least k = {spec.release.k}")
+
+
+def _append_faults(spec: Specification) -> Iterator[Fault]:
+    if spec.unit is None:
+        needed = "a variable of role unit: what was published before is known by its unit"
+        yield fault(("variables",), NOTHING, needed)
+    if spec.method.unit == "unit":
+        allowed = "record or household where nights are appended: a unit has one record in one night"
+        yield fault(("method", "unit"), spec.method.unit, allowed)
+    if spec.method.name != "microaggregation":
+        allowed = "microaggregation where nights are appended: SAFE's records are not those of their units"
+        yield fault(("method", "name"), spec.method.name, allowed)
+    if spec.publish.approval != "none":
+        allowed = "none where nights are appended: tomorrow must know what is published"
+        yield fault(("publish", "approval"), spec.publish.approval, allowed)
+    if spec.publish.format != "parquet":
+        allowed = "parquet where nights are appended: a table would hold the newest night alone"
+        yield fault(("publish", "format"), spec.publish.format, allowed)

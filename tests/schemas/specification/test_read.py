@@ -152,7 +152,7 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
     ("override", "named"),
     [
         ("publish.path=s3://bucket/lake", "[publish] path"),
-        ("publish.series=append", '[publish] series: "append"'),
+        ("publish.ledger=s3://bucket/ledger", "[publish] ledger"),
     ],
 )
 def test_what_waits_to_be_built_is_refused_by_name(override: str, named: str, sound: Path) -> None:

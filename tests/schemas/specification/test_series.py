@@ -48,6 +48,38 @@ def test_what_a_register_cannot_carry_is_refused_by_name(sections, key, tmp_path
     assert key in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("sections", "key"),
+    [
+        ({"variables": {"person": {"role": "identifier"}}}, "[variables]"),
+        ({"method": {"name": "safe"}}, "[method] name"),
+        ({"method": {"unit": "unit"}}, "[method] unit"),
+        ({"publish": {"approval": "required"}}, "[publish] approval"),
+        ({"publish": {"format": "delta"}}, "[publish] format"),
+        ({"publish": {"changes": "republish"}}, "[publish] changes"),
+    ],
+)
+def test_what_appended_nights_cannot_carry_is_refused_by_name(sections, key, tmp_path):
+    sections["publish"] = {"series": "append"} | sections.get("publish", {})
+    with pytest.raises(SpecificationError) as caught:
+        build_specification(content(**sections), tmp_path)
+    assert key in str(caught.value)
+
+
+def test_groups_and_combinations_may_be_appended_and_old_nights_go(tmp_path):
+    groups = [{"name": "a", "variables": ["sex"]}, {"name": "b", "variables": ["income"]}]
+    sections = content(publish={"series": "append", "keep": 12})
+    assert build_specification({**sections, "groups": groups}, tmp_path).publish.keep == 12
+
+
+@pytest.mark.parametrize("ledger", ["lake/ledger", "lake"])
+def test_a_shared_ledger_lies_outside_of_the_public_area(ledger, tmp_path):
+    with pytest.raises(SpecificationError, match=r"\[publish\] ledger"):
+        build_specification(content(publish={"ledger": ledger}), tmp_path)
+    spec = build_specification(content(publish={"ledger": "../ledger"}), tmp_path)
+    assert spec.shared_ledger == str(tmp_path.parent / "ledger")
+
+
 def test_groups_do_not_leave_together(tmp_path):
     groups = [{"name": "a", "variables": ["sex"]}, {"name": "b", "variables": ["income"]}]
     with pytest.raises(SpecificationError, match="register"):

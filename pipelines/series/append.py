@@ -1,0 +1,130 @@
+"""The product "append": events, each night's file with new records only, each night protected by itself.
+
+Nothing that is published changes: a release holds the records of its night, and the manifest of the newest
+names all nights that make the whole. A unit that any night published before, withdrawn or not, is rejected by
+that reason, so no unit is in two classes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.files import write_atomically
+from pipelines.evidence.evidence import Counts
+from pipelines.intake.reject import PUBLISHED_BEFORE, REASON
+from pipelines.intake.screen import Rejects, ScreenedInput
+from pipelines.job import Job
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.read_back import Written
+from pipelines.publication.stage import Staged
+from pipelines.records.product import ProtectedRecords
+from pipelines.series.membership import MEMBERS
+from pipelines.series.product import Nights, WrittenNight, written_down
+from pipelines.series.settings import ROW, UNIT
+from pipelines.series.unit_key import with_unit_key
+from schemas.errors import GateRefused
+from schemas.specification.model import Specification
+
+_BEFORE, _EARLIER = "__before", "before"
+
+
+class Append(Nights):
+    """One night of events.
+
+    Parameters
+    ----------
+    specification : Specification
+    """
+
+    def __init__(self, specification: Specification) -> None:
+        super().__init__(specification)
+        self._nights: tuple[str, ...] = ()
+        self._number = 0
+        self._counts: dict[str, int] = {}
+
+    def rejects(self, job: Job) -> Rejects | None:
+        """Mark records of units that an earlier night published.
+
+        Raises
+        ------
+        GateRefused
+            Where the units of a night are not known any more.
+        """
+        earlier = [job.areas.record(each) / MEMBERS / "units.parquet" for each in self._published(job)]
+        lost = [path.parents[1].name for path in earlier if not path.exists()]
+        if lost:
+            raise GateRefused(
+                f"The evidence of {len(lost)} release(s) of this series is lost ({', '.join(lost[:3])}): "
+                "which units they hold is not known, and one published twice would be known in both. Restore "
+                "the evidence area from its back-up."
+            )
+        if not earlier:
+            return None
+        known = job.spark.read.parquet(*map(str, earlier)).select(f.col("unit").alias(UNIT)).distinct()
+        return lambda records: self._marked(records, known.withColumn(_BEFORE, f.lit(True)), job)
+
+    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedRecords:
+        """Protect the night by itself; the identifier of a unit goes no further than its key."""
+        standing = {entry.release_id for entry in Ledger(job.areas).standing()}
+        published = self._published(job)
+        self._nights = tuple(each for each in published if each in standing)
+        self._number = len(published) + 1
+        work = _resumed(job.areas.work(release_id, "resume"), published)
+        with job.progress.stage("night"):
+            keyed = self._keyed(screened.frame, job).drop(ROW)
+            keyed = written_down(keyed.drop(self.specification.unit or ""), work / "tonight")
+        return super().protect(job, replace(screened, frame=keyed), release_id)
+
+    def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> WrittenNight:
+        """Count on the files, and audit them with all releases of the source."""
+        comparison = protected.comparison
+        return self._audited(job, comparison.protected, comparison.screened.frame, staged)
+
+    def counts(self, screened: ScreenedInput, protected: ProtectedRecords, written: Written) -> Counts:
+        """Records in and out."""
+        counts = super().counts(screened, protected, written)
+        self._counts = {"units": counts.input, "published": counts.published, "comers": counts.published}
+        return counts
+
+    def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
+        """The block reports, and the night in counts."""
+        super().write_annex(folder, protected)
+        self._write_joint(folder, self._counts)
+
+    def _night_of(self, release_id: str) -> Mapping[str, Any]:
+        """The night, and the releases that make the whole together with it."""
+        return {
+            "kind": "append",
+            "night": self._number,
+            "period": self.specification.release.period,
+            "releases": [*self._nights, release_id],
+        }
+
+    def _keyed(self, frame: DataFrame, job: Job) -> DataFrame:
+        unit = self.specification.unit
+        assert unit is not None
+        return with_unit_key(frame, unit, [unit], job.areas.key())
+
+    def _marked(self, records: DataFrame, known: DataFrame, job: Job) -> DataFrame:
+        joined = self._keyed(records, job).join(known, on=UNIT, how="left")
+        reason = f.when(f.col(_BEFORE), PUBLISHED_BEFORE)
+        columns = [column(name) for name in records.columns if name != REASON]
+        return joined.select(*columns, f.coalesce(f.col(REASON), reason).alias(REASON))
+
+
+def _resumed(work: Path, published: list[str]) -> Path:
+    """The resume folder, empty where it was begun after other nights: other units were rejected then."""
+    text, path = "\n".join(published), work / _EARLIER
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        shutil.rmtree(work)
+        work.mkdir(mode=0o700)
+        write_atomically(path, text)
+    return work

@@ -1,0 +1,66 @@
+"""What is frozen with a register: how it was begun, the scales of its distances, and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.intake.contract import Contract
+from pipelines.intake.scales import Scale, scales
+from pipelines.intake.screen import ScreenedInput
+from pipelines.series.generations import Generation
+from pipelines.series.settings import SeriesSettings
+from schemas.errors import GateRefused
+from schemas.specification.model import Specification
+
+
+def settings_of(specification: Specification) -> SeriesSettings:
+    """The settings of a register; limits that are not given are the room's."""
+    given = {
+        name: value
+        for name in ("pool", "max_waiting", "max_ghosts", "max_stale")
+        if (value := getattr(specification.series, name)) is not None
+    }
+    k = specification.release.k
+    return SeriesSettings(**({"k": k, "pool": 2 * k, "changes": specification.publish.changes} | given))
+
+
+def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:
+    """What may not change while a series goes on."""
+    return {
+        "k": specification.release.k,
+        "variables": {name: each.model_dump(mode="json") for name, each in specification.variables.items()},
+        "representative": specification.method.representative,
+        "missing": specification.missing.model_dump(mode="json"),
+        "schema": contract.schema.to_string(show_schema_metadata=False),
+    }
+
+
+def refuse_other_plan(begun: Mapping[str, Any], tonight: Mapping[str, Any]) -> None:
+    """Refuse to go on otherwise than the series was begun.
+
+    Raises
+    ------
+    GateRefused
+    """
+    changed = [name for name, value in tonight.items() if begun.get(name) != value]
+    if changed:
+        raise GateRefused(
+            f"The series was begun with another {', '.join(changed)}. Classes that stand cannot change: go "
+            "on as it was begun, or solve the series anew by decision (microguard protect --rebase)."
+        )
+
+
+def frozen_scales(
+    latest: Generation | None, originals: ScreenedInput, specification: Specification
+) -> dict[str, Scale]:
+    """Means and scales of the numeric variables: those of the night the series began.
+
+    Parameters
+    ----------
+    latest : Generation or None
+        None on that night.
+    """
+    if latest is None:
+        return scales(originals.frame, specification.numeric, originals.magnitude)
+    return {name: Scale(**scale) for name, scale in latest.plan()["scales"].items()}

@@ -1,0 +1,126 @@
+"""What every series adds to the records it publishes: nights that the ledger knows, audited together.
+
+Before a night is published, all releases of its source that stand or stood are audited with it, by code that
+shares nothing with the methods.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from pipelines.audit.joint.exposure import JointExposure
+from pipelines.engine.files import write_atomically
+from pipelines.job import Job
+from pipelines.measures.measure import Measured
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.publish import published_already
+from pipelines.publication.read_back import Written, verify_written
+from pipelines.publication.stage import Staged
+from pipelines.records.product import Records
+from pipelines.series.collisions import SERIES
+from pipelines.series.membership import write_members
+from pipelines.series.source import JOINT, joint_exposure_of, releases_of
+from schemas.errors import GateRefused
+from schemas.requirements.records import MetricKey, Requirement, joint_requirements
+from schemas.specification.model import Specification
+
+
+@dataclass(frozen=True)
+class WrittenNight(Written):
+    """What the files say, and what all releases of the source say together."""
+
+    joint: JointExposure
+
+    def metrics(self) -> dict[MetricKey, float]:
+        """What the gate asks."""
+        names = ("below_k", "determined_values", "determined_sums", "close_totals", "one_value", "cells")
+        joint = {MetricKey(f"joint_{name}"): float(getattr(self.joint, name)) for name in names}
+        not_compared = {MetricKey("joint_not_compared"): float(len(self.joint.not_compared))}
+        return super().metrics() | joint | not_compared
+
+
+class Nights(Records):
+    """Records that are published night after night under one name."""
+
+    def __init__(self, specification: Specification) -> None:
+        super().__init__(specification)
+        self._joint: JointExposure | None = None
+
+    def follows(self, job: Job) -> dict[str, Any]:
+        """The series in the identity of a release.
+
+        Raises
+        ------
+        GateRefused
+            Where the public area holds what the ledger does not know, as after a back-up was restored.
+        """
+        known = {entry.release_id for entry in Ledger(job.areas).entries()}
+        unknown = {folder.name for folder in job.areas.releases()} - known
+        if unknown:
+            raise GateRefused(
+                f"The public area holds {len(unknown)} release(s) that the ledger does not know "
+                f"({', '.join(sorted(unknown)[:3])}): the evidence area may have been restored from a "
+                "back-up. Going on would fork the series. Restore the evidence area as it was after the last "
+                "release, or remove what is not this series'."
+            )
+        ids = self._published(job)
+        if ids:
+            published_already(job.areas, ids[-1])  # finishes the switch of a run that died before it
+        return {SERIES: self.specification.publish.series}
+
+    def requirements(self, measured: Measured) -> Iterable[Requirement]:
+        """The promise, the limits of `[quality]`, and that all releases together expose nobody."""
+        yield from super().requirements(measured)
+        if self.specification.publish.successive != "accept":
+            assert self._joint is not None
+            yield from joint_requirements(tuple(name for name, _ in self._joint.collisions))
+
+    def told(self, release_id: str) -> Mapping[str, Any]:
+        """Which series and night a release is of: it has no successor, but nights."""
+        return {SERIES: self._night_of(release_id)}
+
+    def _night_of(self, release_id: str) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def _audited(self, job: Job, frame: DataFrame, original: DataFrame, staged: Staged) -> WrittenNight:
+        """Count on the files, and audit them with all releases of the source.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The unit key and the published columns of every record of the release.
+        original : DataFrame
+            The same records before protection, as far as they are published as they are.
+        """
+        written = verify_written(job.spark, staged, original, frame, self.specification)
+        folder = job.areas.record(staged.files.release_id)
+        write_members(frame, self.specification, staged.files.release_id, folder)
+        with job.progress.stage("joint audit"):
+            earlier = releases_of(job.areas, self.specification)
+            self._joint = joint_exposure_of(job.areas, earlier, staged)
+        return WrittenNight(**vars(written), joint=self._joint)
+
+    def _write_joint(self, folder: Path, night: Mapping[str, Any]) -> None:
+        """The joint audit and the night in counts, for the history of the source."""
+        assert self._joint is not None
+        joint = {"joint": asdict(self._joint), "night": dict(night)}
+        write_atomically(folder / JOINT, json.dumps(joint, indent=2, sort_keys=True))
+
+    def _published(self, job: Job) -> list[str]:
+        """Ids of the releases of the series that were ever published, in order."""
+        entries = Ledger(job.areas).entries()
+        name = self.specification.release.name
+        own = [e for e in entries if e.name == name and e.event == "published" and SERIES in e.identity]
+        return list(dict.fromkeys(entry.release_id for entry in own))
+
+
+def written_down(frame: DataFrame, folder: Path) -> DataFrame:
+    """The frame as it was written."""
+    frame.write.mode("overwrite").parquet(str(folder))
+    return frame.sparkSession.read.parquet(str(folder))

@@ -1,0 +1,128 @@
+"""Nights of events: each stands by itself, nothing that is published changes, nobody is published twice."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.audit.release import audit
+from pipelines.audit_source import audit_source
+from pipelines.engine.progress import Progress
+from pipelines.history import history
+from pipelines.job import Job
+from pipelines.protect import records_of
+from pipelines.publication.areas import Areas
+from pipelines.publication.publish import finish_what_died
+from pipelines.run import run
+from pipelines.withdraw import withdraw
+from schemas.errors import GateRefused, InputRejected
+from tests.pipelines.microdata import NOMINAL, specification
+from tests.pipelines.series.test_register import ROLES, population
+
+pytestmark = pytest.mark.spark
+
+
+class Stream:
+    """A specification whose input is replaced every night."""
+
+    def __init__(self, spark, folder, roles=ROLES, **sections):
+        self.spark, self.folder, self.roles, self.sections = spark, folder, roles, sections
+        self.areas = Areas(folder / "lake", folder / "evidence")
+
+    def spec(self, **missing):
+        return specification(
+            self.folder,
+            self.roles,
+            publish={"series": "append"},
+            input={"path": "events.parquet"},
+            missing=missing,
+            **self.sections,
+        )
+
+    def night(self, frame, **missing):
+        frame.to_parquet(self.folder / "events.parquet", index=False)
+        spec = self.spec(**missing)
+        with self.areas.lock():
+            finish_what_died(self.areas)
+            return run(records_of(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
+
+    def manifest(self, release_id):
+        return json.loads((self.areas.release(release_id) / "manifest.json").read_text())
+
+    def rows(self, release_id):
+        return ds.dataset(self.areas.release(release_id) / "microdata").to_table().to_pandas()
+
+
+@pytest.fixture(scope="module")
+def stream(spark, tmp_path_factory):
+    """Two nights: 60 events, then 60 new ones and five that were published before."""
+    found = Stream(spark, tmp_path_factory.mktemp("append"))
+    everybody = population()
+    found.first = found.night(everybody.iloc[:60])["release_id"]
+    found.before = found.rows(found.first)
+    found.second = found.night(everybody.iloc[55:120], max_rejected=5)["release_id"]
+    return found
+
+
+def test_each_night_holds_its_own_records_and_nothing_published_changes(stream):
+    assert len(stream.rows(stream.first)) == len(stream.rows(stream.second)) == 60
+    pd.testing.assert_frame_equal(stream.rows(stream.first), stream.before)
+    weights = pd.concat([stream.rows(stream.first), stream.rows(stream.second)])["weight"]
+    assert weights.is_unique
+    for release_id in (stream.first, stream.second):
+        assert audit(stream.areas.release(release_id)).passed
+
+
+def test_the_newest_release_is_current_and_names_the_nights_that_make_the_whole(stream):
+    assert stream.areas.served() == stream.second
+    told = stream.manifest(stream.second)["series"]
+    assert told["kind"] == "append"
+    assert told["night"] == 2
+    assert told["releases"] == [stream.first, stream.second]
+
+
+def test_a_unit_published_before_is_rejected_by_that_reason(stream):
+    quality = json.loads((stream.areas.record(stream.second) / "quality.json").read_text())
+    assert quality["counts"]["rejected"] == {"unit published before": 5}
+    with pytest.raises(InputRejected, match="unit published before: 80"):
+        stream.night(population().iloc[:80])
+
+
+def test_the_same_night_again_is_published_already(stream):
+    assert stream.night(population().iloc[55:120], max_rejected=5)["release_id"] == stream.second
+
+
+def test_the_history_has_a_line_a_night_and_the_audit_of_all_nights_finds_nothing(stream):
+    rows = history(stream.spec()).content["releases"]
+    assert [(row["units"], row["published"], row["below k"]) for row in rows] == [(60, 60, 0), (65, 60, 0)]
+    told = audit_source(stream.spec()).content
+    assert told["units"] == 120
+    assert told["smallest_history"] >= 3
+
+
+def test_no_identifier_is_kept_beside_what_is_published(stream):
+    for path in (path for path in stream.areas.evidence.rglob("*.parquet") if path.is_file()):
+        assert "person" not in pq.read_schema(path).names
+
+
+def test_units_of_a_withdrawn_night_stay_published_and_a_lost_one_is_noticed(stream, tmp_path):
+    withdraw(str(stream.areas.record(stream.second)))
+    with pytest.raises(InputRejected, match="unit published before: 65"):
+        stream.night(population().iloc[40:105].assign(weight=1.0), max_rejected=4)
+    members = stream.areas.record(stream.second) / "members"
+    members.rename(tmp_path / "members")
+    with pytest.raises(GateRefused, match="lost"):
+        stream.night(population().iloc[40:105])
+    (tmp_path / "members").rename(members)
+
+
+def test_nominal_combinations_are_appended_like_clusters(spark, tmp_path):
+    roles = {name: NOMINAL[name] for name in ("person", "region", "sex", "diagnosis")}
+    stream = Stream(spark, tmp_path, roles | {"income": {"role": "identifier"}, "weight": NOMINAL["weight"]})
+    ids = [stream.night(population().iloc[start : start + 60])["release_id"] for start in (0, 60)]
+    assert stream.manifest(ids[1])["series"]["releases"] == ids
+    assert audit_source(stream.spec()).content["units"] == 120
