@@ -41,6 +41,7 @@ def similarity(
         cost = max(1, round(weights[name] * scale))
         if name in orders:
             last = len(orders[name]) - 1
+            cost = max(cost, last)  # neighbours are apart, however long the order
             positions: dict[Hashable, int] = {
                 category: round(cost * rank / last) for rank, category in enumerate(orders[name])
             }

@@ -126,7 +126,11 @@ def _pairs(tables: ControlTables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     for t, own in enumerate(names):
         inside = [s for s, other in enumerate(names) if other < own]
         margins = [s for s in inside if not any(names[s] < names[u] for u in inside)]
-        cells, rows = np.unique(tables.cells[:, t], return_index=True)
+        cells = np.flatnonzero(tables.table == t)
+        rows = np.zeros(
+            len(cells), np.int64
+        )  # a combination of each cell: any will do, its margins are theirs
+        rows[tables.cells[:, t] - cells[0]] = np.arange(len(tables.cells))
         occur = tables.original[cells] > 0
         cells, rows = cells[occur], rows[occur]
         pairs += [np.column_stack([tables.cells[rows, s], cells, np.full(len(cells), t)]) for s in margins]

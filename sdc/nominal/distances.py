@@ -67,6 +67,10 @@ class Ordinal:
 
     def __post_init__(self) -> None:
         _check_weight(self.weight)
+        if self.positions is not None and len(set(self.positions.values())) < len(self.positions):
+            raise InvalidParameter("two values of an order have one position; expected one each")
+        if self.missing is not None:
+            _check_weight(self.missing)
 
     def columns(self, values: Sequence[Hashable]) -> Columns:
         """The values with the matrix of their steps."""
@@ -161,7 +165,7 @@ class Costs:
     values : sequence
         In the order of the rows.
     matrix : (values, values) array of whole numbers
-        Symmetric, not negative, 0 on the diagonal.
+        Symmetric, 0 on the diagonal, above 0 elsewhere: what costs nothing is one value.
     """
 
     values: Sequence[Hashable]
@@ -174,8 +178,8 @@ class Costs:
             raise InvalidParameter(f"a cost matrix of shape {found.shape} for {number} values, each once")
         if not np.issubdtype(found.dtype, np.integer):
             raise InvalidParameter(f"costs are whole numbers, found {found.dtype}")
-        if (found != found.T).any() or found.min(initial=0) < 0 or found.diagonal().any():
-            raise InvalidParameter("a cost matrix is symmetric, not negative, and 0 on its diagonal")
+        if (found != found.T).any() or found.diagonal().any() or (found + np.eye(number) < 1).any():
+            raise InvalidParameter("a cost matrix is symmetric, 0 on its diagonal, and above 0 elsewhere")
 
     def columns(self, values: Sequence[Hashable]) -> Columns:
         """The values with their part of the matrix."""

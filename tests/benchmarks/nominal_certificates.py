@@ -1,20 +1,25 @@
-"""Certificates of the nominal methods: the gap of whole files, and every bound against brute force."""
+"""Certificates of the nominal methods: the gap of whole files; bounds and distances against brute force."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import combinations, permutations
 
 import numpy as np
 import pandas as pd
 
+from sdc.nominal import Costs, Hierarchical, Nominal, Ordinal, partition
 from sdc.nominal.bounds import free_bound, nested_bound
 from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.distances import Distance
 from sdc.nominal.frequency import from_frame
 from sdc.nominal.frequency_search.search import Effort, protect_frequencies
+from sdc.nominal.similarity import similarity_of
+from sdc.nominal.transport import transport
 from tests.benchmarks.nominal_scenarios import adult
 from tests.benchmarks.table import Table
-from tests.sdc.nominal.brute_force import least_chi2
+from tests.sdc.nominal.brute_force import least_chi2, partitions
 
 #: Largest share of the chi-square that may be open: asked of Adult, 5 and 8 variables, k = 3 and 5.
 LARGEST_GAP = 0.40
@@ -22,9 +27,10 @@ DIMENSION = 3
 
 
 def tables(quick: bool = False) -> Iterator[Table]:
-    """Both tables; quick: Adult of five variables at fast effort, and 30 instances."""
+    """All tables; quick: Adult of five variables at fast effort, and 30 instances."""
     yield of_adult((5,) if quick else (5, 8), "fast" if quick else "standard")
     yield against_brute_force(30 if quick else 300)
+    yield distances_against_brute_force(30 if quick else 300)
 
 
 def of_adult(variables: tuple[int, ...], effort: Effort) -> Table:
@@ -76,3 +82,67 @@ def against_brute_force(instances: int) -> Table:
         rows,
         "No bound is above the optimum of any file.",
     )
+
+
+def distances_against_brute_force(instances: int) -> Table:
+    """Partitions and transports by weighted, ordinal, hierarchical distances and cost matrices."""
+    proved = dict.fromkeys(_KINDS, 0)
+    moved = dict.fromkeys(_KINDS, 0)
+    for seed in range(instances):
+        kind = _KINDS[seed % len(_KINDS)]
+        rng = np.random.default_rng(seed)
+        asked, price = _distance(kind, rng)
+        frame = pd.DataFrame({"v": rng.integers(0, 4, 7), "w": rng.integers(0, 2, 7)})
+        rows = frame.to_numpy().tolist()
+
+        def apart(i: int, j: int, rows: list[list[int]] = rows, price: np.ndarray = price) -> int:
+            return int(price[rows[i][0], rows[j][0]]) + (rows[i][1] != rows[j][1])
+
+        least = min(
+            sum(apart(i, j) for cluster in clusters for i, j in combinations(cluster, 2))
+            for clusters in partitions(list(range(7)), 3)
+        )
+        found = partition(frame, 3, distances={"v": asked}, seed=seed)
+        assert found.optimal
+        assert found.weight == least
+        proved[kind] += 1
+        coded = from_frame(frame)
+        target = coded.frequencies.counts[rng.permutation(len(coded.frequencies))]
+        flows = transport(coded.frequencies, target, similarity_of(coded, {"v": asked}))
+        places = coded.frequencies.codes
+        values = np.array(coded.values(0))
+        cost = price[values[places[:, 0]][:, None], values[places[:, 0]]]
+        cost = cost + (places[:, 1][:, None] != places[:, 1])
+        change = target - coded.frequencies.counts
+        giving = np.repeat(np.arange(len(change)), np.maximum(-change, 0))
+        taking = np.repeat(np.arange(len(change)), np.maximum(change, 0))
+        best = min(int(cost[giving, list(order)].sum()) for order in permutations(taking))
+        assert int((cost[flows.origin, flows.target] * flows.count).sum()) == best
+        moved[kind] += len(giving)
+    return Table(
+        f"{instances} files of 7 records against brute force: distances",
+        ("distance", "partitions of least weight, proved", "records moved at least cost"),
+        [(kind, proved[kind], moved[kind]) for kind in _KINDS],
+        "Every partition has the weight, and every transport the cost, of the best of all.",
+    )
+
+
+_KINDS = ("weighted", "ordinal", "hierarchical", "cost matrix")
+
+
+def _distance(kind: str, rng: np.random.Generator) -> tuple[Distance, np.ndarray]:
+    """A distance of the values 0 to 3, and its matrix, written down apart."""
+    weight = int(rng.integers(1, 5))
+    values = np.arange(4)
+    unlike = (values[:, None] != values).astype(int)
+    if kind == "weighted":
+        return Nominal(weight), weight * unlike
+    if kind == "ordinal":
+        places = np.sort(rng.choice(20, 4, replace=False))
+        asked = Ordinal(weight, positions=dict(zip(range(4), places.tolist(), strict=True)))
+        return asked, weight * np.abs(places[:, None] - places)
+    if kind == "hierarchical":
+        tree = Hierarchical({value: (value // 2,) for value in range(4)}, weight)
+        return tree, weight * (unlike + (values[:, None] // 2 != values // 2))
+    upper = np.triu(rng.integers(1, 9, (4, 4)), 1)
+    return Costs(range(4), upper + upper.T), upper + upper.T
