@@ -40,8 +40,9 @@ class Estimated:
         Relative changes of the totals of the regions.
     regions, exact : int
         Regions with a value, and those whose total is exact to `EXACT`.
-    quantiles_before, quantiles_after : tuple of float
-        Of the drawn records, at `QUANTILES`; empty where none were drawn.
+    quantile_shifts : tuple of float
+        After less before in standard deviations, of the drawn records; empty where none were drawn. A
+        quantile itself is a value of a record, which no evidence holds.
     """
 
     total_before: float
@@ -52,8 +53,7 @@ class Estimated:
     median_change: float
     regions: int
     exact: int
-    quantiles_before: tuple[float, ...]
-    quantiles_after: tuple[float, ...]
+    quantile_shifts: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,10 @@ def _take(comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
     pairs = comparison.pairs
     return {
         name: EstimatesOfVariable(
-            _estimated(sums, place, "", _quantiles(pairs, name, False)),
-            None if weight is None else _estimated(sums, place, "w", _quantiles(pairs, name, True)),
+            _estimated(sums, place, "", _shifts(pairs, name, comparison.scales[name].divisor, False)),
+            None
+            if weight is None
+            else _estimated(sums, place, "w", _shifts(pairs, name, comparison.scales[name].divisor, True)),
         )
         for place, name in enumerate(names)
     }
@@ -106,9 +108,7 @@ def _sums(
     return found.sort_by([("file", "ascending"), ("region", "ascending")])
 
 
-def _estimated(
-    sums: pa.Table, place: int, prefix: str, quantiles: tuple[tuple[float, ...], tuple[float, ...]]
-) -> Estimated:
+def _estimated(sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...]) -> Estimated:
     files = sums["file"].to_numpy()
     count = np.nan_to_num(sums[f"{prefix}n{place}"].to_numpy().astype(np.float64))
     total = np.nan_to_num(sums[f"{prefix}s{place}"].to_numpy().astype(np.float64))
@@ -127,8 +127,7 @@ def _estimated(
         median_change=_rounded(float(np.median(changed)) if len(changed) else 0.0),
         regions=int(there.sum()),
         exact=int(np.count_nonzero(changed == 0.0)),
-        quantiles_before=quantiles[0],
-        quantiles_after=quantiles[1],
+        quantile_shifts=shifts,
     )
 
 
@@ -137,18 +136,17 @@ def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _quantiles(pairs: Pairs | None, name: str, weighted: bool) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _shifts(pairs: Pairs | None, name: str, deviation: float, weighted: bool) -> tuple[float, ...]:
     if pairs is None:
-        return (), ()
+        return ()
     place, nowhere = pairs.numeric.index(name), np.zeros(len(pairs), dtype=np.int64)
     weights = pairs.weights if weighted else None
-    found = [
+    before, after = (
         estimates(numbers[:, place], nowhere, weights).quantiles[0]
         for numbers in (pairs.numbers_before, pairs.numbers_after)
-    ]
-    if np.isnan(found).any():
-        return (), ()
-    return tuple(map(float, found[0])), tuple(map(float, found[1]))
+    )
+    shifts = (after - before) / deviation
+    return () if np.isnan(shifts).any() else tuple(float(f"{shift:.4g}") for shift in shifts)
 
 
 def _glance(section: Mapping[str, EstimatesOfVariable], k: int) -> Iterator[str]:

@@ -53,8 +53,12 @@ def test_totals_and_means_are_those_of_the_file_with_weights_and_without(release
             assert section["largest_change"] == pytest.approx(((new - old) / old).abs().max(), abs=1e-9)
             assert section["regions"] == 3
             assert section["exact"] == int(((new - old).abs() <= 1e-9 * old).sum())
-    quantiles = np.quantile(both["age"], [0.1, 0.25, 0.5, 0.75, 0.9], method="inverted_cdf")
-    assert found["estimates"]["age"]["unweighted"]["quantiles_before"] == quantiles.tolist()
+    old, new = (
+        np.quantile(both[name], [0.1, 0.25, 0.5, 0.75, 0.9], method="inverted_cdf")
+        for name in ("age", "age_after")
+    )
+    shifts = found["estimates"]["age"]["unweighted"]["quantile_shifts"]
+    assert shifts == pytest.approx((new - old) / both["age"].std(), rel=1e-3)
 
 
 def test_individual_risk_is_added_up_over_the_classes_of_each_file(release):
