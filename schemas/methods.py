@@ -72,7 +72,8 @@ CLUSTERING: dict[str, Algorithm] = {
 TWO_STEP = tuple(f"own-{f}{i}{a}" for f in "eh" for i in "eh" for a in "egc")
 
 COMBINATIONS: dict[str, Algorithm] = {
-    **dict.fromkeys((*TWO_STEP, "random"), Algorithm(UNPROVED, max_records=_PROGRAMS)),
+    **dict.fromkeys(TWO_STEP, Algorithm(max_records=_PROGRAMS)),
+    "random": Algorithm(UNPROVED, max_records=_PROGRAMS),
     "chi-exact": Algorithm(max_records=_PROGRAMS),
     "local-search": Algorithm(),
 }
@@ -126,9 +127,7 @@ def all_algorithms(method: MethodName) -> tuple[str, ...]:
 
 
 def efforts(way: Way, algorithm: str) -> tuple[Effort, ...]:
-    """Efforts an algorithm can be asked for; "auto" picks one that carries the effort, with SAFE "safe"."""
-    if algorithm == "auto" and way == "safe":
-        algorithm = "safe"
+    """Efforts an algorithm can be asked for; "auto" picks one that carries the effort."""
     return EFFORTS if algorithm == "auto" else ALGORITHMS[way][algorithm].efforts
 
 

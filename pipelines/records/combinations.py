@@ -128,8 +128,10 @@ def protected_counts(
             max_absolute_error=method.control_tables.max_absolute_error,
             similarity=collapsed.similarity,
         )
-        name = chosen(method.algorithm if method.name != "safe" else _safe(method.algorithm), task)
-        whole = METHODS[name].whole_file or method.algorithm == "auto"  # "auto" takes what fits the file
+        safe = method.name == "safe"
+        name = _safe(method.algorithm, method.effort) if safe else chosen(method.algorithm, task)
+        fits = method.algorithm == "auto" and not safe  # there "auto" takes what fits the file
+        whole = METHODS[name].whole_file or fits
         default = None if whole or method.effort == "exact" else METHODS[name].block_parameters
         task = replace(task, parameters=parameters_of(method, name, default))
         if not whole:
@@ -143,8 +145,10 @@ def _regions(frequencies: FrequencyVector) -> int:
     return int(frequencies.region_of().max(initial=-1)) + 1
 
 
-def _safe(algorithm: str) -> str:
-    return "safe" if algorithm == "auto" else algorithm
+def _safe(algorithm: str, effort: str) -> str:
+    """What "auto" stands for with SAFE: its exact form where a proof is asked for."""
+    by_effort = "safe-exact" if effort == "exact" else "safe"
+    return by_effort if algorithm == "auto" else algorithm
 
 
 def _of_whole_file(task: ProtectionTask, name: str) -> tuple[np.ndarray, list[dict[str, Any]]]:

@@ -222,7 +222,7 @@ def _two_step(task: ProtectionTask, name: str) -> ProtectedCounts:
 
 
 METHODS: dict[str, Method] = {
-    **dict.fromkeys(TWO_STEP, Method(_two_step, parameters=Guidance, efforts=UNPROVED)),
+    **dict.fromkeys(TWO_STEP, Method(_two_step, parameters=Guidance)),
     RANDOM: Method(_two_step, efforts=UNPROVED),
     CHI_EXACT: Method(
         _chi_exact,

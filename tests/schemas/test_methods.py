@@ -79,14 +79,13 @@ def test_efforts_and_kinds_of_a_specification_are_those_of_the_methods() -> None
 
 
 def test_exact_is_refused_where_nothing_of_the_whole_is_proved() -> None:
-    for name in ("auto", "chi-exact", "local-search"):
+    for name in ("auto", "chi-exact", "local-search", "own-eee"):
         assert build("nominal", algorithm=name, effort="exact")
-    for name in ("own-eee", "random"):
+    for name in ("auto", "safe-exact"):
+        assert build("nominal", name="safe", algorithm=name, effort="exact")
+    for method, name in (("microaggregation", "random"), ("safe", "safe")):
         with pytest.raises(SpecificationError, match=r"\[method\] effort.*fast, standard, thorough"):
-            build("nominal", algorithm=name, effort="exact")
-    with pytest.raises(SpecificationError, match=r"\[method\] effort.*with SAFE"):
-        build("nominal", name="safe", effort="exact")
-    assert build("nominal", name="safe", algorithm="safe-exact", effort="exact")
+            build("nominal", name=method, algorithm=name, effort="exact")
 
 
 def test_parameters_of_a_specification_are_those_of_the_methods() -> None:

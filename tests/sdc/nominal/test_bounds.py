@@ -71,6 +71,6 @@ def test_exact_proves_or_states_the_gap_or_is_refused() -> None:
     frame = pd.DataFrame(rng.integers(0, 4, (60, 3)), columns=list("abc"))
     assert anonymise(pd.concat([frame] * 3), 3, 2, algorithm="local-search", effort="exact").optimal
     with pytest.raises(UnsupportedCombination, match="no effort"):
-        anonymise(frame, 3, 2, algorithm="own-hhg", effort="exact")
+        anonymise(frame, 3, 2, algorithm="random", effort="exact")
     with pytest.raises(UnsupportedCombination, match="set-partitioning"):
         partition(frame, 3, algorithm="local-search", effort="exact")
