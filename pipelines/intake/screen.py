@@ -66,6 +66,11 @@ class ScreenedInput:
     fingerprint: str
     metrics: Mapping[MetricKey, float] = field(default_factory=dict)
 
+    @property
+    def domains(self) -> dict[str, int]:
+        """About how many values each nominal quasi-identifier has, missing among them."""
+        return {key.variable: int(value) for key, value in self.metrics.items() if key.metric == "domain"}
+
 
 def screen(
     microdata: Microdata, specification: Specification, further: Rejects | None = None

@@ -8,7 +8,8 @@ depends on the order of records, files or partitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -42,6 +43,9 @@ MARGIN = 1.05
 #: Records wanted per partition of the shuffle, and blocks where these are small: small ones cost more.
 PARTITION_RECORDS = 50_000
 PARTITION_BLOCKS = 5
+#: Numbers that the points of a block may be, each category of a nominal variable being one of a record's
+#: (half a GiB; a method holds a few copies).
+MOST_NUMBERS = 1 << 26
 #: Categories of a nominal variable that get a coordinate in the trees, the most frequent ones.
 TREE_CATEGORIES = 64
 
@@ -113,23 +117,29 @@ def plan(
     group: Group,
     specification: Specification,
     all_scales: Mapping[str, Scale],
+    domains: Mapping[str, int],
 ) -> Plan:
-    """Cut the strata of a clustering into blocks of at most about `max_block_records`."""
+    """Cut the strata of a clustering into blocks of at most about `max_block_records`, or what memory holds.
+
+    Parameters
+    ----------
+    domains : mapping of nominal variable to int
+        About how many values it has.
+    """
     numeric = {name: all_scales[name] for name in group.variables if name in specification.numeric}
     nominal = [name for name in group.variables if name in specification.nominal]
     keys = [name for name in (REGION, PATTERN) if name in strata.column_names]
     strata = strata.sort_by([(name, "ascending") for name in keys])
     sizes = strata["records"].to_numpy()
-    leaves = np.where(
-        sizes > specification.max_block_records,
-        np.ceil(MARGIN * sizes / specification.max_block_records).astype(np.int64),
-        1,
-    )
-    large = np.flatnonzero(leaves > 1)
     weights = {name: specification.variables[name].variable_weight for name in [*numeric, *nominal]}
     orders = {name: order for name, order in orders_of(specification).items() if name in nominal}
     paths = {name: tree for name, tree in trees_of(specification).items() if name in nominal}
     coordinates = Coordinates(numeric, {}, weights, orders, paths)
+    dense = [domains[name] for name in nominal if name not in orders for _ in range(coordinates.levels(name))]
+    plain = len(numeric) + sum(len(order) for order in orders.values())
+    most = min(specification.max_block_records, records_within_memory(plain, dense))
+    leaves = np.where(sizes > most, np.ceil(MARGIN * sizes / most).astype(np.int64), 1)
+    large = np.flatnonzero(leaves > 1)
     trees: list[CutTree] = []
     position = np.full(len(strata), -1)
     if len(large):
@@ -147,6 +157,16 @@ def plan(
     first = np.concatenate([[0], np.cumsum(leaves)[:-1]]).astype(np.int64)
     strata = strata.append_column(_FIRST, pa.array(first)).append_column(_TREE, pa.array(position))
     return Plan(strata, tuple(trees), coordinates, int(leaves.sum()))
+
+
+def records_within_memory(plain: int, domains: Sequence[int]) -> int:
+    """Records of the largest block that is `MOST_NUMBERS` at most: a record has a number for each of its
+    `plain` variables, and for each category of the others that the block can hold."""
+
+    def numbers(records: int) -> int:
+        return records * (plain + sum(min(domain, records) for domain in domains))
+
+    return bisect_right(range(MOST_NUMBERS + 1), MOST_NUMBERS, key=numbers) - 1
 
 
 def blocked(

@@ -125,7 +125,7 @@ class Records:
             else:
                 pattern = pattern_of(group, specification)
                 strata = strata_of(screened.strata, pattern)
-                made = by_cluster(job, frame, strata, pattern, group, factors, release_id)
+                made = by_cluster(job, frame, strata, pattern, group, factors, screened.domains, release_id)
                 frame, reports[group.name] = made
         return ProtectedRecords(
             Comparison(specification, screened, exposed, frame, reports, factors), self._contract
@@ -198,6 +198,7 @@ def by_cluster(
     pattern: int,
     group: Group,
     factors: Mapping[str, Scale],
+    domains: Mapping[str, int],
     release_id: str,
 ) -> tuple[DataFrame, BlockReports]:
     """Protect one clustering; strata whose trees leave too small a leaf are solved whole.
@@ -206,10 +207,12 @@ def by_cluster(
     ----------
     strata : pyarrow.Table
         Records by region and by the bits `pattern` of the missing pattern.
+    domains : mapping of nominal variable to int
+        About how many values it has.
     """
     specification = job.specification
     with job.progress.stage("block"):
-        chosen = plan(frame, strata, group, specification, factors)
+        chosen = plan(frame, strata, group, specification, factors, domains)
     resume = job.areas.work(release_id, "resume")
     finished_blocks = private_folder(resume / f"blocks-{group.name}")
     target = resume / f"protected-{group.name}"

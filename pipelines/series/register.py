@@ -140,7 +140,7 @@ class Register(Nights):
         if len(strata):
             (group,) = specification.clusterings
             protected, reports[group.name] = by_cluster(
-                job, arrivals, strata, WHOLE_PATTERN, group, factors, release_id
+                job, arrivals, strata, WHOLE_PATTERN, group, factors, screened.domains, release_id
             )
         with job.progress.stage("next state"):
             made = self._state(job, generations, release_id, rows, protected, number, begins)
