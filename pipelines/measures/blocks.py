@@ -12,6 +12,8 @@ from pipelines.evidence import plots
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 
+#: Blocks whose sizes are drawn; of fewer, bars would say less than the table.
+FEWEST_DRAWN = 3
 MOST_BINS, FEWEST_BINS, VALUES_PER_BIN = 30, 5, 4
 
 
@@ -78,6 +80,8 @@ def _histogram(values: Sequence[float]) -> Histogram:
 
 
 def _plots(section: Blocks, k: int) -> dict[str, Any]:
+    if sum(section.records.counts) < FEWEST_DRAWN:
+        return {}  # the table says it
     panels = {"records": section.records, "seconds": section.seconds}
     if section.gaps is not None:
         panels["gap, percent"] = section.gaps

@@ -12,6 +12,8 @@ from pipelines.measures.table_errors import DimensionErrors, TableErrors, by_dim
 from schemas.requirements.records import MetricKey, Requirement
 from schemas.specification.model import Specification
 
+#: Sizes of error that are drawn; of fewer, a point or two would say less than the table.
+FEWEST_DRAWN = 3
 MORE = "raise method.effort, lower release.k, protect fewer variables together, or accept more in [quality]"
 
 
@@ -63,7 +65,10 @@ def _largest_error(dimension: int, by_region: bool) -> MetricKey:
 
 
 def _plots(section: Mapping[str, DimensionErrors], k: int) -> dict[str, Any]:
-    return {"errors": plots.error_plot({dimension: part.errors for dimension, part in section.items()})}
+    errors = {dimension: part.errors for dimension, part in section.items()}
+    if sum(map(len, errors.values())) < FEWEST_DRAWN:
+        return {}  # the table says it
+    return {"errors": plots.error_plot(errors)}
 
 
 def _glance(section: Mapping[str, DimensionErrors], where: str) -> Iterator[str]:
