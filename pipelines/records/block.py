@@ -41,8 +41,9 @@ CLUSTERS_OF_A_BLOCK = 1 << 31
 #: What a block is protected by when the method asked for fails on it.
 FALLBACK = "mdav"
 
-#: Largest block whose nearest neighbours are all looked up for the bound of the whole file (a second).
-BOUND_RECORDS = 20_000
+#: Largest block whose nearest neighbours are all looked up for the bound of the whole file, in records and in
+#: differences of coordinates (some seconds).
+BOUND_RECORDS, BOUND_WORK = 20_000, 2 * 10**10
 
 
 def protect_block(
@@ -215,7 +216,7 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -
 
 def _file_bound(block: pa.Table, points: Points, clustering: ClusteringTask) -> float | None:
     """What these records cost at least in any clustering of the whole file; None for too large a block."""
-    if not clustering.k <= len(points) <= BOUND_RECORDS:
+    if not clustering.k <= len(points) <= BOUND_RECORDS or len(points) ** 2 * points.width > BOUND_WORK:
         return None
     reach = clustering.plan.reach(block[BLOCK][0].as_py(), block)
     return nearest_neighbour_bound(points.spread(), clustering.k, reach=reach)

@@ -64,6 +64,13 @@ class Points:
         """What multiplies the squared distance of each column, (p,): coordinates hold theirs already."""
         return np.concatenate([np.ones(self.values.shape[1] - len(self.mismatches)), self.mismatches])
 
+    @property
+    def width(self) -> int:
+        """Columns of `spread`."""
+        codes = self.values[:, self.nominal]
+        indicators = int((codes.max(axis=0) + 1).sum()) if codes.size else 0
+        return int(np.count_nonzero(~self.nominal)) + indicators
+
     def spread(self) -> np.ndarray:
         """Coordinates with an indicator for every category, a mismatch its cost apart in square."""
         indicators = [

@@ -64,7 +64,7 @@ QUALITY = {
                   "promised": True}],
     "blocks": {
         "by_algorithm": [{"algorithm": "mdav", "blocks": 2, "records": 100, "optimal": 0, "fallback": 1}],
-        "records": {"edges": [40, 50, 60], "counts": [1, 1]},
+        "records": {"edges": [30, 40, 50], "counts": [2, 1]},
         "seconds": {"edges": [0.4, 0.5], "counts": [2]},
         "gaps": {"edges": [0, 1], "counts": [1]},
     },
@@ -164,3 +164,9 @@ def test_where_nothing_on_disclosure_was_limited_the_page_is_not_green(tmp_path)
         page = page_of(tmp_path, quality)
         assert ('<div class="banner waiting">' not in page) is green
         assert ("No limit on disclosure held" not in page) is green
+
+
+def test_what_a_table_says_in_one_row_is_not_drawn(tmp_path):
+    alone = QUALITY["blocks"] | {"records": {"edges": [40, 50], "counts": [1]}}
+    page = page_of(tmp_path, QUALITY | {"blocks": alone})
+    assert page.count("<svg") == 6

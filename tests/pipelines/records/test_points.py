@@ -88,3 +88,10 @@ def test_without_weights_points_are_as_they_are_without_the_key():
     np.testing.assert_array_equal(points.values[:, :2], plain.numeric(RECORDS))
     assert points.weights.tolist() == [1.0, 1.0, 1.0]
     assert points.nominal.tolist() == [False, False, True]
+
+
+def test_the_width_of_points_is_that_of_their_spread():
+    for nominal in (0, 2):
+        values = np.column_stack([np.arange(6.0), np.arange(6.0) % 3, np.arange(6.0) % 2])
+        points = Points(values, np.ones(nominal))
+        assert points.width == points.spread().shape[1]
