@@ -62,6 +62,8 @@ def descriptor(
             _resource(folder, name, checksum, described, statistics.get(name.split("/")[0], ()))
             if name.endswith(".parquet")
             else _exchanged(folder, name, checksum)
+            if name.endswith(".csv")
+            else _as_text(folder, name, checksum)
             for name, checksum in sorted(checksums.items())
         ],
     }
@@ -118,6 +120,20 @@ def _exchanged(folder: Path, name: str, checksum: str) -> dict[str, Any]:
         "schema": {
             "fields": [{"name": each, "type": kind} for each, kind in zip(columns, types, strict=True)]
         },
+    }
+
+
+def _as_text(folder: Path, name: str, checksum: str) -> dict[str, Any]:
+    """A file of another program's own layout."""
+    return {
+        "profile": "data-resource",
+        "name": _name(name),
+        "path": name,
+        "format": Path(name).suffix.removeprefix("."),
+        "mediatype": "text/plain",
+        "encoding": "utf-8",
+        "bytes": (folder / name).stat().st_size,
+        "hash": f"sha256:{checksum}",
     }
 
 

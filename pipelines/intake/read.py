@@ -211,6 +211,8 @@ def _csv(spark: SparkSession, specification: Specification) -> DataFrame:
         "columnPruning": False,
         "maxCharsPerColumn": -1,
     }
+    if specification.input.columns:
+        return _without_header(spark, specification, options)
     lines = spark.read.options(**options, header=False, inferSchema=False).csv(specification.input_path)
     inside = [
         name for name in lines.columns if re.fullmatch(r"_c[0-9]+", name)
@@ -223,6 +225,15 @@ def _csv(spark: SparkSession, specification: Specification) -> DataFrame:
     reader = spark.read.options(
         **options, header=True, mode="FAILFAST", enforceSchema=False
     )  # every file's header
+    return reader.schema(schema).csv(specification.input_path)
+
+
+def _without_header(spark: SparkSession, specification: Specification, options: dict[str, Any]) -> DataFrame:
+    """A file whose fields the specification names."""
+    names = specification.input.columns
+    _check_lines(spark, specification)
+    schema = t.StructType([t.StructField(name, t.StringType()) for name in names])
+    reader = spark.read.options(**options, header=False, mode="FAILFAST")
     return reader.schema(schema).csv(specification.input_path)
 
 

@@ -40,7 +40,7 @@ def identity(screened: ScreenedInput, specification: Specification, content: str
 def _made_from(specification: Specification) -> dict[str, Any]:
     """The specification without where the files lie and what is only permitted."""
     content = specification.model_dump(mode="json", exclude_defaults=True)
-    for key in ("path", "expectations"):
+    for key in ("path", "expectations", "metadata"):
         content["input"].pop(key, None)
     for section in PERMISSIONS:
         content.pop(section, None)

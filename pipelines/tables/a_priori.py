@@ -8,18 +8,23 @@ and, where there is more to say, ``lower_protection``, ``upper_protection``, ``l
 * ``sensitive``: sensitive, at the levels given or else at the safety range, or at the rule's where larger;
 * ``fixed``: published as it is (and not sensitive);
 * an empty status leaves the rules alone, for a cell with a capacity or cost of its own.
+
+The status may also be a column of a finished table (`table.status`); what the file says stands over it. A
+file of tau-ARGUS (`.hst`) says the same in its own way, see `pipelines.tables.hst`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from pipelines.tables.cells import Cells
+from pipelines.tables.hst import SUFFIX, read_hst
 from schemas.errors import InputRejected
+from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from sdc.cta.rules.sensitivity import Sensitivity
 
@@ -69,6 +74,24 @@ class APriori:
         return np.where(np.isnan(given), np.where(found > 0, found, range_), given)
 
 
+def known_before(cells: Cells, specification: Specification) -> APriori | None:
+    """What file and column say of the cells; None where there is neither.
+
+    Raises
+    ------
+    InputRejected
+    """
+    table = specification.table
+    assert table is not None
+    said = read_a_priori(specification.resolve(table.a_priori), cells, table) if table.a_priori else None
+    status = cells.given.get("status")
+    if status is None:
+        return said
+    if said is None:
+        return APriori(status, {name: np.full(len(cells), np.nan) for name in NUMBERS})
+    return replace(said, status=np.where(said.status == "", status, said.status))
+
+
 def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
     """Read the file and find its cells.
 
@@ -79,7 +102,10 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
         status or no number from 0 on; rows are named by their number.
     """
     try:
-        frame = pd.read_csv(Path(path), dtype=str, keep_default_na=False)
+        if Path(path).suffix.lower() == SUFFIX:
+            frame = read_hst(Path(path), table.columns)
+        else:
+            frame = pd.read_csv(Path(path), dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise InputRejected("The file of table.a_priori cannot be read as CSV. Correct its path.") from error
     unknown = set(frame.columns) - {STATUS, *NUMBERS, *table.columns}

@@ -53,7 +53,7 @@ class Cells:
     gross : (cells,) array or None
         Sum of the sizes of all contributions in units, where known: what a share of them is a share of.
     given : mapping of name to (cells,) array
-        Levels and capacities in units, and costs, where the input has them.
+        Levels and capacities in units, costs, and the status as text, where the input has them.
     """
 
     codes: pd.DataFrame

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 from pyspark.sql import DataFrame
 
 from pipelines.engine.column_names import column
+from pipelines.tables.a_priori import STATUSES
 from pipelines.tables.cells import LARGEST_UNITS, Cells, tabulated
 from schemas.errors import InputRejected
 from schemas.specification.table import Table
@@ -38,6 +41,7 @@ def given_cells(frame: DataFrame, table: Table) -> Cells:
     found = frame.select(
         *[column(name).cast("string").alias(f"c{i}") for i, name in enumerate(table.columns)],
         *[column(name).cast("double").alias(f"n{i}") for i, name in enumerate(table.numbers)],
+        *[column(name).cast("string").alias("status") for name in (table.status,) if name is not None],
     ).toPandas()
     codes = found[[f"c{i}" for i in range(len(table.columns))]].set_axis(list(table.columns), axis=1)
     numbers = {name: found[f"n{i}"].to_numpy(float) for i, name in enumerate(table.numbers)}
@@ -48,7 +52,9 @@ def given_cells(frame: DataFrame, table: Table) -> Cells:
             "A cell has no code in a dimension, or a value with too many digits. Give every cell its codes "
             f"({table.total!r} where it is summed over), and its value in a larger unit."
         )
-    given = {key: numbers[name] * scale for key in _LEVELS if (name := getattr(table, key)) is not None}
+    given: dict[str, np.ndarray] = {
+        key: numbers[name] * scale for key in _LEVELS if (name := getattr(table, key)) is not None
+    }
     if table.cost_column is not None:
         given["costs"] = numbers[table.cost_column]
     for key, array in given.items():
@@ -56,12 +62,26 @@ def given_cells(frame: DataFrame, table: Table) -> Cells:
             raise InputRejected(
                 f"{int(np.sum(array < 0))} cell(s) have negative {key.replace('_', ' ')}; expected 0 or more."
             )
+    if table.status is not None:
+        given["status"] = _statuses(found["status"], table)
     contributors = numbers[table.contributors] if table.contributors else None
     if contributors is None and table.kind == "frequency":
         contributors = numbers[table.value]
     largest = np.stack([numbers[name] * scale for name in table.largest], axis=1) if table.largest else None
     cells = tabulated(codes, table, units=units, contributors=contributors, largest=largest, given=given)
     return _in_whole_units(cells, table)
+
+
+def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
+    """(cells,) what the codes of `table.status` mean; nothing where there is none."""
+    meaning: Mapping[str, str] = table.statuses or {status: status for status in STATUSES if status}
+    found = codes.str.strip().fillna("").map({"": "", **meaning})
+    if found.isna().any():
+        raise InputRejected(
+            f"{int(found.isna().sum())} cell(s) have a code in {table.status} that table.statuses does not "
+            "name. Say what it means."
+        )
+    return found.to_numpy(object)
 
 
 def _in_whole_units(cells: Cells, table: Table) -> Cells:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
 from pipelines.publication.stage import ROW_GROUP, Staged, StagedFiles, table_files
+from pipelines.tables.tau_argus import write_tau_argus
 from schemas.specification.table import Table
 
 FOLDER = "table"
@@ -62,7 +63,7 @@ def published(codes: pd.DataFrame, units: np.ndarray, table: Table) -> dict[str,
     return contents
 
 
-def stage_tables(contents: Mapping[str, pa.Table], areas: Areas, release_id: str) -> Staged:
+def stage_tables(contents: Mapping[str, pa.Table], table: Table, areas: Areas, release_id: str) -> Staged:
     """Write the tables to the staging folder of a release."""
     folder = areas.work(release_id, "staging")
     shutil.rmtree(folder)
@@ -70,6 +71,8 @@ def stage_tables(contents: Mapping[str, pa.Table], areas: Areas, release_id: str
     (folder / FOLDER).mkdir()
     for name, content in contents.items():
         pq.write_table(content, folder / FOLDER / name, row_group_size=ROW_GROUP)
+    if table.tau_argus:
+        write_tau_argus(folder, contents, table)
     first = next(iter(contents.values()))
     files, rows = StagedFiles.of(release_id, folder), sum(map(len, contents.values()))
     return Staged(files, Contract(first.schema), (rows, 0))

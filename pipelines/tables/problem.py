@@ -9,7 +9,7 @@ from operator import or_
 
 import numpy as np
 
-from pipelines.tables.a_priori import APriori, read_a_priori
+from pipelines.tables.a_priori import APriori, known_before
 from pipelines.tables.cells import Cells
 from pipelines.tables.standing import StandingCells, held_values, keep_standing
 from schemas.specification.model import Specification
@@ -84,7 +84,7 @@ def table_problem(
     least = table.minimum_frequency or specification.release.k
     rules = list(_rules(cells, table, least))
     found = reduce(or_, rules) if rules else _none(len(cells))
-    said = read_a_priori(specification.resolve(table.a_priori), cells, table) if table.a_priori else None
+    said = known_before(cells, specification)
     by_rule = kept_non_negative(_cell_table(cells, table, found, said))
     variables = identical_cells(by_rule)
     once = merged(by_rule, variables)

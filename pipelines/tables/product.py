@@ -150,7 +150,7 @@ class Tables:
 
     def stage(self, job: Job, protected: ProtectedTable, release_id: str) -> Staged:
         """Write codes and values."""
-        return stage_tables(protected.contents, job.areas, release_id)
+        return stage_tables(protected.contents, self.table, job.areas, release_id)
 
     def read_back(self, job: Job, protected: ProtectedTable, staged: Staged) -> WrittenTable:
         """Compare the files with the original cells and with themselves."""

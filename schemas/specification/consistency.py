@@ -134,6 +134,14 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         if place is not None and not _may_be_folder(place):
             allowed = "a folder, or a place where one can be made"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)
+    if spec.input.columns and spec.input.format == "parquet":
+        yield fault(
+            ("input", "columns"), list(spec.input.columns), "no such key for parquet, which names them"
+        )
+    if len(set(spec.input.columns)) < len(spec.input.columns):
+        yield fault(("input", "columns"), list(spec.input.columns), "each name once")
+    if spec.input.metadata is not None and (spec.table is None or spec.table.source != "cells"):
+        yield fault(("input", "metadata"), spec.input.metadata, 'no such key unless table.source is "cells"')
     suffix = spec.input.path.lower().removesuffix(".gz").rpartition(".")[2]
     if suffix in ("csv", "tsv", "txt", "parquet") and (suffix == "parquet") != (
         spec.input.format == "parquet"

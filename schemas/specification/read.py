@@ -18,6 +18,7 @@ from schemas.specification.consistency import inconsistencies
 from schemas.specification.faults import Fault, faults_of
 from schemas.specification.model import Specification
 from schemas.specification.repair import related, repaired
+from schemas.specification.tau_argus import described
 from schemas.specification.toml_text import merged, parsed, parsed_override
 
 
@@ -40,7 +41,8 @@ def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Speci
     content = parsed(path)
     for override in overrides:
         content = merged(content, parsed_override(override))
-    return build_specification(content, path.absolute().parent, str(path))
+    folder = path.absolute().parent
+    return build_specification(described(content, folder), folder, str(path))
 
 
 def build_specification(content: dict[str, Any], folder: Path, name: str = "specification") -> Specification:

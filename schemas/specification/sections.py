@@ -99,6 +99,12 @@ class Input(Section):
     """CSV: the character between two fields."""
     encoding: Text = "utf-8"
     """CSV: character encoding."""
+    columns: Names = ()
+    """CSV: names of the fields, where the file has no header line."""
+    metadata: PathText | None = None
+    """tau-ARGUS metadata (`.rda`) of a finished table in CSV without header line (`.tab`), for `adjust`: they
+    fill `columns`, `delimiter`, `[variables]` and `[table]`, hierarchies (`.hrc`) included, where the
+    specification does not say otherwise. Relative to the specification."""
     decimal: Literal[".", ","] = "."
     """CSV: decimal mark."""
     thousands: Literal[".", ",", " ", "'"] | None = None

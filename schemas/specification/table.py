@@ -145,6 +145,11 @@ class Table(Section):
     """Cells: column with given levels, down; a cell with a level is sensitive. With upper_protection."""
     upper_protection: Text | None = None
     """Cells: column with given levels, up."""
+    status: Text | None = None
+    """Cells: column that says what is known of a cell before any rule; it stands over the rules."""
+    statuses: dict[Text, Literal["safe", "sensitive", "fixed"]] = Field(default={})
+    """Cells: what the codes of `status` mean; the words themselves where nothing is given, and nothing is
+    known of a cell whose code is missing."""
     capacity: float = Field(default=100, ge=0, allow_inf_nan=False)
     """How far a cell may move, in percent of its value; a sensitive one as far as its protection needs. A
     limit, not an aim: with little of it the wide bands of secret levels have no room in small totals."""
@@ -155,7 +160,8 @@ class Table(Section):
     a_priori: PathText | None = None
     """Magnitudes: a CSV file of what is known of single cells before any rule, relative to the specification:
     columns of the table (those left out are summed over), `status` (safe, sensitive, fixed or nothing), and
-    levels, capacities and costs of their own."""
+    levels, capacities and costs of their own. Or a tau-ARGUS file (`.hst`): the codes, then s, u, p, c with a
+    cost, or pl with two levels, which make sensitive."""
     fixed_margins: bool = False
     """Whether margins that are not sensitive keep their values."""
     costs: Text = "unit"
@@ -173,6 +179,9 @@ class Table(Section):
     zeros: Literal["all", "omit"] = "all"
     """Counts: every combination of occurring codes is published, or no zero at all, so that true zeros and
     small counts published as 0 look alike."""
+    tau_argus: bool = False
+    """Whether the protected tables are published as tau-ARGUS files (`.tab`, `.rda`, `.hrc`) as well: codes
+    and values, no status, which would tell what is sensitive. `input.metadata` asks for it."""
     effort: Effort = "standard"
     """How much work the table is worth."""
     algorithm: TableAlgorithm = "auto"

@@ -18,6 +18,8 @@ OF_CELLS = (
     "upper_capacity",
     "tolerance",
     "parents",
+    "status",
+    "statuses",
 )
 """Keys that mean something to a table of finished cells only."""
 
@@ -86,6 +88,12 @@ def _numbers(spec: Specification, table: Table) -> Iterator[Fault]:
     ):
         if (getattr(table, one) is None) != (getattr(table, other) is None):
             yield fault(("table", one), NOTHING, f"{one} and {other} together")
+    if table.status is not None:
+        known = spec.variables.get(table.status)
+        if known is None or known.role not in PUBLISHED - {"weight"} or known.kind == "numeric":
+            yield fault(("table", "status"), table.status, "a column of [variables] that is nominal")
+        elif table.status in table.columns:
+            yield fault(("table", "status"), table.status, "a column that is no dimension")
     taken = spec.table is not None and table.value_name in table.columns
     if taken:
         yield fault(("table", "tables"), table.value_name, "another name, as the values are called so")
@@ -116,8 +124,9 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
             yield fault(("table", "decimals"), table.decimals, "0 for counts, which are whole")
         if table.mode == "exact" and table.levels == "secret":
             yield fault(("table", "mode"), table.mode, '"at-least" for counts, which are drawn')
-        if table.a_priori is not None:
-            yield fault(("table", "a_priori"), table.a_priori, "no such key for counts, which are drawn")
+        for key in ("a_priori", "status"):
+            if getattr(table, key) is not None:
+                yield fault(("table", key), getattr(table, key), "no such key for counts, which are drawn")
         if table.fixed_margins and table.levels == "secret":
             yield fault(("table", "fixed_margins"), True, "false for counts, whose totals follow the draws")
     elif table.zeros == "omit":
@@ -151,11 +160,21 @@ def _rules(spec: Specification, table: Table) -> Iterator[Fault]:
         yield fault(
             ("table", "minimum_frequency"), table.minimum_frequency, "no such key without contributors"
         )
-    rules = (table.contributors, table.dominance or None, table.p_percent, table.lower_protection)
+    rules = (
+        table.contributors,
+        table.dominance or None,
+        table.p_percent,
+        table.lower_protection,
+        table.status,
+    )
     if table.kind == "magnitude" and not any(rule is not None for rule in rules):
-        yield fault(("table",), NOTHING, "a rule: contributors, dominance, p_percent or protection columns")
+        allowed = "a rule: contributors, dominance, p_percent, protection columns or status"
+        yield fault(("table",), NOTHING, allowed)
 
 
 def _publication(spec: Specification, table: Table) -> Iterator[Fault]:
+    if table.tau_argus and table.hierarchies:
+        allowed = "false where levels are columns; write them as table.parents of one column"
+        yield fault(("table", "tau_argus"), True, allowed)
     if spec.publish.format != "parquet":
         yield fault(("publish", "format"), spec.publish.format, "parquet, as a table is published so")

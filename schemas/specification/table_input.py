@@ -48,7 +48,7 @@ def as_input(specification: Specification) -> Specification:
     table = table_of(specification)
     variables = {}
     for name, variable in specification.variables.items():
-        if name in table.columns:
+        if name in table.columns or name == table.status:
             kept = {"role": "quasi_identifier", "kind": "nominal", "top_code": None, "bottom_code": None}
             variables[name] = variable.model_copy(update={**kept, "round_to": None})
         elif name in table.numbers:  # totals are those of the file, not of what is published of its records

@@ -26,7 +26,7 @@ from pipelines.publication.areas import KEY_VARIABLE
 from pipelines.tables.cells import cells_of_microdata
 from pipelines.tables.cells_of_table import given_cells
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
-from schemas.specification.read import build_specification
+from schemas.specification.read import build_specification, read_specification
 from schemas.specification.table import Table
 from schemas.specification.table_input import as_input
 from schemas.specification.toml_text import merged, parsed_override
@@ -357,3 +357,47 @@ def test_a_second_table_of_a_source_publishes_its_cells_as_the_first_did(run, tm
         path.unlink()
     with pytest.raises(GateRefused, match="is lost"):
         run(example("turnover_tables", tmp_path, *fast, "release.seed=100"))
+
+
+def test_tau_argus_files_come_in_and_go_out_without_the_status(run, tmp_path):
+    """The additive table of the manual's layout: one cell unsafe, one total protected from any change."""
+    (tmp_path / "turnover.rda").write_text(
+        '<SEPARATOR> ";"\n<SAFE> s\n<UNSAFE> u\n<PROTECT> p\n'
+        'Region\n <RECODEABLE>\n <TOTCODE> "T"\n <HIERARCHICAL>\n <HIERCODELIST> "region.hrc"\n'
+        'Size\n <RECODEABLE>\n <TOTCODE> "T"\nValue\n <NUMERIC>\nFlag\n <STATUS>\n'
+    )
+    (tmp_path / "region.hrc").write_text("North\n@N1\n@N2\nSouth\n@S1\n@S2\n")
+    sizes = {"N1": (30, 90), "N2": (40, 80), "S1": (70, 60), "S2": (50, 75)}
+    rows = {
+        (code, size): value
+        for code, values in sizes.items()
+        for size, value in zip("ab", values, strict=True)
+    }
+    above = {"N1": "North", "N2": "North", "S1": "South", "S2": "South"}
+    cells: dict[tuple[str, str], int] = {}
+    for (code, size), value in rows.items():
+        for region in (code, above[code], "T"):
+            for each in (size, "T"):
+                cells[region, each] = cells.get((region, each), 0) + value
+    flags = {("N1", "a"): "u", ("T", "T"): "p"}
+    lines = [f"{r};{s};{value};{flags.get((r, s), 's')}" for (r, s), value in cells.items()]
+    (tmp_path / "turnover.tab").write_text("\n".join(lines) + "\n")
+    (tmp_path / "release.toml").write_text(
+        '[release]\nname = "turnover"\nk = 3\n[input]\npath = "turnover.tab"\nmetadata = "turnover.rda"\n'
+        '[table]\ndecimals = 1\n[publish]\npath = "lake"\nevidence = "evidence"\n'
+    )
+    content = run(read_specification(tmp_path / "release.toml"))
+    _, private = evidence(content)
+    sensitive = private[private["sensitive"]]
+    assert sensitive[["code_Region", "code_Size"]].to_numpy().tolist() == [["N1", "a"]]
+    assert_protected(private)
+    fixed = private[(private["code_Region"] == "T") & (private["code_Size"] == "T")].iloc[0]
+    assert fixed["published"] == fixed["original"]
+    folder = next(Path(content["release"]).glob("tau-argus"))
+    text = "".join(path.read_text() for path in folder.iterdir())
+    assert "@N1" in text
+    assert "STATUS" not in text
+    written = [line.split(";") for line in next(folder.glob("*.tab")).read_text().splitlines()]
+    published = {(region, size): value for region, size, value in tables(content)[0].itertuples(index=False)}
+    assert {(region, size): Decimal(value) for region, size, value in written} == published
+    assert audit(Path(content["release"])).passed

@@ -1,0 +1,106 @@
+"""Protected tables as tau-ARGUS files: cells (`.tab`), what their fields are (`.rda`), hierarchies (`.hrc`).
+
+Codes and published values only. No status goes out: it would tell which cells are sensitive.
+
+References
+----------
+de Wolf et al. 2014, tau-ARGUS User's Manual 4.1, sections 5.1.4 and 5.2.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from schemas.errors import ProtectionFailed
+from schemas.specification.table import Table
+
+FOLDER = "tau-argus"
+SEPARATOR = ";"
+LEADS = "@#~^"
+"""Marks of depth in a hierarchy: the first that no code begins with."""
+
+
+def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table) -> None:
+    """Write the files of every table into a folder of a release that is staged.
+
+    Parameters
+    ----------
+    contents : file name of a table -> its columns of codes, then its values
+    """
+    (folder / FOLDER).mkdir()
+    for name, content in contents.items():
+        stem = Path(name).stem
+        with open(folder / FOLDER / f"{stem}.tab", "w", encoding="utf-8", newline="") as file:
+            csv.writer(file, delimiter=SEPARATOR, lineterminator="\n").writerows(cell_lines(content))
+        metadata = [f'<SEPARATOR> "{SEPARATOR}"']
+        for position, dimension in enumerate(content.column_names[:-1]):
+            metadata += [_quoted(dimension), "  <RECODEABLE>", f"  <TOTCODE> {_quoted(table.total)}"]
+            if table.parents.get(dimension):
+                codes = sorted(set(content[dimension].to_pylist()) - {table.total})
+                lead = _lead(codes)
+                lines = [lead * depth + code for depth, code in _tree(codes, table.parents[dimension])]
+                hierarchy = f"{stem}-{position + 1}.hrc"
+                _write(folder / FOLDER / hierarchy, lines)
+                metadata += [
+                    "  <HIERARCHICAL>",
+                    f'  <HIERCODELIST> "{hierarchy}"',
+                    f'  <HIERLEADSTRING> "{lead}"',
+                ]
+        metadata += [_quoted(content.column_names[-1]), "  <NUMERIC>", f"  <DECIMALS> {table.digits}"]
+        _write(folder / FOLDER / f"{stem}.rda", metadata)
+
+
+def same_cells(folder: Path, contents: Mapping[str, pa.Table]) -> bool:
+    """Whether the written `.tab` files hold the cells, in their order."""
+    for name, content in contents.items():
+        path = folder / FOLDER / Path(name).with_suffix(".tab").name
+        with open(path, encoding="utf-8", newline="") as file:
+            if list(csv.reader(file, delimiter=SEPARATOR)) != list(cell_lines(content)):
+                return False
+    return True
+
+
+def cell_lines(content: pa.Table) -> Iterator[list[str]]:
+    """Codes and value of each cell as text; decimals as exact as they are."""
+    columns = [[str(value) for value in column.to_pylist()] for column in content.columns]
+    return map(list, zip(*columns, strict=True))
+
+
+def _tree(codes: list[str], parents: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    """Codes with their depths, each followed by its parts."""
+    parts: dict[str | None, list[str]] = {}
+    for code in codes:
+        above = parents.get(code)
+        parts.setdefault(above if above in codes else None, []).append(code)
+    waiting = [(0, code) for code in reversed(parts.get(None, []))]
+    while waiting:
+        depth, code = waiting.pop()
+        yield depth, code
+        waiting += [(depth + 1, part) for part in reversed(parts.get(code, []))]
+
+
+def _lead(codes: list[str]) -> str:
+    for mark in LEADS:
+        if not any(code.startswith(mark) for code in codes):
+            return mark
+    raise ProtectionFailed(
+        f"Codes of a dimension begin with each of {LEADS!r}: a tau-ARGUS hierarchy cannot be written. Set "
+        "table.tau_argus to false."
+    )
+
+
+def _quoted(text: str) -> str:
+    if '"' in text:
+        raise ProtectionFailed(
+            "A name or the total mark has a quotation mark, which tau-ARGUS files cannot hold. Set "
+            "table.tau_argus to false."
+        )
+    return f'"{text}"'
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,215 @@
+"""tau-ARGUS metadata (`.rda`, `.hrc`) of a table without header line, as keys of a specification.
+
+What the metadata say fills `[input]`, `[variables]` and `[table]`; what the specification writes itself
+stands over it. Of a field's keywords:
+
+| keyword | becomes |
+|---|---|
+| `<RECODEABLE>` with `<TOTCODE>` | a dimension; one total mark for all of them |
+| `<HIERCODELIST>` with `<HIERLEADSTRING>` | `table.parents` |
+| `<NUMERIC>`, `<DECIMALS>` | `table.value`, `table.decimals`; of several, `table.value` names one |
+| `<FREQUENCY>` | `table.contributors`; where there is no `<NUMERIC>`, a table of counts |
+| `<MAXSCORE>`, `<COST>` | `table.largest`, `table.costs` |
+| `<LOWERPL>`, `<UPPERPL>` | `table.lower_protection`, `table.upper_protection` |
+| `<STATUS>` with `<SAFE>`, `<UNSAFE>`, `<PROTECT>` | `table.status`: safe, sensitive, fixed |
+
+`<CODELIST>` holds labels, which say nothing of a cell: it is not read. Codes for missing values are codes.
+What could not be carried is refused by name.
+
+References
+----------
+de Wolf et al. 2014, tau-ARGUS User's Manual 4.1, sections 5.1.4 (metadata) and 5.2 (hierarchies).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+from schemas.errors import SpecificationError
+from schemas.specification.toml_text import merged
+
+TOTAL = "Total"
+"""Total mark where the metadata name none."""
+LEAD = "@"
+STATUS_OF = {"<SAFE>": "safe", "<UNSAFE>": "sensitive", "<PROTECT>": "fixed"}
+NUMBERS = {
+    "": "value",
+    "<COST>": "costs",
+    "<COSTVAR>": "costs",
+    "<LOWERPL>": "lower_protection",
+    "<UPPERPL>": "upper_protection",
+}
+"""What follows `<NUMERIC>`, and its key."""
+FIELDS = {
+    "<RECODEABLE>": "dimension",
+    "<RECODABLE>": "dimension",
+    "<FREQUENCY>": "contributors",
+    "<MAXSCORE>": "largest",
+    "<STATUS>": "status",
+}
+DETAILS = ("<TOTCODE>", "<CODELIST>", "<HIERARCHICAL>", "<HIERCODELIST>", "<HIERLEADSTRING>", "<DECIMALS>")
+NOT_CARRIED = {
+    "<SHADOW>": "rules look at the value that is published; take the field's <SHADOW> out",
+    "<HIERLEVELS>": "give the hierarchy as a file in <HIERCODELIST>",
+    "<DISTANCE>": "give costs as a field with <NUMERIC> <COST>",
+}
+_TOKEN = re.compile(r'"([^"]*)"|(\S+)')
+
+
+@dataclass
+class _Field:
+    """A field of a cell's line, while its keywords are read."""
+
+    name: str
+    key: str = ""
+    details: dict[str, str] = field(default_factory=dict)
+
+
+def described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A specification's content with what the file of `input.metadata` says, where there is one.
+
+    Raises
+    ------
+    SpecificationError
+        Where a file cannot be read, or says what cannot be carried.
+    """
+    given = content.get("input")
+    if not isinstance(given, dict) or not isinstance(given.get("metadata"), str):
+        return content
+    path = folder / given["metadata"]
+    encoding = given.get("encoding", "utf-8")
+    head, fields = _read(path, encoding if isinstance(encoding, str) else "utf-8")
+    return merged(_content(head, fields, path, encoding), content)
+
+
+def _content(head: Mapping[str, str], fields: list[_Field], path: Path, encoding: str) -> dict[str, Any]:
+    dimensions = [each for each in fields if each.key == "dimension"]
+    totals = {each.details.get("<TOTCODE>", TOTAL) for each in dimensions}
+    if len(totals) > 1:
+        raise _refused(path, "has several total codes; give all fields one <TOTCODE>, in the table too")
+    table: dict[str, Any] = {
+        "source": "cells",
+        "tables": [[each.name for each in dimensions]],
+        "total": next(iter(totals), TOTAL),
+        "parents": _parents(dimensions, path, encoding),
+        "tau_argus": True,
+    }
+    by_key = {key: [each for each in fields if each.key == key] for key in {each.key for each in fields}}
+    for key, named in by_key.items():
+        if key not in ("dimension", "largest", "value") and len(named) > 1:
+            raise _refused(path, f"has {len(named)} fields for table.{key}; expected one")
+        if key not in ("dimension", "largest"):
+            table[key] = named[0].name
+    table["largest"] = [each.name for each in by_key.get("largest", [])]
+    values = by_key.get("value", [])
+    if len(values) > 1:
+        del table["value"]  # the specification names one of them
+    elif values and "<DECIMALS>" in values[0].details:
+        table["decimals"] = _whole(values[0].details["<DECIMALS>"], path)
+    elif not values and "contributors" in table:
+        table |= {"kind": "frequency", "value": table.pop("contributors")}
+    if "status" in table:
+        table["statuses"] = {
+            head[keyword]: status for keyword, status in STATUS_OF.items() if keyword in head
+        }
+    variables = {
+        each.name: {"role": "other", "kind": "nominal" if each.key in ("dimension", "status") else "numeric"}
+        for each in fields
+    }
+    layout = {"format": "csv", "columns": [each.name for each in fields]}
+    if "<SEPARATOR>" in head:
+        layout["delimiter"] = head["<SEPARATOR>"]
+    return {"input": layout, "variables": variables, "table": table}
+
+
+def _read(path: Path, encoding: str) -> tuple[dict[str, str], list[_Field]]:
+    """Keywords of the whole file, and its fields in their order."""
+    head: dict[str, str] = {}
+    fields: list[_Field] = []
+    for number, line in _lines(path, encoding):
+        keyword, *rest = (quoted or bare for quoted, bare in _TOKEN.findall(line))
+        first = rest[0] if rest else ""
+        if keyword in NOT_CARRIED or first in NOT_CARRIED:
+            name = keyword if keyword in NOT_CARRIED else first
+            raise _refused(path, f"has {name} in line {number}: {NOT_CARRIED[name]}")
+        if not keyword.startswith("<"):
+            fields.append(_Field(keyword))
+        elif keyword == "<SEPARATOR>" or keyword in STATUS_OF:
+            head[keyword] = first
+        elif fields and keyword == "<NUMERIC>" and first in NUMBERS:
+            fields[-1].key = NUMBERS[first]
+        elif fields and keyword in FIELDS:
+            fields[-1].key = FIELDS[keyword]
+        elif fields and keyword in DETAILS:
+            fields[-1].details[keyword] = first
+        else:
+            raise _refused(path, f"has {keyword} in line {number}, which is no keyword of a table's metadata")
+    nothing = [each.name for each in fields if not each.key]
+    if nothing or not fields:
+        raise _refused(path, f"does not say what {', '.join(nothing) or 'the fields'} hold(s)")
+    return head, fields
+
+
+def _parents(dimensions: list[_Field], path: Path, encoding: str) -> dict[str, dict[str, str]]:
+    found = {}
+    for each in dimensions:
+        if "<HIERCODELIST>" in each.details:
+            lead = each.details.get("<HIERLEADSTRING>") or LEAD
+            found[each.name] = parents_of(_beside(path, each.details["<HIERCODELIST>"]), lead, encoding)
+        elif "<HIERARCHICAL>" in each.details:
+            raise _refused(path, f"calls {each.name} <HIERARCHICAL> without a <HIERCODELIST>")
+    return found
+
+
+def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[str, str]:
+    """Code -> the code it is a part of, of a `.hrc` file: lead strings before a code say how deep it is.
+
+    Raises
+    ------
+    SpecificationError
+        Where a code stands twice, or deeper than below the one before it.
+    """
+    above: list[str] = []
+    parents: dict[str, str] = {}
+    seen: set[str] = set()
+    for number, line in _lines(path, encoding):
+        depth, code = 0, line.strip()
+        while code.startswith(lead):
+            depth, code = depth + 1, code.removeprefix(lead)
+        if depth > len(above) or code in seen or not code:
+            raise _refused(path, f"has a code in line {number} that stands twice, is empty or is too deep")
+        seen.add(code)
+        if depth:
+            parents[code] = above[depth - 1]
+        above = [*above[:depth], code]
+    return parents
+
+
+def _beside(path: Path, name: str) -> Path:
+    """A file that metadata name: as written, or (written on another machine) in the same folder."""
+    written = path.parent / name
+    return written if written.is_file() else path.parent / PureWindowsPath(name).name
+
+
+def _lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
+    except (OSError, UnicodeDecodeError, LookupError):
+        raise _refused(path, "cannot be read; correct its path or input.encoding") from None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            yield number, line
+
+
+def _whole(text: str, path: Path) -> int:
+    if not text.isdecimal():
+        raise _refused(path, "has <DECIMALS> that are no whole number")
+    return int(text)
+
+
+def _refused(path: Path, what: str) -> SpecificationError:
+    return SpecificationError(f"The file {path.name} of input.metadata {what}.")

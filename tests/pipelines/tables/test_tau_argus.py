@@ -1,0 +1,74 @@
+"""tau-ARGUS files say the same as ours: of single cells before a table is protected, and of it afterwards."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipelines.tables.hst import read_hst
+from pipelines.tables.tau_argus import FOLDER, same_cells, write_tau_argus
+from schemas.errors import InputRejected
+from schemas.specification.table import Table
+from schemas.specification.tau_argus import parents_of
+
+PARENTS = {"N1": "North", "N2": "North", "N2a": "N2", "@S": "South"}
+
+
+def table() -> Table:
+    return Table(value="turnover", tables=(("region",),), source="cells", total="T",
+                 parents={"region": PARENTS}, contributors="firms", tau_argus=True)  # fmt: skip
+
+
+def contents() -> dict[str, pa.Table]:
+    codes = ["@S", "N1", "N2", "N2a", "North", "South", "T"]
+    values = [Decimal(each).scaleb(-2) for each in (100, 25, 50, 50, 75, 100, 175)]
+    return {"a.parquet": pa.table({"region": codes, "turnover": pa.array(values, pa.decimal128(18, 2))})}
+
+
+def test_a_protected_table_is_written_as_cells_metadata_and_hierarchy(tmp_path: Path) -> None:
+    write_tau_argus(tmp_path, contents(), table())
+    assert (tmp_path / FOLDER / "a.tab").read_text().splitlines()[:2] == ["@S;1.00", "N1;0.25"]
+    assert (tmp_path / FOLDER / "a.rda").read_text().split() == [
+        "<SEPARATOR>", '";"', '"region"', "<RECODEABLE>", "<TOTCODE>", '"T"', "<HIERARCHICAL>",
+        "<HIERCODELIST>", '"a-1.hrc"', "<HIERLEADSTRING>", '"#"', '"turnover"', "<NUMERIC>", "<DECIMALS>",
+        "2",
+    ]  # fmt: skip
+    assert parents_of(tmp_path / FOLDER / "a-1.hrc", "#") == PARENTS
+
+
+def test_a_cell_file_that_was_changed_is_found(tmp_path: Path) -> None:
+    write_tau_argus(tmp_path, contents(), table())
+    assert same_cells(tmp_path, contents())
+    path = tmp_path / FOLDER / "a.tab"
+    path.write_text(path.read_text().replace("0.25", "0.26"))
+    assert not same_cells(tmp_path, contents())
+
+
+def test_lines_on_one_cell_are_put_together(tmp_path: Path) -> None:
+    (tmp_path / "known.hst").write_text("North;1;u\nNorth;1;pl;100;200\nNorth;1;C;3\nSouth;T;p\nSouth;1;s\n")
+    found = read_hst(tmp_path / "known.hst", ("region", "size"))
+    assert found.to_numpy().tolist() == [
+        ["North", "1", "sensitive", "100", "200", "3"],
+        ["South", "T", "fixed", "", "", ""],
+        ["South", "1", "safe", "", "", ""],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("North;1;q\n", "Line 1"),
+        ("North;1;c\n", "Line 1"),
+        ("North;u\n", "Line 1"),
+        ("North;1;s;2\n", "Line 1"),
+        ("North;1;s\nNorth;1;u\n", "Line 2 of table.a_priori contradicts"),
+        ("North;1;s\nNorth;1;pl;1;2\n", "contradicts"),
+    ],
+)
+def test_a_faulty_line_is_rejected_by_its_number(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "known.hst").write_text(text)
+    with pytest.raises(InputRejected, match=said):
+        read_hst(tmp_path / "known.hst", ("region", "size"))

@@ -1,0 +1,115 @@
+"""A specification is filled from tau-ARGUS metadata; what it writes itself stands over them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import SpecificationError
+from schemas.specification.model import Specification
+from schemas.specification.read import read_specification
+from schemas.specification.tau_argus import parents_of
+
+METADATA = """<SEPARATOR> ";"
+<SAFE> s
+<UNSAFE> u
+<PROTECT> p
+Region
+    <RECODEABLE>
+    <TOTCODE> "T"
+    <CODELIST> "labels of regions.cdl"
+    <HIERARCHICAL>
+    <HIERCODELIST> "C:\\argus\\region.hrc"
+    <HIERLEADSTRING> "@"
+"Size class" "9"
+    <RECODABLE>
+    <TOTCODE> "T"
+Turnover
+    <NUMERIC>
+    <DECIMALS> 1
+Firms
+    <FREQUENCY>
+Top1
+    <MAXSCORE>
+Top2
+    <MAXSCORE>
+Price
+    <NUMERIC> <COSTVAR>
+Flag
+    <STATUS>
+"""
+HIERARCHY = "North\n@N1\n@N2\n@@N2a\n\nSouth\n@S1\n"
+SPECIFICATION = """
+[release]
+name = "turnover"
+k = 3
+[input]
+path = "turnover.tab"
+metadata = "turnover.rda"
+[publish]
+path = "lake"
+evidence = "evidence"
+"""
+
+
+def specification(folder: Path, metadata: str = METADATA, more: str = "", *overrides: str) -> Specification:
+    (folder / "region.hrc").write_text(HIERARCHY)
+    (folder / "turnover.rda").write_text(metadata)
+    (folder / "release.toml").write_text(SPECIFICATION + more)
+    return read_specification(folder / "release.toml", overrides)
+
+
+def test_every_keyword_becomes_a_key(tmp_path: Path) -> None:
+    found = specification(tmp_path)
+    assert found.table is not None
+    assert (found.input.format, found.input.delimiter) == ("csv", ";")
+    fields = ("Region", "Size class", "Turnover", "Firms", "Top1", "Top2", "Price", "Flag")
+    assert found.input.columns == fields == tuple(found.variables)
+    table = found.table
+    assert table.tables == (("Region", "Size class"),)
+    assert (table.source, table.kind, table.value, table.total, table.digits) == (
+        "cells", "magnitude", "Turnover", "T", 1)  # fmt: skip
+    assert (table.contributors, table.largest, table.costs) == ("Firms", ("Top1", "Top2"), "Price")
+    assert table.parents == {"Region": {"N1": "North", "N2": "North", "N2a": "N2", "S1": "South"}}
+    assert (table.status, table.statuses) == ("Flag", {"s": "safe", "u": "sensitive", "p": "fixed"})
+    assert table.tau_argus
+
+
+def test_what_the_specification_says_stands_over_the_metadata(tmp_path: Path) -> None:
+    more = '[table]\ntau_argus = false\ndecimals = 0\n[variables]\nRegion = { role = "region" }\n'
+    found = specification(tmp_path, METADATA, more, "table.total=all")
+    assert found.table is not None
+    assert (found.table.tau_argus, found.table.digits, found.table.total) == (False, 0, "all")
+    assert found.variables["Region"].role == "region"
+
+
+def test_frequencies_alone_are_a_table_of_counts(tmp_path: Path) -> None:
+    found = specification(tmp_path, "Region\n <RECODEABLE>\nFirms\n <FREQUENCY>\n")
+    assert found.table is not None
+    assert (found.table.kind, found.table.value, found.table.total) == ("frequency", "Firms", "Total")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("<NUMERIC> <COSTVAR>", "<NUMERIC> <SHADOW>", "<SHADOW> in line 25"),
+        ("    <MAXSCORE>\nTop2", "    <WEIGHT>\nTop2", "<WEIGHT> in line 21"),
+        ("<HIERARCHICAL>", "<HIERLEVELS> 1 2", "<HIERLEVELS>"),
+        ('<TOTCODE> "T"\nTurnover', '<TOTCODE> "all"\nTurnover', "total codes"),
+        ("Flag\n    <STATUS>\n", "Flag\n", "does not say what Flag"),
+        ("region.hrc", "none.hrc", "none.hrc of input.metadata cannot be read"),
+        ("<NUMERIC> <COSTVAR>", "<FREQUENCY>", "2 fields for table.contributors"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert METADATA.count(old) == 1
+    with pytest.raises(SpecificationError, match=said):
+        specification(tmp_path, METADATA.replace(old, new))
+
+
+@pytest.mark.parametrize("text", ["A\n@@B\n", "A\n@A\n", "@A\n", "A\n@\n"])
+def test_a_hierarchy_without_a_tree_is_refused_by_its_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "odd.hrc").write_text(text)
+    with pytest.raises(SpecificationError, match=r"in line \d"):
+        parents_of(tmp_path / "odd.hrc")
