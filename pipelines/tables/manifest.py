@@ -41,6 +41,12 @@ COUNTS_ZEROS = (
 )
 
 
+RELAXED = (
+    "The table could not be protected within the limits set on changes of cells that are not sensitive. As "
+    "little as had to gave way, in the order stated: {}."
+)
+
+
 def table_limits(table: Table) -> tuple[str, ...]:
     """What a reader of this table must know."""
     if not (table.counts and table.levels == "secret"):
@@ -64,7 +70,11 @@ def table_manifest(
         "software": {"name": "microguard", "version": version("microguard")},
         "content": FOLDER,
         "guarantee": COUNTS_GUARANTEE if table.counts and table.levels == "secret" else GUARANTEE,
-        "limits": [*table_limits(table), *([DIFFERENCING] if successor else [])],
+        "limits": [
+            *table_limits(table),
+            *([RELAXED.format(", ".join(written.relaxed))] if written.relaxed else []),
+            *([DIFFERENCING] if successor else []),
+        ],
         "method": {"name": "controlled tabular adjustment"},
         "kind": table.kind,
         "value": {"name": table.value_name, "type": str(value_type(table))},

@@ -7,7 +7,8 @@ table
     cells, lines, margins, sensitive, unit (value of one unit of the last digit), by table: dimensions.
 adjustment
     objective, lower_bound, unavoidable, excess (cost times change, in values), bound_kind, gap, optimal,
-    algorithm, stopped_by, work, history (linear programs solved, objective).
+    algorithm, stopped_by, work, history (linear programs solved, objective); relaxed: cells by step of
+    table.relax, room added in values, whether it is the least; none where nothing gave way.
 attacker
     examined, of, sampled, narrowest, median, widest (width of the interval over the larger protection level;
     none where nothing is sensitive), below_protection. Of magnitudes: determined (cells whose direction
@@ -91,6 +92,7 @@ def measured(
             **{name: getattr(adjustment, name) * cost_unit for name in _IN_VALUES},
             **{name: getattr(adjustment, name) for name in _AS_THEY_ARE},
             "work": asdict(adjustment.work),
+            "relaxed": _relaxed(problem, unit),
             "history": [[step, objective * cost_unit] for step, objective in adjustment.history],
         },
         "attacker": {
@@ -113,6 +115,14 @@ def measured(
             **attacked.metrics,
         },
     }
+
+
+def _relaxed(problem: TableProblem, unit: float) -> dict[str, Any] | None:
+    """What gave way, by step, and whether less would not have done; None where nothing had to."""
+    found = problem.relaxation
+    if found is None:
+        return None
+    return {"cells": dict(found.cells), "added": found.added * unit, "least": found.least}
 
 
 _IN_VALUES = ("objective", "lower_bound", "unavoidable", "excess")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
@@ -18,6 +18,7 @@ from sdc.cta import CellTable
 from sdc.cta.counts.consistent import consistent_draws
 from sdc.cta.counts.count_table import as_known, totals, with_draws
 from sdc.cta.counts.draw import drawn_counts
+from sdc.cta.program.relaxation import Relaxation, relax
 from sdc.cta.rules.identical_cells import identical_cells, merged
 from sdc.cta.rules.non_negative import kept_non_negative
 from sdc.cta.rules.secret_factor import with_room_for_factors, with_secret_levels
@@ -51,6 +52,10 @@ class TableProblem:
         them.
     base : int or None
         Of the draw of small counts; None where nothing is drawn.
+    held : (variables,) boolean array or None
+        Those that were published before, and keep their values.
+    relaxation : Relaxation or None
+        What gave way, as the table could not be protected otherwise.
     """
 
     by_rule: CellTable
@@ -58,6 +63,22 @@ class TableProblem:
     secret: CellTable
     known: CellTable
     base: int | None = None
+    held: np.ndarray | None = None
+    relaxation: Relaxation | None = None
+
+    def relaxed(self, table: Table) -> TableProblem | None:
+        """The problem with what `table.relax` lets give way; None where nothing is enough.
+
+        The attacker of `known` is granted the room too: no less than the truth is possible to him.
+
+        Raises
+        ------
+        NoSolutionFound
+        """
+        found = relax(self.secret, table.mode, table.relax, self.held)
+        if found is None:
+            return None
+        return replace(self, secret=found.of(self.secret), known=found.of(self.known), relaxation=found)
 
 
 def table_problem(
@@ -98,7 +119,8 @@ def table_problem(
         secret = kept_non_negative(with_secret_levels(once, key, names, table.spread))
     else:
         secret = known = once
-    return TableProblem(by_rule, variables, keep_standing(secret, once, held), known, base)
+    kept = keep_standing(secret, once, held)
+    return TableProblem(by_rule, variables, kept, known, base, np.isfinite(held))
 
 
 def _drawn(cells: Cells, table: Table, least: int) -> bool:

@@ -45,7 +45,7 @@ from schemas.specification.table_input import as_input, table_of
 from sdc.cta import Adjustment, CellTable
 from sdc.cta import adjust as adjust_table
 from sdc.cta.attacker import Intervals
-from sdc.cta.program.infeasible import NoSolutionFound
+from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
 from sdc.cta.rules.less_room import with_less_room
 from sdc.errors import ImpossibleProtection, SdcError, SolverFailed
 
@@ -120,7 +120,7 @@ class Tables:
             standing = self._standing(job, cells)
             problem = _problem(cells, self.specification, job.areas.key(), standing)
             write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
-            adjustment = _adjusted(problem.secret, self.specification, self.table)
+            problem, adjustment = _relaxed_if_impossible(problem, self.specification, self.table)
         with job.progress.stage("attack"):
             comparison = self._attacked(cells, problem, adjustment, job.areas.key())
         return ProtectedTable(comparison, standing, {**self._described, "release_id": release_id})
@@ -244,6 +244,24 @@ def _contradicts(error: StandingValueFails) -> GateRefused:
     )
 
 
+def _relaxed_if_impossible(
+    problem: TableProblem, specification: Specification, table: Table
+) -> tuple[TableProblem, Adjustment]:
+    """Adjust; where lines prove that nothing can be protected, once more with what may give way."""
+    try:
+        return problem, _adjusted(problem.secret, specification, table)
+    except ProtectionFailed as error:
+        if not table.relax or not isinstance(error.__cause__, ImpossibleLines):
+            raise
+        try:
+            relaxed = problem.relaxed(table)
+        except NoSolutionFound as unproved:
+            raise _failed(unproved) from unproved
+        if relaxed is None:
+            raise
+    return relaxed, _adjusted(relaxed.secret, specification, table)
+
+
 def _adjusted(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
     try:
         found = adjust_table(
@@ -280,4 +298,5 @@ def _original(cells: Cells, problem: TableProblem) -> Original:
         upper=np.where(directed, rule.upper_protection, 0.0),
         fall=problem.secret.lower_capacity[problem.variables],
         rise=problem.secret.upper_capacity[problem.variables],
+        relaxed=() if problem.relaxation is None else tuple(problem.relaxation.cells),
     )

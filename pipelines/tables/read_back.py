@@ -34,6 +34,7 @@ class Original:
         Original values, and the levels of the rule; zero where a cell is not sensitive.
     fall, rise : (cells,) arrays
         How far a cell may go.
+    relaxed : names of the steps that let cells go further than the specification says.
     """
 
     codes: pd.DataFrame
@@ -42,6 +43,7 @@ class Original:
     upper: np.ndarray
     fall: np.ndarray
     rise: np.ndarray
+    relaxed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class WrittenTable:
         not in the original table.
     as_staged, as_declared : bool
         Whether the files hold what was handed to the stage, in the declared columns and types.
+    relaxed : tuple of str
+        Steps of `table.relax` that cells were let go further by.
     """
 
     cells: int
@@ -68,6 +72,7 @@ class WrittenTable:
     astray: int
     as_staged: bool
     as_declared: bool
+    relaxed: tuple[str, ...] = ()
 
     @property
     def records(self) -> int:
@@ -105,7 +110,7 @@ def verify_written_table(
     by_cell = together.groupby(list(table.columns), sort=False)[_UNITS].agg(["min", "max"])
     wrong += int((by_cell["min"] != by_cell["max"]).sum())
     unprotected, astray = _compared(by_cell["min"], original, table)
-    return WrittenTable(len(together), lines, wrong, unprotected, astray, same, declared)
+    return WrittenTable(len(together), lines, wrong, unprotected, astray, same, declared, original.relaxed)
 
 
 def _in_units(content: pa.Table, table: Table) -> pd.DataFrame:

@@ -164,6 +164,10 @@ class Table(Section):
     cost, or pl with two levels, which make sensitive."""
     fixed_margins: bool = False
     """Whether margins that are not sensitive keep their values."""
+    relax: tuple[Literal["capacities", "fixed"], ...] = Field(default=(), strict=False)
+    """Magnitudes: what gives way, in this order and as little as it can, where a table is proved impossible
+    to protect: capacities of cells that are not sensitive, and then cells that may not move at all.
+    Protection, zeros and values published before never do. The evidence counts what gave way."""
     costs: Text = "unit"
     """What a unit of change costs: "unit" (the same everywhere), "inverse" (1 over the value) or, for cells,
     a column."""

@@ -28,7 +28,7 @@ def table_faults(spec: Specification) -> list[Fault]:
     """All faults of the section; none where there is no such section."""
     if spec.table is None:
         return []
-    checks = (_dimensions, _nesting, _numbers, _source, _counts, _rules, _publication)
+    checks = (_dimensions, _nesting, _numbers, _source, _counts, _relaxation, _rules, _publication)
     return [each for check in checks for each in check(spec, spec.table)]
 
 
@@ -127,10 +127,17 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
         for key in ("a_priori", "status"):
             if getattr(table, key) is not None:
                 yield fault(("table", key), getattr(table, key), "no such key for counts, which are drawn")
+        if table.relax:
+            yield fault(("table", "relax"), list(table.relax), "no such key for counts, which are drawn")
         if table.fixed_margins and table.levels == "secret":
             yield fault(("table", "fixed_margins"), True, "false for counts, whose totals follow the draws")
     elif table.zeros == "omit":
         yield fault(("table", "zeros"), table.zeros, '"all", as zeros of a magnitude are no counts')
+
+
+def _relaxation(spec: Specification, table: Table) -> Iterator[Fault]:
+    if len(set(table.relax)) < len(table.relax):
+        yield fault(("table", "relax"), list(table.relax), "each step once, in the order of trying")
 
 
 def _dumped(table: Table) -> list[dict[str, object]]:

@@ -1,0 +1,96 @@
+"""What makes a table impossible gives way where the specification says so, and everybody is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.tables.attacks import intervals_of
+from pipelines.tables.cells import Cells, tabulated
+from pipelines.tables.manifest import RELAXED, table_manifest
+from pipelines.tables.measures import measured
+from pipelines.tables.problem import table_problem
+from pipelines.tables.product import _original, _relaxed_if_impossible
+from pipelines.tables.read_back import WrittenTable
+from pipelines.tables.standing import StandingCells
+from schemas.errors import ProtectionFailed, SpecificationError
+from schemas.specification.model import Specification
+from schemas.specification.read import build_specification
+from tests.schemas.specification.test_table import build
+
+KEY = bytes(range(32))
+
+
+def specification(folder: Path, *relax: str, capacity: float = 1) -> Specification:
+    """Three regions of 100, 200 and 300: the first is to move by 20, the others may by 2 and 3."""
+    (folder / "known.csv").write_text("region,status\nTotal,fixed\n")
+    content = {
+        "release": {"name": "turnover", "k": 3},
+        "input": {"path": "records.parquet"},
+        "variables": {"region": {"role": "region"}, "turnover": {"role": "other", "kind": "numeric"}},
+        "table": {"value": "turnover", "tables": [["region"]], "decimals": 1, "a_priori": "known.csv",
+                  "levels": "exact", "capacity": capacity, "relax": list(relax)},
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }  # fmt: skip
+    return build_specification(content, folder)
+
+
+def cells_of(chosen: Specification) -> Cells:
+    assert chosen.table is not None
+    codes = pd.DataFrame({"region": ["n", "s", "w", "Total"]})
+    return tabulated(codes, chosen.table, units=np.array([1000.0, 2000, 3000, 6000]),
+                     contributors=np.array([1.0, 9, 9, 19]))  # fmt: skip
+
+
+def relaxed(chosen: Specification, standing: StandingCells | None = None):
+    assert chosen.table is not None
+    cells = cells_of(chosen)
+    problem = table_problem(cells, chosen, KEY, standing)
+    return cells, *_relaxed_if_impossible(problem, chosen, chosen.table)
+
+
+def test_nothing_gives_way_unless_the_specification_says_what(tmp_path: Path) -> None:
+    with pytest.raises(ProtectionFailed, match="cannot be protected"):
+        relaxed(specification(tmp_path))
+
+
+def test_nothing_gives_way_where_the_table_can_be_protected(tmp_path: Path) -> None:
+    _, problem, _ = relaxed(specification(tmp_path, "capacities", "fixed", capacity=10))
+    assert problem.relaxation is None
+
+
+def test_capacities_give_way_before_a_fixed_cell_does_and_the_evidence_counts_them(tmp_path: Path) -> None:
+    chosen = specification(tmp_path, "capacities", "fixed")
+    assert chosen.table is not None
+    cells, problem, adjustment = relaxed(chosen)
+    total = int(np.argmax(cells.units))
+    assert adjustment.values[problem.variables][total] == 6000
+    intervals = intervals_of(problem, adjustment, chosen.table, most_cells=1, seed=0)
+    section = measured(cells, problem, adjustment, intervals, chosen.table)["adjustment"]["relaxed"]
+    assert section["added"] == pytest.approx(15)
+    assert section["least"]
+    assert list(section["cells"]) == ["capacities"]
+    written = WrittenTable(4, 1, 0, 0, 0, True, True, _original(cells, problem).relaxed)
+    manifest = table_manifest(chosen, chosen.table, "r", written, False)
+    untouched = table_manifest(chosen, chosen.table, "r", replace(written, relaxed=()), False)
+    assert set(manifest["limits"]) - set(untouched["limits"]) == {RELAXED.format("capacities")}
+
+
+def test_a_fixed_cell_gives_way_where_it_must_and_a_published_one_never(tmp_path: Path) -> None:
+    chosen = specification(tmp_path, "capacities", "fixed", capacity=0)
+    cells, problem, _ = relaxed(chosen)
+    assert problem.relaxation is not None
+    assert problem.relaxation.cells["fixed"] >= 1
+    assert problem.relaxation.added == 200
+    published = (cells.codes["region"] != "n").to_numpy()
+    with pytest.raises(ProtectionFailed, match="cannot be protected"):
+        relaxed(chosen, StandingCells(published, np.where(published, cells.units, 0.0)))
+
+
+def test_counts_have_nothing_to_give_way() -> None:
+    with pytest.raises(SpecificationError, match="drawn"):
+        build({"kind": "frequency", "tables": [["region"]], "relax": ["capacities"]})
