@@ -7,8 +7,10 @@ have their default are left out, so that a key added later does not change the i
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from pipelines.engine.files import checksum
 from pipelines.intake.screen import ScreenedInput
 from schemas.specification.model import Specification
 
@@ -34,7 +36,17 @@ def identity(screened: ScreenedInput, specification: Specification, content: str
         "specification": _made_from(specification),
         "seed": specification.release.seed,
         "method": METHOD,
+        **_known_before(specification),
     }
+
+
+def _known_before(specification: Specification) -> dict[str, str]:
+    """Content of the file of single cells, which decides as the input does; its reader tells its lack."""
+    table = specification.table
+    if table is None or table.a_priori is None:
+        return {}
+    path = Path(specification.resolve(table.a_priori))
+    return {"known_before": checksum(path)} if path.is_file() else {}
 
 
 def _made_from(specification: Specification) -> dict[str, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.tables.a_priori import read_a_priori
+from pipelines.publication.identity import identity
+from pipelines.tables.a_priori import known_before, read_a_priori
 from pipelines.tables.cells import Cells, tabulated
 from pipelines.tables.problem import table_problem
 from schemas.errors import InputRejected, SpecificationError
@@ -68,6 +71,42 @@ def test_a_faulty_file_is_rejected_by_row_without_a_value(tmp_path: Path, text: 
     assert specification.table is not None
     with pytest.raises(InputRejected, match=said):
         read_a_priori(str(tmp_path / "known.csv"), cells_of(specification), specification.table)
+
+
+def test_a_release_is_another_one_where_the_file_says_something_else(tmp_path: Path) -> None:
+    def made_from(text: str) -> object:
+        screened = SimpleNamespace(fingerprint="of the input")
+        return identity(screened, magnitude(tmp_path, text), "table")  # type: ignore[arg-type]
+
+    before = made_from("region,status\nn,safe\n")
+    assert before == made_from("region,status\nn,safe\n")
+    assert before != made_from("region,status\nn,sensitive\n")
+
+
+def test_a_tau_argus_file_says_the_same(tmp_path: Path) -> None:
+    specification = magnitude(tmp_path, "region,status\n")
+    cells = cells_of(specification)
+    assert specification.table is not None
+    (tmp_path / "known.hst").write_text("n;s\nn;c;7\ns;pl;3;4\nTotal;p\n")
+    text = "region,status,lower_protection,upper_protection,cost\nn,safe,,,7\ns,sensitive,3,4,\n,fixed,,,\n"
+    (tmp_path / "same.csv").write_text(text)
+    one, other = (read_a_priori(str(tmp_path / name), cells, specification.table)
+                  for name in ("known.hst", "same.csv"))  # fmt: skip
+    assert one.status.tolist() == other.status.tolist()
+    for name in one.numbers:
+        np.testing.assert_array_equal(one.numbers[name], other.numbers[name])
+
+
+def test_the_status_of_a_finished_table_stands_where_the_file_says_nothing(tmp_path: Path) -> None:
+    specification = magnitude(tmp_path, "region,status,cost\nn,safe,\nw,,5\n")
+    cells = cells_of(specification)
+    places = {code: row for row, code in enumerate(cells.codes["region"])}
+    status = np.full(4, "", dtype=object)
+    status[[places["n"], places["w"]]] = "sensitive", "fixed"
+    said = known_before(replace(cells, given={"status": status}), specification)
+    assert said is not None
+    assert [said.status[places[code]] for code in ("n", "s", "w")] == ["safe", "", "fixed"]
+    assert said.numbers["cost"][places["w"]] == 5
 
 
 def test_counts_take_no_such_file() -> None:
