@@ -104,6 +104,10 @@ def _parts(environment: jinja2.Environment, evidence: Evidence, measures: Iterab
         )
 
 
+#: Numbers that are written with all digits before the point and none behind it.
+FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
+
+
 def _glance(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
     for measure in measures:
         section = evidence.sections.get(measure.name)
@@ -139,7 +143,10 @@ def _count(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    return "-" if value is None or isinstance(value, jinja2.Undefined) else f"{value:,.4g}"
+    """Four digits; all of those before the point where there are more, never a power of ten for them."""
+    if value is None or isinstance(value, jinja2.Undefined):
+        return "-"
+    return _count(value) if FOUR_DIGITS <= abs(value) < ALL_DIGITS else f"{value:.4g}"
 
 
 def _percent(value: Any) -> str:

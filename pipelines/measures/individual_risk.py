@@ -112,9 +112,9 @@ def _attacks(section: IndividualRisk, k: int) -> Iterator[tuple[float, str]]:
     yield (
         section.expected_after / max(section.records, 1),
         "Whoever knows the protected variables of everybody would be expected to identify "
-        f"{section.expected_after:,.1f} of {section.records:,} records"
+        f"{section.expected_after:,.0f} of {section.records:,} records"
         f"{', the sampling taken into account' if section.weighted else ''}; before, "
-        f"{section.expected_before:,.1f}.",
+        f"{section.expected_before:,.0f}.",
     )
 
 

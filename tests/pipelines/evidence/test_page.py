@@ -7,6 +7,7 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
+from pipelines.evidence import page as evidence_page
 from pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
 from pipelines.evidence.page import Page
 from pipelines.measures.registry import RECORD_MEASURES
@@ -170,3 +171,11 @@ def test_what_a_table_says_in_one_row_is_not_drawn(tmp_path):
     alone = QUALITY["blocks"] | {"records": {"edges": [40, 50], "counts": [1]}}
     page = page_of(tmp_path, QUALITY | {"blocks": alone})
     assert page.count("<svg") == 6
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.012345, "0.01235"), (999.96, "1000"), (1234.5, "1 234"), (429_712_345.6, "429 712 346"), (None, "-")],
+)
+def test_a_large_number_is_shown_with_its_digits(value, shown):
+    assert evidence_page._number(value).replace("\N{NARROW NO-BREAK SPACE}", " ") == shown
