@@ -27,7 +27,7 @@ def spark(tmp_path_factory):
     from pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
-    session = open_session("local[2]", private, {"spark.driver.memory": "2g"}, small=True)
+    session = open_session("local[2]", private, {"spark.driver.memory": "2g"}, small=True, clustering=True)
     yield session
     session.stop()
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from pipelines.engine import workers
 from pipelines.engine.jvm import ARCHIVE, QUICK
 from pipelines.engine.session import open_session
 
@@ -24,8 +23,7 @@ def make_archive() -> bool:
     with tempfile.TemporaryDirectory(dir=ARCHIVE.parent) as folder:
         fresh = Path(folder) / ARCHIVE.name
         jvm = (*QUICK, f"-XX:ArchiveClassesAtExit={fresh}", "-Xlog:disable")
-        plain_workers = {workers.SETTING: "pyspark.daemon"}  # kernels may be being compiled beside this
-        spark = open_session("local[2]", Path(folder), plain_workers, jvm, small=True)
+        spark = open_session("local[2]", Path(folder), jvm=jvm, small=True)
         _typical_queries(spark, Path(folder) / "records")
         gateway = spark.sparkContext._gateway
         assert gateway is not None

@@ -22,6 +22,12 @@ from schemas.errors import MicroguardError
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
+_AGAIN = "Nothing was published. Call this again: finished blocks are kept."
+#: What speaking to a Java process that is gone raises beside py4j's own errors.
+_GONE = (ConnectionRefusedError, ConnectionResetError)
+#: What Spark says of a worker that the system ended.
+_LOST_WORKER = "Python worker exited unexpectedly"
+
 #: Rows per Arrow batch: large enough that the crossing costs little, small enough for a worker's memory.
 ARROW_BATCH = 50_000
 
@@ -49,7 +55,6 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": "8",
-    workers.SETTING: workers.MODULE,
 }
 #: For a small input: planning again after each shuffle costs more than it saves, and so do more tasks.
 _SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
@@ -61,12 +66,14 @@ def submitted() -> bool:
 
 
 @contextmanager
-def session(private: Path, master: str | None, input_path: str | None = None) -> Iterator[SparkSession]:
+def session(
+    private: Path, master: str | None, input_path: str | None = None, *, clustering: bool = False
+) -> Iterator[SparkSession]:
     """A Spark session whose scratch files lie in a private folder; it ends with the context.
 
     Parameters
     ----------
-    private, master : as in `open_session`
+    private, master, clustering : as in `open_session`
     input_path : str, optional
         What the session is to read; a small file gets a session that starts quickly.
 
@@ -75,7 +82,7 @@ def session(private: Path, master: str | None, input_path: str | None = None) ->
     MicroguardError
         Where Spark cannot finish.
     """
-    spark = open_session(master, private, small=is_small(input_path))
+    spark = open_session(master, private, small=is_small(input_path), clustering=clustering)
     try:
         with without_values_of_records():
             yield spark
@@ -95,13 +102,6 @@ def without_values_of_records() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, *_GONE) as error:
         raise MicroguardError(f"{_why(error)} {_AGAIN}") from None
-
-
-_AGAIN = "Nothing was published. Call this again: finished blocks are kept."
-#: What speaking to a Java process that is gone raises beside py4j's own errors.
-_GONE = (ConnectionRefusedError, ConnectionResetError)
-#: What Spark says of a worker that the system ended.
-_LOST_WORKER = "Python worker exited unexpectedly"
 
 
 def _why(error: Exception) -> str:
@@ -157,6 +157,7 @@ def open_session(
     jvm: Sequence[str] | None = None,
     *,
     small: bool = False,
+    clustering: bool = False,
 ) -> SparkSession:
     """Session for one job.
 
@@ -172,6 +173,8 @@ def open_session(
         Options of the JVM; those of `jvm_options` where none are given. Without effect under spark-submit.
     small : bool
         Whether the input is, so that the session is made for a short run.
+    clustering : bool
+        Whether records are to be clustered: Python workers of this machine have the methods loaded ahead.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -186,7 +189,7 @@ def open_session(
         options = jvm_options(small) if jvm is None else jvm
         chosen["spark.driver.extraJavaOptions"] = " ".join([logs, *options])
         if (master or "local").startswith("local"):
-            chosen |= _LOCAL | (_SMALL if small else {})
+            chosen |= _LOCAL | (_SMALL if small else {}) | (workers.PRELOADED if clustering else {})
         if private is not None:
             chosen["spark.local.dir"] = str(private)
     for key, value in (chosen | (settings or {})).items():
@@ -194,8 +197,7 @@ def open_session(
     with _standard_error_to(private / "jvm.log" if private is not None else Path(os.devnull)):
         spark = builder.getOrCreate()
     _silence(spark)
-    if spark.conf.get(workers.SETTING, None) == workers.MODULE:
-        workers.start_ahead(spark)
+    workers.start_ahead(spark)
     return spark
 
 

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-#: Spark's setting, and this module as its value.
-SETTING, MODULE = "spark.python.daemon.module", "pipelines.engine.workers"
+_SETTING = "spark.python.daemon.module"
+#: Settings of a session whose workers have the methods loaded.
+PRELOADED = {_SETTING: "pipelines.engine.workers"}
 
 
 def start_ahead(spark: SparkSession) -> None:
-    """Let Spark start that process, beside what else is starting.
+    """Let Spark start that process, beside what else is starting, where the session has one.
 
     Where it cannot start, the first stage that needs a worker fails, and says so.
     """
+    if spark.conf.get(_SETTING, None) != PRELOADED[_SETTING]:
+        return
     threading.Thread(target=_first_worker, args=[spark], daemon=True).start()
 
 
@@ -32,10 +34,8 @@ def _first_worker(spark: SparkSession) -> None:
     def nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 
-    try:
+    with suppress(Exception):  # a run that ends early takes the session away, in whatever state it is
         spark.range(1, numPartitions=1).mapInArrow(nothing, "id long").collect()
-    except (PySparkException, Py4JError):  # the session may have ended before, with the run
-        return
 
 
 def _load() -> None:

@@ -20,7 +20,7 @@ def test_what_is_no_list_of_k_is_refused_before_a_session_starts(k, tmp_path):
 @pytest.mark.spark
 def test_a_larger_k_costs_more_and_leaves_less_open(spark, tmp_path, monkeypatch):
     @contextmanager
-    def shared(private, master, input_path):
+    def shared(private, master, input_path, *, clustering):
         yield spark
 
     monkeypatch.setattr(module, "session", shared)
