@@ -1,7 +1,12 @@
 """What tests of several rooms start from."""
 
+from contextlib import contextmanager
+
 import pytest
 
+from pipelines import run as the_run
+from pipelines.adjust import adjust
+from pipelines.engine.progress import Progress
 from pipelines.publication import publish
 from pipelines.publication.areas import Areas
 from tests.pipelines.releases import entry, manifest, staged
@@ -16,3 +21,15 @@ def areas(tmp_path):
 def released(areas):
     publish.publish(staged(areas), manifest(), areas, entry())
     return areas
+
+
+@pytest.fixture
+def adjusted(spark, monkeypatch):
+    """The answer of the verb `adjust` on the shared session."""
+
+    @contextmanager
+    def shared(private, master, input_path, *, clustering):
+        yield spark
+
+    monkeypatch.setattr(the_run, "session", shared)
+    return lambda chosen: adjust(chosen, progress=Progress(quiet=True)).content

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from contextlib import contextmanager
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
@@ -15,80 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import run as module
-from pipelines.adjust import adjust
 from pipelines.audit.release import audit
 from pipelines.engine.files import checksum
-from pipelines.engine.progress import Progress
-from pipelines.intake.read import read
-from pipelines.intake.screen import screen
 from pipelines.publication.areas import KEY_VARIABLE
-from pipelines.tables.cells import cells_of_microdata
-from pipelines.tables.cells_of_table import given_cells
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from schemas.specification.read import build_specification, read_specification
-from schemas.specification.table import Table
-from schemas.specification.table_input import as_input
 from schemas.specification.toml_text import merged, parsed_override
+from tests.pipelines.turnover import records, specification
 from tests.reference import reference_file
 
 EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
-RECORDS = {
-    "path": "records.parquet",
-    "table": {
-        "value": "turnover",
-        "tables": [["a21", "region"]],
-        "hierarchies": [["a10", "a21"]],
-        "dominance": {"n": 1, "k": 80.0},
-        "decimals": 1,
-        "effort": "fast",
-    },
-}
-
-
-def records(seed: int = 1, count: int = 400) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    a21 = rng.choice(["A", "B", "C", "D", "E"], count, p=[0.4, 0.3, 0.2, 0.09, 0.01])
-    return pd.DataFrame(
-        {
-            "a10": np.where(np.isin(a21, ["A", "B"]), "AB", "CE"),
-            "a21": a21,
-            "region": rng.choice(["north", "south", "west"], count),
-            "turnover": np.round(rng.lognormal(4, 1.2, count), 3),
-            "firm": rng.integers(0, count // 2, count).astype(str),
-        }
-    )
-
-
-def specification(folder: Path, frame: pd.DataFrame, variables=(), release=None, **table):
-    """A specification of the table of `records`; further variables and keys of [table]."""
-    frame.to_parquet(folder / "records.parquet", index=False)
-    content = {
-        "release": {"name": "turnover", "k": 3, **(release or {})},
-        "input": {"path": "records.parquet", "unmentioned": "drop"},
-        "variables": {
-            "a10": {"role": "other"},
-            "a21": {"role": "other"},
-            "region": {"role": "region"},
-            "turnover": {"role": "sensitive", "kind": "numeric"},
-            **dict(variables),
-        },
-        "table": RECORDS["table"] | table,
-        "publish": {"path": "lake", "evidence": "evidence"},
-    }
-    return build_specification(content, folder)
-
-
-@pytest.fixture
-def run(spark, monkeypatch):
-    """Run the verb on the shared session."""
-
-    @contextmanager
-    def shared(private, master, input_path):
-        yield spark
-
-    monkeypatch.setattr(module, "session", shared)
-    return lambda chosen: adjust(chosen, progress=Progress(quiet=True)).content
 
 
 def example(name: str, folder: Path, *overrides: str):
@@ -134,13 +69,13 @@ def assert_adds_up(frame: pd.DataFrame, levels: list[str], value: str, total: st
 
 
 @pytest.mark.reference
-def test_a_hierarchical_table_of_records_is_published_additive_and_protected(run, tmp_path, monkeypatch):
+def test_a_hierarchical_table_of_records_is_published_additive_and_protected(adjusted, tmp_path, monkeypatch):
     key = tmp_path / "key"
     key.write_bytes(sha256(b"0").digest())  # the first table made with it shows directions
     key.chmod(0o600)
     monkeypatch.setenv(KEY_VARIABLE, str(key))
     chosen = example("turnover_tables", tmp_path, "table.effort=fast")
-    content = run(chosen)
+    content = adjusted(chosen)
     quality, cells = evidence(content)
     assert quality["attacker"]["determined"] == 0
     (frame,) = tables(content)
@@ -158,13 +93,13 @@ def test_a_hierarchical_table_of_records_is_published_additive_and_protected(run
     page = Path(content["report"]).read_text()
     assert page.count("<svg") >= 3
     assert "Sensitive cells before and after" in page
-    assert run(chosen)["release_id"] == content["release_id"], "the second run finds the first"
+    assert adjusted(chosen)["release_id"] == content["release_id"], "the second run finds the first"
 
 
 @pytest.mark.reference
-def test_linked_tables_of_records_give_the_cells_they_share_one_value(run, tmp_path):
+def test_linked_tables_of_records_give_the_cells_they_share_one_value(adjusted, tmp_path):
     linked = 'table.tables=[["a21", "size"], ["a21", "nuts1"]]'
-    content = run(example("turnover_tables", tmp_path, linked, "table.effort=fast",
+    content = adjusted(example("turnover_tables", tmp_path, linked, "table.effort=fast",
                           'table.hierarchies=[["a10", "a21"]]', 'variables.size.role="other"'))  # fmt: skip
     by_size, by_region = tables(content)
     shared = by_size[by_size["size"] == "Total"].merge(
@@ -181,9 +116,9 @@ def test_linked_tables_of_records_give_the_cells_they_share_one_value(run, tmp_p
 
 
 @pytest.mark.reference
-def test_a_finished_table_is_protected_with_three_levels_in_one_column(run, tmp_path):
+def test_a_finished_table_is_protected_with_three_levels_in_one_column(adjusted, tmp_path):
     chosen = example("turnover_cells", tmp_path, "table.effort=fast")
-    content = run(chosen)
+    content = adjusted(chosen)
     (frame,) = tables(content)
     assert list(frame.columns) == ["activity", "size", "tot"]
     assert len(frame) == 414
@@ -215,9 +150,9 @@ def falsify(release: Path) -> None:
     (release / "manifest.json").write_text(json.dumps(manifest))
 
 
-def test_a_count_of_few_is_hidden_and_the_counts_stay_whole_and_non_negative(run, tmp_path):
+def test_a_count_of_few_is_hidden_and_the_counts_stay_whole_and_non_negative(adjusted, tmp_path):
     chosen = specification(tmp_path, records(), kind="frequency", value=None, dominance=None, decimals=None)
-    content = run(chosen)
+    content = adjusted(chosen)
     (frame,) = tables(content)
     assert frame["frequency"].dtype == np.int64
     assert frame["frequency"].min() >= 0
@@ -228,7 +163,7 @@ def test_a_count_of_few_is_hidden_and_the_counts_stay_whole_and_non_negative(run
     assert quality["metrics"]["posterior"] <= 0.7
     assert len(frame) == 8 * 4, "every combination of codes stands there, whether somebody has it or not"
     with pytest.raises(GateRefused, match="differenced"):
-        run(specification(tmp_path, records(), release={"seed": 1}, kind="frequency", value=None,
+        adjusted(specification(tmp_path, records(), release={"seed": 1}, kind="frequency", value=None,
                           dominance=None, decimals=None))  # fmt: skip
 
 
@@ -243,14 +178,14 @@ def test_a_count_of_few_is_hidden_and_the_counts_stay_whole_and_non_negative(run
     ],
     ids=["narrow interval", "large changes", "no room", "a code is the total mark", "no hierarchy"],
 )
-def test_what_cannot_be_published_is_refused_without_a_value(run, tmp_path, table, error, said):
+def test_what_cannot_be_published_is_refused_without_a_value(adjusted, tmp_path, table, error, said):
     with pytest.raises(error, match=said) as caught:
-        run(specification(tmp_path, records(), **table))
+        adjusted(specification(tmp_path, records(), **table))
     assert not (tmp_path / "lake").exists()
     assert not any(code in str(caught.value) for code in ("south", "west", "AB", "CE"))
 
 
-def test_the_records_of_a_table_must_meet_the_suite_of_the_agency_in_every_declared_column(run, tmp_path):
+def test_the_records_of_a_table_meet_the_suite_of_the_agency_in_every_declared_column(adjusted, tmp_path):
     limits = {"column": "hours", "max_value": 40}
     expectation = {"type": "expect_column_values_to_be_between", "kwargs": limits}
     (tmp_path / "suite.json").write_text(json.dumps({"name": "ours", "expectations": [expectation]}))
@@ -258,108 +193,31 @@ def test_the_records_of_a_table_must_meet_the_suite_of_the_agency_in_every_decla
     chosen = specification(tmp_path, frame, variables={"hours": {"role": "other"}})
     given = chosen.input.model_copy(update={"expectations": "suite.json"})
     with pytest.raises(InputRejected, match="be_between of hours is not met"):
-        run(chosen.model_copy(update={"input": given}))
+        adjusted(chosen.model_copy(update={"input": given}))
     assert not (tmp_path / "lake").exists()
 
 
-def test_a_specification_without_a_table_is_refused(run, tmp_path):
+def test_a_specification_without_a_table_is_refused(adjusted, tmp_path):
     chosen = specification(tmp_path, records())
     with pytest.raises(SpecificationError, match="no section"):
-        run(chosen.model_copy(update={"table": None}))
-
-
-def tabulated(spark, chosen, partitions: int = 2):
-    reader = as_input(chosen)
-    screened = screen(read(spark, reader), reader)
-    return cells_of_microdata(screened.frame.repartition(partitions), chosen)
-
-
-def test_cells_do_not_depend_on_partitions(spark, tmp_path):
-    chosen = specification(tmp_path, records(), p_percent=10.0)
-    one, other = tabulated(spark, chosen, 1), tabulated(spark, chosen, 7)
-    assert one.codes.equals(other.codes)
-    assert (one.units == other.units).all()
-    assert (one.largest == other.largest).all()
-
-
-def test_cells_are_what_pandas_adds_up(spark, tmp_path):
-    frame = records()
-    cells = tabulated(spark, specification(tmp_path, frame, p_percent=10.0))
-    units = np.rint(frame["turnover"] * 10)
-    for row, codes in enumerate(cells.codes.to_dict("records")):
-        inside = np.ones(len(frame), dtype=bool)
-        for name, code in codes.items():
-            inside &= (frame[name] == code).to_numpy() | (code == "Total")
-        assert cells.units[row] == units[inside].sum()
-        assert cells.contributors is not None
-        assert cells.contributors[row] == inside.sum()
-        expected = np.sort(units[inside])[::-1][:2]
-        assert cells.largest[row, : len(expected)] == pytest.approx(expected)
-
-
-def test_a_unit_with_several_records_is_one_contributor_of_every_cell(spark, tmp_path):
-    frame = records()
-    cells = tabulated(spark, specification(tmp_path, frame, {"firm": {"role": "unit"}}))
-    whole = int(np.flatnonzero((cells.codes == "Total").all(axis=1))[0])
-    firms = frame.assign(units=np.rint(frame["turnover"] * 10)).groupby("firm")["units"].sum()
-    assert cells.contributors is not None
-    assert cells.contributors[whole] == len(firms) < len(frame)
-    assert cells.largest[whole, 0] == pytest.approx(firms.max())
-
-
-GIVEN = Table(
-    source="cells", value="v", tables=[["code"]], contributors="n", lower_protection="low",
-    upper_protection="up", decimals=1, tolerance=0.5,
-)  # fmt: skip
-
-
-def finished(spark, **changes):
-    columns = {"code": ["Total", "a", "b", "c"], "v": [6.0, 1.0, 2.0, 3.0], "n": [9.0, 1.0, 4.0, 4.0],
-               "low": [0.0, 1.0, 0.0, 0.0], "up": [0.0, 1.0, 0.0, 0.0]}  # fmt: skip
-    return spark.createDataFrame(pd.DataFrame(columns | changes))
-
-
-def test_totals_that_differ_by_rounding_are_summed_anew(spark):
-    cells = given_cells(finished(spark, v=[6.4, 1.0, 2.04, 3.04]), GIVEN)
-    assert dict(zip(cells.codes["code"], cells.units, strict=True)) == {
-        "Total": 60,
-        "a": 10,
-        "b": 20,
-        "c": 30,
-    }
-    assert cells.given["lower_protection"].max() == 10
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"v": [7.0, 1.0, 2.0, 3.0]}, r"1 total\(s\) differ"),
-        ({"low": [0.0, -1.0, 0.0, 0.0]}, "negative lower protection"),
-        ({"v": [6e18, 1e18, 2e18, 3e18]}, "too many digits"),
-        ({"code": ["Total", "a", "b", None]}, "no code"),
-    ],
-    ids=["beyond the tolerance", "a negative level", "too large", "no code"],
-)
-def test_a_finished_table_with_faults_is_rejected(spark, changes, said):
-    with pytest.raises(InputRejected, match=said):
-        given_cells(finished(spark, **changes), GIVEN)
+        adjusted(chosen.model_copy(update={"table": None}))
 
 
 @pytest.mark.reference
-def test_a_second_table_of_a_source_publishes_its_cells_as_the_first_did(run, tmp_path):
+def test_a_second_table_of_a_source_publishes_its_cells_as_the_first_did(adjusted, tmp_path):
     fast = ("table.effort=fast", "publish.successive=accept")
-    (first,) = tables(run(example("turnover_tables", tmp_path, *fast)))
-    again = run(example("turnover_tables", tmp_path, *fast, "release.seed=99"))
+    (first,) = tables(adjusted(example("turnover_tables", tmp_path, *fast)))
+    again = adjusted(example("turnover_tables", tmp_path, *fast, "release.seed=99"))
     (second,) = tables(again)
     pd.testing.assert_frame_equal(first, second)
     assert Path(again["release"]).name != "current.json"
     for path in (tmp_path / "evidence").rglob("published_cells.parquet"):
         path.unlink()
     with pytest.raises(GateRefused, match="is lost"):
-        run(example("turnover_tables", tmp_path, *fast, "release.seed=100"))
+        adjusted(example("turnover_tables", tmp_path, *fast, "release.seed=100"))
 
 
-def test_tau_argus_files_come_in_and_go_out_without_the_status(run, tmp_path):
+def test_tau_argus_files_come_in_and_go_out_without_the_status(adjusted, tmp_path):
     """The additive table of the manual's layout: one cell unsafe, one total protected from any change."""
     (tmp_path / "turnover.rda").write_text(
         '<SEPARATOR> ";"\n<SAFE> s\n<UNSAFE> u\n<PROTECT> p\n'
@@ -386,7 +244,7 @@ def test_tau_argus_files_come_in_and_go_out_without_the_status(run, tmp_path):
         '[release]\nname = "turnover"\nk = 3\n[input]\npath = "turnover.tab"\nmetadata = "turnover.rda"\n'
         '[table]\ndecimals = 1\n[publish]\npath = "lake"\nevidence = "evidence"\n'
     )
-    content = run(read_specification(tmp_path / "release.toml"))
+    content = adjusted(read_specification(tmp_path / "release.toml"))
     _, private = evidence(content)
     sensitive = private[private["sensitive"]]
     assert sensitive[["code_Region", "code_Size"]].to_numpy().tolist() == [["N1", "a"]]

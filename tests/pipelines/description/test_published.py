@@ -10,12 +10,10 @@ import pytest
 from pipelines.audit.release import audit
 from pipelines.description.describe import describe
 from tests.pipelines.microdata import ROLES, persons, run, specification
-from tests.pipelines.test_adjust import records
-from tests.pipelines.test_adjust import run as adjusted
-from tests.pipelines.test_adjust import specification as of_table
+from tests.pipelines.turnover import records
+from tests.pipelines.turnover import specification as of_table
 
 pytestmark = pytest.mark.spark
-__all__ = ["adjusted"]
 
 
 def described_anew(release, folder):

@@ -1,0 +1,51 @@
+"""Cells that are counted from records: the same for any partitions, and what pandas adds up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipelines.intake.read import read
+from pipelines.intake.screen import screen
+from pipelines.tables.cells import cells_of_microdata
+from schemas.specification.table_input import as_input
+from tests.pipelines.turnover import records, specification
+
+
+def tabulated(spark, chosen, partitions: int = 2):
+    reader = as_input(chosen)
+    screened = screen(read(spark, reader), reader)
+    return cells_of_microdata(screened.frame.repartition(partitions), chosen)
+
+
+def test_cells_do_not_depend_on_partitions(spark, tmp_path):
+    chosen = specification(tmp_path, records(), p_percent=10.0)
+    one, other = tabulated(spark, chosen, 1), tabulated(spark, chosen, 7)
+    assert one.codes.equals(other.codes)
+    assert (one.units == other.units).all()
+    assert (one.largest == other.largest).all()
+
+
+def test_cells_are_what_pandas_adds_up(spark, tmp_path):
+    frame = records()
+    cells = tabulated(spark, specification(tmp_path, frame, p_percent=10.0))
+    units = np.rint(frame["turnover"] * 10)
+    for row, codes in enumerate(cells.codes.to_dict("records")):
+        inside = np.ones(len(frame), dtype=bool)
+        for name, code in codes.items():
+            inside &= (frame[name] == code).to_numpy() | (code == "Total")
+        assert cells.units[row] == units[inside].sum()
+        assert cells.contributors is not None
+        assert cells.contributors[row] == inside.sum()
+        expected = np.sort(units[inside])[::-1][:2]
+        assert cells.largest[row, : len(expected)] == pytest.approx(expected)
+
+
+def test_a_unit_with_several_records_is_one_contributor_of_every_cell(spark, tmp_path):
+    frame = records()
+    cells = tabulated(spark, specification(tmp_path, frame, {"firm": {"role": "unit"}}))
+    whole = int(np.flatnonzero((cells.codes == "Total").all(axis=1))[0])
+    firms = frame.assign(units=np.rint(frame["turnover"] * 10)).groupby("firm")["units"].sum()
+    assert cells.contributors is not None
+    assert cells.contributors[whole] == len(firms) < len(frame)
+    assert cells.largest[whole, 0] == pytest.approx(firms.max())

@@ -1,0 +1,47 @@
+"""Cells that are given: summed anew where they are rounded, rejected where they cannot be a table."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from pipelines.tables.cells_of_table import given_cells
+from schemas.errors import InputRejected
+from schemas.specification.table import Table
+
+GIVEN = Table(
+    source="cells", value="v", tables=[["code"]], contributors="n", lower_protection="low",
+    upper_protection="up", decimals=1, tolerance=0.5,
+)  # fmt: skip
+
+
+def finished(spark, **changes):
+    columns = {"code": ["Total", "a", "b", "c"], "v": [6.0, 1.0, 2.0, 3.0], "n": [9.0, 1.0, 4.0, 4.0],
+               "low": [0.0, 1.0, 0.0, 0.0], "up": [0.0, 1.0, 0.0, 0.0]}  # fmt: skip
+    return spark.createDataFrame(pd.DataFrame(columns | changes))
+
+
+def test_totals_that_differ_by_rounding_are_summed_anew(spark):
+    cells = given_cells(finished(spark, v=[6.4, 1.0, 2.04, 3.04]), GIVEN)
+    assert dict(zip(cells.codes["code"], cells.units, strict=True)) == {
+        "Total": 60,
+        "a": 10,
+        "b": 20,
+        "c": 30,
+    }
+    assert cells.given["lower_protection"].max() == 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"v": [7.0, 1.0, 2.0, 3.0]}, r"1 total\(s\) differ"),
+        ({"low": [0.0, -1.0, 0.0, 0.0]}, "negative lower protection"),
+        ({"v": [6e18, 1e18, 2e18, 3e18]}, "too many digits"),
+        ({"code": ["Total", "a", "b", None]}, "no code"),
+    ],
+    ids=["beyond the tolerance", "a negative level", "too large", "no code"],
+)
+def test_a_finished_table_with_faults_is_rejected(spark, changes, said):
+    with pytest.raises(InputRejected, match=said):
+        given_cells(finished(spark, **changes), GIVEN)
