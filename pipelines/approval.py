@@ -52,7 +52,7 @@ def approve(named: str, *, by: str, note: str = "") -> Outcome:
         page = write_page_of(areas, release.release_id)
     text = f"Release {release.release_id} is approved by {by} and published.\nRelease: {release.folder}"
     content = {"release_id": release.release_id, "release": str(release.folder), "report": str(page)}
-    return retained.told(Outcome(text, content))
+    return retained.added_to(Outcome(text, content))
 
 
 def reject(named: str, *, by: str, note: str = "") -> Outcome:

@@ -7,12 +7,12 @@ leaves, and the evidence says what the ledger holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
 from pipelines.engine.outcome import Outcome, now
 from pipelines.engine.progress import Progress
@@ -23,128 +23,23 @@ from pipelines.gate.expectations import import_ahead
 from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
 from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
-from pipelines.intake.screen import Rejects, ScreenedInput, screen
+from pipelines.intake.screen import ScreenedInput, screen
 from pipelines.job import Job
-from pipelines.measures.measure import Measure, Measured, take_all
+from pipelines.measures.measure import take_all
+from pipelines.product import NothingNew, P, Product, W
 from pipelines.publication.areas import Areas
 from pipelines.publication.described import described
 from pipelines.publication.identity import identity
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.publish import finish_what_died, publish, published_already
 from pipelines.publication.retention import Retained, retain
-from pipelines.publication.stage import Staged
+from pipelines.publication.sources.collisions import refuse_collisions
+from pipelines.publication.sources.sketching import keep_sketch
 from pipelines.publication.waiting import Waiting, let_wait, waits_already
 from pipelines.redraw import redraw
-from pipelines.series.collisions import refuse_collisions
-from pipelines.series.sketching import keep_sketch
 from schemas.errors import MicroguardError
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
-
-
-class Written(Protocol):
-    """What the files of a staged release say, counted by code that shares nothing with the method."""
-
-    @property
-    def records(self) -> int:
-        """Records, or cells."""
-        ...
-
-    def metrics(self) -> Mapping[MetricKey, float]:
-        """The numbers that the promise is judged by."""
-        ...
-
-
-class NothingNew(Exception):
-    """Tonight's release would be the one that stands.
-
-    Attributes
-    ----------
-    release_id : str
-        The one that stands.
-    counts : dict
-        What the night found.
-    """
-
-    def __init__(self, release_id: str, counts: dict[str, Any]) -> None:
-        super().__init__(release_id)
-        self.release_id, self.counts = release_id, counts
-
-
-P = TypeVar("P")
-W = TypeVar("W", bound=Written)
-
-
-class Product(Protocol[P, W]):
-    """What is published: records, or tables. P is what its protection makes, W what its files say.
-
-    Attributes
-    ----------
-    content : str
-        ``records`` or ``table``.
-    reader : Specification
-        How the input is read.
-    measures : tuple of Measure
-        Of what `compare` gives, in the order of the page.
-    promise : str
-        What holds of a release of it, in a sentence.
-    limits : tuple of str
-        What does not.
-    """
-
-    @property
-    def content(self) -> str: ...
-    @property
-    def reader(self) -> Specification: ...
-    @property
-    def measures(self) -> tuple[Measure[Any, Any], ...]: ...
-    @property
-    def promise(self) -> str: ...
-    @property
-    def limits(self) -> tuple[str, ...]: ...
-
-    def follows(self, job: Job) -> Mapping[str, Any]:
-        """What a release of a series follows, as a part of its identity; nothing where it stands alone."""
-        ...
-
-    def accept(self, microdata: Microdata) -> None:
-        """Refuse an input that could not be published, before work is spent on it."""
-
-    def rejects(self, job: Job) -> Rejects | None:
-        """What marks records that earlier releases of the series stand in the way of, if anything."""
-        ...
-
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> P:
-        """Protect the accepted input, or fail; `NothingNew` where there is nothing to publish."""
-        ...
-
-    def compare(self, screened: ScreenedInput, protected: P) -> Any:
-        """What the measures are taken of."""
-
-    def stage(self, job: Job, protected: P, release_id: str) -> Staged:
-        """Write what is to be published to the private staging folder."""
-        ...
-
-    def read_back(self, job: Job, protected: P, staged: Staged) -> W:
-        """Read the staged files and count."""
-        ...
-
-    def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """The promise on the written files, and the limits of the gate."""
-        ...
-
-    def counts(self, screened: ScreenedInput, protected: P, written: W) -> Counts:
-        """Records in and out."""
-        ...
-
-    def manifest(
-        self, release_id: str, staged: Staged, written: W, disclosed: Mapping[str, float], successor: bool
-    ) -> Mapping[str, Any]:
-        """The public manifest, checksums excepted."""
-        ...
-
-    def write_annex(self, folder: Path, protected: P) -> None:
-        """Write what the evidence holds beside ``quality.json``."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +61,11 @@ def job_of(specification: Specification, master: str | None, progress: Progress)
     import_ahead()
     with areas.lock():
         finish_what_died(areas)
-        with areas.session() as private, session(private, master, specification.input_path) as spark:
+        clustering = specification.table is None
+        with (
+            areas.session() as private,
+            session(private, master, specification.input_path, clustering=clustering) as spark,
+        ):
             yield Job(spark, specification, areas, progress)
 
 
@@ -228,8 +127,8 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     except NothingNew as night:
         areas.forget_work(release_id)
         text = "Nothing changes tonight: the release that stands is current"
-        told = _answer(areas, night.release_id, text, retain(areas, name))
-        return Outcome(told.text, told.content | {"night": night.counts})
+        answer = _answer(areas, night.release_id, text, retain(areas, name))
+        return Outcome(answer.text, answer.content | {"night": night.counts})
     try:
         return _verified(product, job, screened, protected, entry, judged, accepted)
     except MicroguardError:
@@ -345,4 +244,4 @@ def _answer(areas: Areas, release_id: str, text: str, retained: Retained | None 
     public, report = areas.release(release_id), areas.record(release_id) / PAGE
     content: dict[str, Any] = {"release_id": release_id, "release": str(public), "report": str(report)}
     text = f"{text}.\nRelease: {public}\nReport: {report}"
-    return Outcome(text, content) if retained is None else retained.told(Outcome(text, content))
+    return Outcome(text, content) if retained is None else retained.added_to(Outcome(text, content))

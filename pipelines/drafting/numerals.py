@@ -103,10 +103,10 @@ def numerals_of(columns: Iterable[Sequence[str]]) -> Numerals:
         for style in STYLES:
             if _matching(style.number, values) >= MATCHING * len(values):
                 numeric[style] += 1
-                told = style in believed or (
+                certain = style in believed or (
                     _matching(style.marked, values) and _matching(style.telling, values)
                 )
-                if told:
+                if certain:
                     believed.add(style)
     return max((style for style in STYLES if style in believed), key=lambda style: numeric[style])
 

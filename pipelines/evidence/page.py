@@ -20,6 +20,8 @@ from schemas.specification.sections import RECODES
 
 PAGE = "report.html"
 _HERE = Path(__file__).parent
+#: Numbers that are written with all digits before the point and none behind it.
+FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
 
 
 class Drawn(Protocol):
@@ -102,10 +104,6 @@ def _parts(environment: jinja2.Environment, evidence: Evidence, measures: Iterab
             counts=evidence.counts,
             units=f"{evidence.release.specification.get('method', {}).get('unit', 'record')}s",
         )
-
-
-#: Numbers that are written with all digits before the point and none behind it.
-FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
 
 
 def _glance(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:

@@ -80,7 +80,7 @@ def screen(
     Parameters
     ----------
     further : callable, optional
-        Marks records with a `REASON` that lies outside of the file, where they have none.
+        Gives a `REASON` to records that the file alone does not reject (a unit that was published before).
 
     Raises
     ------

@@ -114,7 +114,7 @@ def _glance(section: Mapping[str, tuple[Proved, ...]], k: int) -> Iterator[str]:
     for proofs in section.values():
         gap = proofs[0].gap
         if gap is not None:
-            yield f"No protection of this file has a chi-square more than {100 * gap:.2g} % below this one's."
+            yield f"No protection whatever has a chi-square that is lower by more than {100 * gap:.2g} %."
 
 
 CERTIFICATES: Measure[Comparison, dict[str, tuple[Proved, ...]]] = Measure(

@@ -18,6 +18,8 @@ from schemas.specification.model import Specification
 METHOD = 3
 #: Keys that decide what is published, of sections where not all do.
 DECIDING = {"publish": ("disclose", "format", "series", "changes"), "series": ("pool",)}
+#: Of a release of a series: which kind of series.
+SERIES = "series"
 #: Sections that only permit.
 PERMISSIONS = ("quality",)
 

@@ -21,11 +21,11 @@ from pipelines.publication.areas import MANIFEST, Areas
 from pipelines.publication.formats.table_format import TableFormat, table_format
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 from pipelines.publication.retention import outlived
-from pipelines.publication.shared_ledger import lock_of
+from pipelines.publication.sources.collisions import ledger_of, refuse_collisions, shared_entry
+from pipelines.publication.sources.shared_ledger import lock_of
+from pipelines.publication.sources.source_sketch import SHARED
 from pipelines.publication.stage import StagedFiles
 from pipelines.publication.withdrawal import remove_release, take_out, withdraw_release
-from pipelines.series.collisions import ledger_of, refuse_collisions, shared_entry
-from pipelines.series.source_sketch import SHARED
 from schemas.errors import ProtectionFailed
 
 

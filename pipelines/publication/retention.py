@@ -30,7 +30,7 @@ class Retained:
     withdrawn: tuple[str, ...]
     left: tuple[str, ...]
 
-    def told(self, outcome: Outcome) -> Outcome:
+    def added_to(self, outcome: Outcome) -> Outcome:
         """The answer of a verb that published, with what became of the older releases."""
         text, content = outcome.text, dict(outcome.content)
         if self.withdrawn:

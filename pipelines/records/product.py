@@ -23,6 +23,7 @@ from pipelines.intake.contract import Contract
 from pipelines.intake.read import Microdata
 from pipelines.intake.scales import Scale, scales
 from pipelines.intake.screen import Rejects, ScreenedInput, pattern_of, strata_of
+from pipelines.intake.unit_key import UNIT
 from pipelines.job import Job
 from pipelines.measures.block_reports import BlockReports, block_table, collected
 from pipelines.measures.comparison import Comparison
@@ -41,7 +42,6 @@ from pipelines.records.cluster_blocks import REPORT, cluster_blocks
 from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.combinations import carried_back, combinations, on_combinations, protected_counts
 from pipelines.records.joint import chosen_together, with_joint_representatives
-from pipelines.series.settings import UNIT
 from schemas.errors import InputRejected
 from schemas.requirements.records import Requirement, promised_requirements
 from schemas.specification.model import Specification
@@ -173,14 +173,14 @@ class Records:
         successor: bool,
     ) -> Mapping[str, Any]:
         """Guarantee, limits, columns."""
-        tables, told = self.specification.control_tables, self.told(release_id)
-        followed = successor and not told
+        tables, series = self.specification.control_tables, self.series_of(release_id)
+        followed = successor and not series
         plain = manifest(
             self.specification, release_id, staged.contract, written, tables, disclosed, followed
         )
-        return {**plain, **told}
+        return {**plain, **series}
 
-    def told(self, release_id: str) -> Mapping[str, Any]:
+    def series_of(self, release_id: str) -> Mapping[str, Any]:
         """What the manifest says of a series; nothing where a release stands alone."""
         return {}
 

@@ -21,6 +21,7 @@ from pipelines.engine.files import write_atomically
 from pipelines.evidence.evidence import Counts
 from pipelines.intake.reject import PUBLISHED_BEFORE, REASON
 from pipelines.intake.screen import Rejects, ScreenedInput
+from pipelines.intake.unit_key import ROW, UNIT, with_unit_key
 from pipelines.job import Job
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.read_back import Written
@@ -28,8 +29,6 @@ from pipelines.publication.stage import Staged
 from pipelines.records.product import ProtectedRecords
 from pipelines.series.membership import MEMBERS
 from pipelines.series.product import Nights, WrittenNight, written_down
-from pipelines.series.settings import ROW, UNIT
-from pipelines.series.unit_key import with_unit_key
 from schemas.errors import GateRefused
 from schemas.specification.model import Specification
 

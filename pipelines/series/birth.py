@@ -8,6 +8,7 @@ from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
+from pipelines.intake.unit_key import UNIT
 from pipelines.series.settings import (
     BORN,
     CLASS,
@@ -17,7 +18,6 @@ from pipelines.series.settings import (
     STANDING,
     STATE,
     STATUS,
-    UNIT,
     VERSION,
     WAITING,
     SeriesSettings,

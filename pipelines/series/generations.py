@@ -151,10 +151,10 @@ def _read(folder: Path, number: int, release_id: str, before: str) -> Generation
     try:
         text = (folder / SEAL).read_bytes()
         content = json.loads(text)
-        told = (content["number"], content["release_id"], content["previous"])
+        sealed = (content["number"], content["release_id"], content["previous"])
     except (OSError, ValueError, KeyError, TypeError):
         raise _restored(release_id) from None
-    if told != (number, release_id, before):
+    if sealed != (number, release_id, before):
         raise _restored(release_id)
     return Generation(folder, number, release_id, hashlib.sha256(text).hexdigest(), content["counts"])
 

@@ -11,7 +11,8 @@ from pyspark.sql import functions as f
 from pipelines.engine.column_names import column
 from pipelines.engine.files import private_folder, write_atomically
 from pipelines.engine.row_hash import content_of
-from pipelines.series.settings import UNIT, VERSION
+from pipelines.intake.unit_key import UNIT
+from pipelines.series.settings import VERSION
 from schemas.specification.model import Specification
 
 MEMBERS = "members"

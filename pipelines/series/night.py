@@ -9,6 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from pipelines.intake.unit_key import ROW, UNIT
 from pipelines.series.settings import (
     BORN,
     CLASS,
@@ -18,14 +19,12 @@ from pipelines.series.settings import (
     ORIGIN,
     PATTERN,
     REGION,
-    ROW,
     SINCE,
     STALE,
     STANDING,
     STATE,
     STATUS,
     SUPERSEDED,
-    UNIT,
     VERSION,
     WAITING,
     SeriesSettings,

@@ -7,6 +7,7 @@ shares nothing with the methods.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,12 +19,12 @@ from pipelines.audit.joint.exposure import JointExposure
 from pipelines.engine.files import write_atomically
 from pipelines.job import Job
 from pipelines.measures.measure import Measured
+from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.publish import published_already
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged
 from pipelines.records.product import Records
-from pipelines.series.collisions import SERIES
 from pipelines.series.membership import write_members
 from pipelines.series.source import JOINT, joint_exposure_of, releases_of
 from schemas.errors import GateRefused
@@ -45,7 +46,7 @@ class WrittenNight(Written):
         return super().metrics() | joint | not_compared
 
 
-class Nights(Records):
+class Nights(Records, ABC):
     """Records that are published night after night under one name."""
 
     def __init__(self, specification: Specification) -> None:
@@ -81,12 +82,13 @@ class Nights(Records):
             assert self._joint is not None
             yield from joint_requirements(tuple(name for name, _ in self._joint.collisions))
 
-    def told(self, release_id: str) -> Mapping[str, Any]:
+    def series_of(self, release_id: str) -> Mapping[str, Any]:
         """Which series and night a release is of: it has no successor, but nights."""
         return {SERIES: self._night_of(release_id)}
 
+    @abstractmethod
     def _night_of(self, release_id: str) -> Mapping[str, Any]:
-        raise NotImplementedError
+        """What the manifest says of a release's night."""
 
     def _audited(self, job: Job, frame: DataFrame, original: DataFrame, staged: Staged) -> WrittenNight:
         """Count on the files, and audit them with all releases of the source.
@@ -116,8 +118,8 @@ class Nights(Records):
         """Ids of the releases of the series that were ever published, in order."""
         entries = Ledger(job.areas).entries()
         name = self.specification.release.name
-        own = [e for e in entries if e.name == name and e.event == "published" and SERIES in e.identity]
-        return list(dict.fromkeys(entry.release_id for entry in own))
+        nights = [e for e in entries if e.name == name and e.event == "published" and SERIES in e.identity]
+        return list(dict.fromkeys(night.release_id for night in nights))
 
 
 def written_down(frame: DataFrame, folder: Path) -> DataFrame:

@@ -22,35 +22,23 @@ from pipelines.engine.column_names import column
 from pipelines.engine.files import write_atomically
 from pipelines.evidence.evidence import Counts
 from pipelines.intake.screen import ScreenedInput
+from pipelines.intake.unit_key import ROW, UNIT, with_unit_key
 from pipelines.job import Job
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.exposure import Exposure, exposure
 from pipelines.measures.frequency_tables import frequency_tables
+from pipelines.product import NothingNew
+from pipelines.publication.identity import SERIES
 from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged, stage
 from pipelines.records.product import ProtectedRecords, by_cluster
-from pipelines.run import NothingNew
 from pipelines.series.birth import births_of, born, next_units, published
-from pipelines.series.collisions import SERIES
 from pipelines.series.counts import NightCounts, by_region, counted
 from pipelines.series.generations import BIRTHS, PLAN, UNITS, Generation, Generations
 from pipelines.series.night import night, pool
 from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
 from pipelines.series.product import Nights, WrittenNight, written_down
-from pipelines.series.settings import (
-    CLASS,
-    GONE,
-    ORIGIN,
-    PATTERN,
-    REGION,
-    ROW,
-    STATE,
-    STATUS,
-    SUPERSEDED,
-    UNIT,
-    VERSION,
-)
-from pipelines.series.unit_key import with_unit_key
+from pipelines.series.settings import CLASS, GONE, ORIGIN, PATTERN, REGION, STATE, STATUS, SUPERSEDED, VERSION
 from schemas.errors import GateRefused
 from schemas.specification.model import Specification
 

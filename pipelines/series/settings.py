@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-#: Columns of the state, of tonight's input and of what lies between; names that begin so are ours.
-UNIT, VERSION, CLASS, ROW = "__unit", "__version", "__class", "__row"
+from pipelines.intake.unit_key import ROW, UNIT
+
+#: Columns of the state, of tonight's input and of what lies between, beside `UNIT` and `ROW`.
+VERSION, CLASS = "__version", "__class"
 STATUS, SINCE, BORN, ORIGIN = "__status", "__since", "__born", "__origin"
 STALE, SUPERSEDED, REGION, PATTERN, EVENT = "__stale", "__superseded", "__region", "__pattern", "__event"
 

@@ -16,9 +16,9 @@ from pipelines.audit.joint.members import Members, classes_of
 from pipelines.audit.joint.published import PublishedRecords, is_records, read_records
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
+from pipelines.publication.sources.collisions import Collision, same_under_another_source
+from pipelines.publication.sources.collisions import source_of as source_of_entry
 from pipelines.publication.stage import Staged
-from pipelines.series.collisions import Collision, same_under_another_source
-from pipelines.series.collisions import source_of as source_of_entry
 from pipelines.series.membership import MEMBERS
 from schemas.specification.model import Specification
 

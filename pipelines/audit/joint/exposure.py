@@ -73,7 +73,7 @@ class JointExposure:
 
     def faults(self) -> tuple[str, ...]:
         """What is exposed, a phrase each; counts and ids alone."""
-        told = (
+        phrases = (
             (self.below_k, "units share their whole history with fewer than k"),
             (self.determined_values, f"values of {self.determined_units} units follow from the means"),
             (self.determined_sums, "sums over fewer than k records follow from the means"),
@@ -82,7 +82,7 @@ class JointExposure:
             (self.cells, "cells of protected tables can be seen through"),
             (len(self.not_compared), f"releases cannot be compared with ({', '.join(self.not_compared)})"),
         )
-        return tuple(f"{count} {phrase}" for count, phrase in told if count)
+        return tuple(f"{count} {phrase}" for count, phrase in phrases if count)
 
 
 def joint_exposure(

@@ -8,19 +8,11 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import functions as f
 
+from pipelines.intake.unit_key import ROW, UNIT
 from pipelines.series.birth import births_of, born, next_units, published
 from pipelines.series.counts import NightCounts, counted
 from pipelines.series.night import night, pool
-from pipelines.series.settings import (
-    CLASS,
-    ORIGIN,
-    PATTERN,
-    REGION,
-    ROW,
-    UNIT,
-    VERSION,
-    SeriesSettings,
-)
+from pipelines.series.settings import CLASS, ORIGIN, PATTERN, REGION, VERSION, SeriesSettings
 
 STATE_DDL = (
     "__unit binary, __version int, __class bigint, __row bigint, __status string, __since int, __born int, "

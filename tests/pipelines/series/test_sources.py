@@ -11,8 +11,8 @@ from pipelines.job import Job
 from pipelines.protect import records_of
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Ledger
+from pipelines.publication.sources.source_sketch import FILE
 from pipelines.run import run
-from pipelines.series.source_sketch import FILE
 from pipelines.tables.product import Tables
 from pipelines.withdraw import withdraw
 from schemas.errors import GateRefused

@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.engine.files import private_folder, sync_folder
-from pipelines.series.coincidence import CellCounts, coincide, is_numbering
-from pipelines.series.sketch import Sketch, likeness
+from pipelines.publication.sources.coincidence import CellCounts, coincide, is_numbering
+from pipelines.publication.sources.unit_sketch import UnitSketch, likeness
 
 FILE = "sketch.parquet"
 #: The same by the key of a ledger that several evidence areas share.
@@ -54,7 +54,7 @@ class SourceSketch:
         Of the source, as far as they were accepted.
     key : str
         Names the key of its hashes: sketches of two keys cannot be compared.
-    units : Sketch or None
+    units : UnitSketch or None
         Where a variable identifies the units.
     cells : dict of tuple of str to CellCounts
         Of `subsets_of` the columns.
@@ -62,7 +62,7 @@ class SourceSketch:
 
     records: int
     key: str
-    units: Sketch | None
+    units: UnitSketch | None
     cells: dict[Subset, CellCounts]
 
     @classmethod
@@ -81,7 +81,7 @@ class SourceSketch:
         if parts[0].stop > parts[0].start:
             marks = np.array(rows["marks"].slice(0, parts[0].stop).to_pylist(), np.int64).view(np.uint64)
             known = len(marks) if np.all(whole[parts[0]]) else max(records, len(marks) + 1)
-            units = Sketch(hashes[parts[0]].astype(np.uint64), marks, known)
+            units = UnitSketch(hashes[parts[0]].astype(np.uint64), marks, known)
         return cls(records, key, units, cells)
 
     def write(self, path: Path) -> None:

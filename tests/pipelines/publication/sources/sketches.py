@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.series.sketch import SIZE
-from pipelines.series.sketching import CELLS, UNIT, Sample, key_name
-from pipelines.series.source_sketch import UNITS, SourceSketch
+from pipelines.publication.sources.sketching import CELLS, UNIT, Sample, key_name
+from pipelines.publication.sources.source_sketch import UNITS, SourceSketch
+from pipelines.publication.sources.unit_sketch import SIZE
 
 KEY = b"k" * 32
 

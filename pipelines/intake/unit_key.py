@@ -12,8 +12,9 @@ from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
-from pipelines.series.settings import ROW, UNIT
 
+#: Columns of what is known of a record's unit: its key, and a hash of what would be published of the record.
+UNIT, ROW = "__unit", "__row"
 KEY_BYTES = 16
 
 

@@ -9,11 +9,9 @@ units drawn at random do: running numbers that two unrelated files share do not 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 #: Units of a sketch.
 SIZE = 4096
@@ -26,7 +24,7 @@ SIGNIFICANCE = 7.0
 
 
 @dataclass(frozen=True)
-class Sketch:
+class UnitSketch:
     """A sample of the units of a release.
 
     Attributes
@@ -42,29 +40,6 @@ class Sketch:
     units: np.ndarray
     marks: np.ndarray
     size: int
-
-    @classmethod
-    def of(cls, units: np.ndarray, marks: np.ndarray, size: int = SIZE) -> Sketch:
-        """The sketch of a file from the keys of its units, (n,), and the hashes of their values, (n, p)."""
-        distinct, first = np.unique(units, return_index=True)
-        return cls(distinct[:size], marks[first[:size]], len(distinct))
-
-    def table(self) -> pa.Table:
-        """As it is kept in the evidence."""
-        columns = {f"mark{j}": self.marks[:, j] for j in range(self.marks.shape[1])}
-        sized = {b"units": str(self.size).encode()}
-        return pa.table({"unit": self.units, **columns}).replace_schema_metadata(sized)
-
-    @classmethod
-    def read(cls, table: pa.Table) -> Sketch:
-        """From `table`."""
-        names = [name for name in table.column_names if name != "unit"]
-        marks = (
-            np.column_stack([table[name].to_numpy() for name in names])
-            if names
-            else np.zeros((len(table), 0))
-        )
-        return cls(table["unit"].to_numpy(), marks.astype(np.uint64), int(table.schema.metadata[b"units"]))
 
 
 @dataclass(frozen=True)
@@ -89,7 +64,7 @@ class Likeness:
     same: bool
 
 
-def likeness(left: Sketch, right: Sketch) -> Likeness:
+def likeness(left: UnitSketch, right: UnitSketch) -> Likeness:
     """Compare two sketches.
 
     A unit below the smaller of both largest keys is in the sample of every file that holds it.
@@ -126,8 +101,3 @@ def _beyond_chance(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
     # A chance of nearly none would make one coincidence significant: at least one in n is allowed for.
     error = math.sqrt(max(chance, 1.0 / n) * (1.0 - chance) / n)
     return (agree - chance) / (1.0 - chance), (agree - chance) / error if error else 0.0
-
-
-def same_sources(tonight: Sketch, others: Sequence[tuple[str, Sketch]]) -> list[str]:
-    """Ids of the releases that speak of tonight's units."""
-    return [release_id for release_id, other in others if likeness(tonight, other).same]

@@ -22,9 +22,9 @@ from pipelines.engine.column_names import column, map_in_arrow
 from pipelines.intake.screen import ScreenedInput
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry
-from pipelines.series.collisions import ledger_of
-from pipelines.series.sketch import SIZE
-from pipelines.series.source_sketch import FILE, SHARED, UNITS, SourceSketch, subsets_of
+from pipelines.publication.sources.collisions import ledger_of
+from pipelines.publication.sources.source_sketch import FILE, SHARED, UNITS, SourceSketch, subsets_of
+from pipelines.publication.sources.unit_sketch import SIZE
 from schemas.specification.model import Specification
 
 #: Cells of each subset of columns.

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.publication.areas import Areas
+from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import NEVER_PUBLIC, Entry, Ledger
-from pipelines.publication.shared_ledger import SharedEntry, SharedLedger
-from pipelines.series.source_sketch import FILE, SHARED, SourceSketch, same_records, share_units
+from pipelines.publication.sources.shared_ledger import SharedEntry, SharedLedger
+from pipelines.publication.sources.source_sketch import FILE, SHARED, SourceSketch, same_records, share_units
 from schemas.errors import GateRefused
-
-SERIES = "series"
 
 
 @dataclass(frozen=True)
@@ -85,14 +84,14 @@ def collisions(tonight: Entry, areas: Areas) -> list[Collision]:
         Its sketch lies in its evidence folder already, if it has one.
     areas : Areas
     """
-    own, sketches = shared_entry(tonight, areas), _sketches(tonight, areas)
-    found = []
+    entry, sketches = shared_entry(tonight, areas), _sketches(tonight, areas)
+    colliding = []
     for known in _known(tonight, areas):
-        if not _may_stand_beside(own, known):
-            same = _same_source(own, sketches[known.file], known)
+        if not _may_stand_beside(entry, known):
+            same = _same_source(entry, sketches[known.file], known)
             if same is not None:
-                found.append(_collision(known, same))
-    return sorted(found, key=lambda each: each.release_id)
+                colliding.append(_collision(known, same))
+    return sorted(colliding, key=lambda each: each.release_id)
 
 
 def refuse_collisions(tonight: Entry, areas: Areas) -> None:
@@ -102,18 +101,18 @@ def refuse_collisions(tonight: Entry, areas: Areas) -> None:
     ------
     GateRefused
     """
-    found = [] if tonight.successive == "accept" else collisions(tonight, areas)
-    if found:
-        told = "; ".join(f"{each.release_id} ({each.name!r}, {each.path})" for each in found)
-        unknown = sum(not each.compared for each in found)
+    colliding = [] if tonight.successive == "accept" else collisions(tonight, areas)
+    if colliding:
+        names = "; ".join(f"{each.release_id} ({each.name!r}, {each.path})" for each in colliding)
+        unknown = sum(not each.compared for each in colliding)
         note = (
             f" With {unknown} of them the records cannot be compared, and the source is one."
             if unknown
             else ""
         )
         raise GateRefused(
-            f"The records of this run were published before, as {len(found)} release(s): {told}.{note} Two "
-            "releases of the same records can be differenced, and copies of what was withdrawn remain. "
+            f"The records of this run were published before, as {len(colliding)} release(s): {names}.{note} "
+            "Two releases of the same records can be differenced, and copies of what was withdrawn remain. "
             'Publish what follows each other under one name with publish.series = "register" (or "append"), '
             'or set publish.successive to "accept" if a steward has decided that both may stand.'
         )
@@ -149,20 +148,20 @@ def _declared(entry: Entry) -> str:
 
 def _known(tonight: Entry, areas: Areas) -> list[_Known]:
     """Every other release that readers may have seen: of this evidence area, and of those it shares with."""
-    own = _own(areas)
-    ids = {each.entry.release_id for each in own}
+    here = _known_here(areas)
+    ids = {each.entry.release_id for each in here}
     ledger = ledger_of(tonight)
-    here = str(areas.evidence.resolve())
+    evidence = str(areas.evidence.resolve())
     others = [] if ledger is None else ledger.entries()
     shared = [
         _Known(each, ledger.sketch(each.release_id), True)
         for each in others
-        if ledger is not None and each.release_id not in ids and each.evidence != here
+        if ledger is not None and each.release_id not in ids and each.evidence != evidence
     ]
-    return [each for each in [*own, *shared] if each.entry.release_id != tonight.release_id]
+    return [each for each in [*here, *shared] if each.entry.release_id != tonight.release_id]
 
 
-def _own(areas: Areas) -> list[_Known]:
+def _known_here(areas: Areas) -> list[_Known]:
     ledger = Ledger(areas)
     seen = {each.release_id: each for each in ledger.entries() if each.event not in NEVER_PUBLIC}
     standing = {each.release_id for each in ledger.standing()}

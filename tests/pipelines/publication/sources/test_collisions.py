@@ -9,14 +9,14 @@ import pytest
 from pipelines.audit_source import audit_source
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.shared_ledger import SharedLedger, SharedLedgerDamaged
-from pipelines.series.collisions import collisions, refuse_collisions, shared_entry
+from pipelines.publication.sources.collisions import collisions, refuse_collisions, shared_entry
+from pipelines.publication.sources.shared_ledger import SharedLedger, SharedLedgerDamaged
+from pipelines.publication.sources.source_sketch import FILE, SHARED
 from pipelines.series.source import releases_of
-from pipelines.series.source_sketch import FILE, SHARED
 from schemas.errors import GateRefused, SpecificationError
 from tests.pipelines.microdata import specification
-from tests.pipelines.series.sketches import sketch_of
-from tests.pipelines.series.test_source_sketch import persons
+from tests.pipelines.publication.sources.sketches import sketch_of
+from tests.pipelines.publication.sources.test_source_sketch import persons
 
 A, B, C = "a" * 32, "b" * 32, "c" * 32
 FRAME = persons(400, 1)

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.series.coincidence import CellCounts, coincide
-from pipelines.series.source_sketch import SourceSketch, same_records, share_units, subsets_of
+from pipelines.publication.sources.coincidence import CellCounts, coincide
+from pipelines.publication.sources.source_sketch import SourceSketch, same_records, share_units, subsets_of
 from pipelines.town.town import town
-from tests.pipelines.series.sketches import sketch_of
+from tests.pipelines.publication.sources.sketches import sketch_of
 
 CASES = {
     "two names, two k": lambda frame: frame,
