@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from pipelines.engine.outcome import Outcome, now
 from pipelines.publication.areas import Areas
@@ -50,8 +49,9 @@ def approve(named: str, *, by: str, note: str = "") -> Outcome:
         redraw(areas, retained.withdrawn)
         areas.forget_work(release.release_id)
         page = write_page_of(areas, release.release_id)
-    text = f"Release {release.release_id} is approved by {by} and published.\nRelease: {release.folder}"
-    content = {"release_id": release.release_id, "release": str(release.folder), "report": str(page)}
+    place = release.public.place(release.release_id)
+    text = f"Release {release.release_id} is approved by {by} and published.\nRelease: {place}"
+    content = {"release_id": release.release_id, "release": place, "report": str(page)}
     return retained.added_to(Outcome(text, content))
 
 
@@ -61,8 +61,7 @@ def reject(named: str, *, by: str, note: str = "") -> Outcome:
     areas = release.areas()
     with areas.lock():
         waiting = waiting_release(areas, release.release_id)
-        public = str(areas.public.resolve())
-        entry = replace(waiting.entry, event="rejected", at=now(), by=by, note=note, public=public)
+        entry = replace(waiting.entry, event="rejected", at=now(), by=by, note=note, public=areas.public.name)
         Ledger(areas).append(entry)
         areas.forget_work(release.release_id)
         write_page_of(areas, release.release_id)
@@ -72,7 +71,7 @@ def reject(named: str, *, by: str, note: str = "") -> Outcome:
 
 def pending(specification: Specification) -> Outcome:
     """List the releases of a specification that wait for approval."""
-    areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
+    areas = Areas.of(specification.public_area, specification.evidence_area)
     waiting = Ledger(areas).waiting(specification.release.name)
     lines = [f"{entry.release_id} since {entry.at}: {areas.record(entry.release_id)}" for entry in waiting]
     text = "\n".join(lines) if lines else "No release of this specification waits for approval."

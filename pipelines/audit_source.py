@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.areas import Areas
@@ -25,7 +24,7 @@ def audit_source(specification: Specification) -> Outcome:
     GateRefused
         Where anything is exposed, or a release cannot be compared: counts and ids, never values.
     """
-    areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
+    areas = Areas.of(specification.public_area, specification.evidence_area)
     entries, source = releases_of(areas, specification), source_of(specification)
     elsewhere = same_records_elsewhere(areas, specification)
     known = {entry.release_id for entry in entries}

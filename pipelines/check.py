@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
@@ -28,7 +27,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
         With everything that does not fit.
     """
     require_records(specification)
-    areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
+    areas = Areas.of(specification.public_area, specification.evidence_area)
     import_ahead()
     with (
         areas.lock(),

@@ -117,8 +117,8 @@ class Protection:
 
     @contextmanager
     def _job(self, spark: SparkSession) -> Iterator[Job]:
-        areas = Areas(Path(self.specification.public_area), Path(self.specification.evidence_area))
-        areas.require_public()
+        areas = Areas.of(self.specification.public_area, self.specification.evidence_area)
+        areas.public.require_writable()
         with areas.lock(), our_sql_settings(spark), without_values_of_records():
             finish_what_died(areas)
             yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Generic
 
 from pipelines.engine.outcome import Outcome, now
@@ -56,8 +55,8 @@ class Verified(Generic[P]):
 @contextmanager
 def job_of(specification: Specification, master: str | None, progress: Progress) -> Iterator[Job]:
     """Areas locked, what died before finished, and a Spark session that starts beside Great Expectations."""
-    areas = Areas(Path(specification.public_area), Path(specification.evidence_area))
-    areas.require_public()
+    areas = Areas.of(specification.public_area, specification.evidence_area)
+    areas.public.require_writable()
     import_ahead()
     with areas.lock():
         finish_what_died(areas)
@@ -113,7 +112,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         name,
         now(),
         made_from,
-        public=str(areas.public.resolve()),
+        public=areas.public.name,
         accept=dict(specification.quality.accept),
         keep=specification.publish.keep,
         successive=specification.publish.successive,
@@ -230,7 +229,7 @@ def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entr
         content=product.content,
         version=version("microguard"),
         at=entry.at,
-        public_area=str(job.areas.public),
+        public_area=job.areas.public.name,
         k=specification.release.k,
         seed=specification.release.seed,
         fingerprint=screened.fingerprint,
@@ -241,7 +240,7 @@ def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entr
 
 
 def _answer(areas: Areas, release_id: str, text: str, retained: Retained | None = None) -> Outcome:
-    public, report = areas.release(release_id), areas.record(release_id) / PAGE
-    content: dict[str, Any] = {"release_id": release_id, "release": str(public), "report": str(report)}
+    public, report = areas.public.place(release_id), areas.record(release_id) / PAGE
+    content: dict[str, Any] = {"release_id": release_id, "release": public, "report": str(report)}
     text = f"{text}.\nRelease: {public}\nReport: {report}"
     return Outcome(text, content) if retained is None else retained.added_to(Outcome(text, content))

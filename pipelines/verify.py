@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
-from pipelines.audit.release import audit
+from pipelines.audit.release import Audit, audit
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.find_release import find_release
 from schemas.errors import GateRefused, SpecificationError
@@ -26,15 +27,10 @@ def verify(named: str) -> Outcome:
         Where anything the manifest promises does not hold; every failure is named.
     """
     release = find_release(named)
-    if not release.folder.is_dir():
+    if not release.public.stands(release.release_id):
         raise SpecificationError(f"Release {release.release_id} is not in the public area (any more).")
-    try:
-        result = audit(release.folder)
-    except Exception as error:  # damage of any kind; what cannot be audited has not passed
-        raise GateRefused(
-            f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or files "
-            "are damaged, or not microguard's. Withdraw it, and look at who can write to the public area."
-        ) from error
+    with release.public.reading(release.release_id) as folder:
+        result = _audited(folder, release.release_id)
     if not result.passed:
         raise GateRefused(
             f"Release {result.release_id} does not keep what its manifest promises. "
@@ -45,3 +41,13 @@ def verify(named: str) -> Outcome:
     lines += [f"  {finding.check}: {finding.detail}" for finding in result.findings]
     content = {"release_id": result.release_id, "findings": [asdict(finding) for finding in result.findings]}
     return Outcome("\n".join(lines), content)
+
+
+def _audited(folder: Path, release_id: str) -> Audit:
+    try:
+        return audit(folder)
+    except Exception as error:  # damage of any kind; what cannot be audited has not passed
+        raise GateRefused(
+            f"Release {release_id} cannot be audited ({type(error).__name__}): its manifest or files are "
+            "damaged, or not microguard's. Withdraw it, and look at who can write to the public area."
+        ) from error

@@ -31,17 +31,17 @@ def withdraw(named: str) -> Outcome:
     with areas.lock():
         ledger = Ledger(areas)
         going = {entry.release_id for entry in [*ledger.unfinished(), *ledger.standing()]}
-        was_current = areas.served() == release.release_id
+        was_current = areas.public.served() == release.release_id
         finish_what_died(areas)
         standing = {entry.release_id: entry for entry in ledger.standing()}
         if release.release_id in standing:
-            with areas.public_lock():
+            with areas.public.lock():
                 withdraw_release(standing[release.release_id], areas)
         elif release.release_id not in going:  # nor gone a moment ago, with what a killed run left
             raise SpecificationError(
                 "The ledger knows no standing release of this id: nothing was withdrawn."
             )
-        successor = areas.served()
+        successor = areas.public.served()
         redraw(areas, [release.release_id])
     text = f"Release {release.release_id} is withdrawn: it is gone from the public area" + (
         "" if not was_current else ", and there is no current release now" if successor is None

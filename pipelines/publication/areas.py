@@ -6,7 +6,6 @@ area also keeps the key of the release ids, the ledger and the lock; one run at 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import json
@@ -21,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.engine.files import private_folder, sync_folder
+from pipelines.engine.lock import locked
+from pipelines.publication.public.public_area import PublicArea, public_area
 from schemas.errors import MicroguardError, SpecificationError
 
 KEY_BYTES = 32
 KEY_VARIABLE = "MICROGUARD_KEY_FILE"
 WORK = ".work"
-MANIFEST = "manifest.json"
 _SESSION = "session-"
 _RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
 
@@ -43,61 +43,31 @@ class Areas:
 
     Attributes
     ----------
-    public : Path
-        Where readers look: release folders and ``current.json``.
+    public : PublicArea
+        Where readers look: releases and ``current.json``.
     evidence : Path
         Agency only: evidence per release, ledger, key, work folders.
     """
 
-    public: Path
+    public: PublicArea
     evidence: Path
 
     def __post_init__(self) -> None:
-        public, evidence = self.public.resolve(), self.evidence.resolve()
-        if evidence == public or public in evidence.parents:
+        evidence, public = self.evidence.resolve(), self.public.folder
+        if public is not None and public.resolve() in (evidence, *evidence.parents):
             raise SpecificationError(
                 "[publish] evidence lies inside the public area. Readers of the data lake would see it: "
                 "choose a folder outside of [publish] path."
             )
 
-    def require_public(self) -> None:
-        """Refuse a public area that cannot be written, before hours of work are spent on it.
-
-        Raises
-        ------
-        SpecificationError
-        """
-        there = next(folder for folder in (self.public, *self.public.absolute().parents) if folder.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            raise SpecificationError(
-                "[publish] path is no folder that can be written, and none can be made there. Choose another "
-                "one, or have it made writable for the user who runs this."
-            )
-
-    def release(self, release_id: str) -> Path:
-        """Public folder of a release."""
-        return self.public / release_id
-
-    def releases(self) -> list[Path]:
-        """Folders of releases in the public area, whoever put them there."""
-        if not self.public.is_dir():
-            return []
-        return sorted(folder for folder in self.public.glob("[!.]*") if (folder / MANIFEST).is_file())
+    @classmethod
+    def of(cls, public: str | Path, evidence: str | Path) -> Areas:
+        """The areas at two places."""
+        return cls(public_area(public), Path(evidence))
 
     def record(self, release_id: str) -> Path:
         """Evidence folder of a release."""
         return self.evidence / release_id
-
-    @property
-    def current(self) -> Path:
-        """The only mutable file of the public area."""
-        return self.public / "current.json"
-
-    def served(self) -> str | None:
-        """Id of the release that ``current.json`` names; None where there is none."""
-        if not self.current.is_file():
-            return None
-        return str(json.loads(self.current.read_text(encoding="utf-8"))["release_id"])
 
     @property
     def ledger(self) -> Path:
@@ -155,16 +125,12 @@ class Areas:
         """Hold the evidence area; see `hold`."""
         return hold(self.evidence)
 
-    def public_lock(self) -> AbstractContextManager[None]:
-        """Hold the public area; waits for a run with another evidence area that is publishing there."""
-        self.public.mkdir(parents=True, exist_ok=True)
-        return locked(self.public, fcntl.LOCK_EX)
-
     def key(self) -> bytes:
         """The secret that names releases; created with mode 0600 where it does not exist yet."""
         named = os.environ.get(KEY_VARIABLE)
         path = Path(named) if named else self.evidence / "key"
-        if self.public.resolve() in path.resolve().parents:
+        public = self.public.folder
+        if public is not None and public.resolve() in path.resolve().parents:
             raise SpecificationError(f"{KEY_VARIABLE} names a file inside the public area: choose another.")
         try:
             if not named:
@@ -235,21 +201,10 @@ def hold(area: Path) -> Iterator[None]:
     """
     with ExitStack() as held:
         try:
-            held.enter_context(locked(private_folder(area), fcntl.LOCK_EX | fcntl.LOCK_NB))
+            held.enter_context(locked(private_folder(area), wait=False))
         except BlockingIOError:
             raise AreaBusy(
                 "Another run is at work for this place and holds its lock. Wait until it has finished, or "
                 "stop it, and call this again; nothing was changed."
             ) from None
         yield
-
-
-@contextmanager
-def locked(folder: Path, kind: int) -> Iterator[None]:
-    """Hold the lock of a folder; `kind` is what `fcntl.flock` takes."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, kind)
-        yield
-    finally:
-        os.close(descriptor)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Ledger
+from pipelines.publication.public.public_area import CURRENT, MANIFEST, PublicArea, public_area
 from schemas.errors import SpecificationError
 
 NEARBY_LEVELS = 3
 QUALITY = "quality.json"
-MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,8 @@ class FoundRelease:
     """A release by id, with the areas it belongs to; the evidence area where it could be found."""
 
     release_id: str
-    public: Path
+    public: PublicArea
     evidence: Path | None
-
-    @property
-    def folder(self) -> Path:
-        """The public folder of the release."""
-        return self.public / self.release_id
 
     def areas(self) -> Areas:
         """Both areas.
@@ -50,48 +45,62 @@ def find_release(named: str) -> FoundRelease:
     Parameters
     ----------
     named : str
-        A release folder in the public area or in the evidence area, a public area (its current
-        release), or a specification file (its current release).
+        A release in the public area (its folder or address) or in the evidence area, a public area (its
+        current release), or a specification file (its current release).
 
     Raises
     ------
     SpecificationError
         Where it means no release.
     """
-    path = Path(named)
+    release = _at_address(named) if "://" in named else _at_path(Path(named))
+    if release is None:
+        raise SpecificationError(
+            f"{named!r} is no release: expected a release folder (with its {MANIFEST} or {QUALITY}), a "
+            f"public area with a {CURRENT}, or a specification file."
+        )
+    return release
+
+
+def _at_path(path: Path) -> FoundRelease | None:
     if path.suffix == ".toml" and path.is_file():
         return _of_specification(path)
     if (path / MANIFEST).is_file():
         public = path.resolve()
-        return FoundRelease(public.name, public.parent, _evidence_near(public.parent, public.name))
+        return _in_folder(public.name, public.parent)
     if (path / QUALITY).is_file():
         folder = path.resolve()
         quality = json.loads((folder / QUALITY).read_text(encoding="utf-8"))
-        return FoundRelease(folder.name, Path(quality["release"]["public_area"]), folder.parent)
-    if (path / "current.json").is_file():
-        public = path.resolve()
-        release_id = _current(public)
-        return FoundRelease(release_id, public, _evidence_near(public, release_id))
-    raise SpecificationError(
-        f"{named!r} is no release: expected a release folder (with its {MANIFEST} or {QUALITY}), a public "
-        "area with a current.json, or a specification file."
-    )
+        return FoundRelease(folder.name, public_area(quality["release"]["public_area"]), folder.parent)
+    current = public_area(path.resolve()).served()
+    return None if current is None else _in_folder(current, path.resolve())
+
+
+def _at_address(address: str) -> FoundRelease | None:
+    """A release, or an area, in an object store; its evidence is elsewhere."""
+    area = public_area(address)
+    current = area.served()
+    if current is not None:
+        return FoundRelease(current, area, None)
+    above, _, release_id = address.rstrip("/").rpartition("/")
+    if above.endswith("/") or not public_area(above).stands(release_id):
+        return None
+    return FoundRelease(release_id, public_area(above), None)
 
 
 def _of_specification(path: Path) -> FoundRelease:
     from schemas.specification.read import read_specification
 
     specification = read_specification(path)
-    public = Path(specification.public_area)
-    if not (public / "current.json").is_file():
-        raise SpecificationError(
-            "Nothing is published from this specification now: there is no current.json."
-        )
-    return FoundRelease(_current(public), public, Path(specification.evidence_area))
+    public = public_area(specification.public_area)
+    current = public.served()
+    if current is None:
+        raise SpecificationError(f"Nothing is published from this specification now: there is no {CURRENT}.")
+    return FoundRelease(current, public, Path(specification.evidence_area))
 
 
-def _current(public: Path) -> str:
-    return str(json.loads((public / "current.json").read_text(encoding="utf-8"))["release_id"])
+def _in_folder(release_id: str, public: Path) -> FoundRelease:
+    return FoundRelease(release_id, public_area(public), _evidence_near(public, release_id))
 
 
 def _evidence_near(public: Path, release_id: str) -> Path | None:
@@ -100,7 +109,7 @@ def _evidence_near(public: Path, release_id: str) -> Path | None:
         for pattern in ("ledger.jsonl", "*/ledger.jsonl", "*/*/ledger.jsonl"):
             for ledger in sorted(root.glob(pattern)):
                 try:
-                    areas = Areas(public, ledger.parent)
+                    areas = Areas.of(public, ledger.parent)
                 except SpecificationError:  # inside the public area: no evidence area of ours
                     continue
                 if any(entry.release_id == release_id for entry in Ledger(areas).entries()):

@@ -15,7 +15,6 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from pipelines.publication.areas import Areas
@@ -159,7 +158,7 @@ class Ledger:
         self._refuse_other_name(name)
         standing = {entry.release_id for entry in self.standing(name)}
         known = {entry.release_id for entry in self.entries()}
-        unknown = {folder.name for folder in self._areas.releases()} - known - {release_id}
+        unknown = set(self._areas.public.releases()) - known - {release_id}
         others = sorted((standing - {release_id}) | unknown)
         if others and not accepted:
             raise GateRefused(
@@ -172,7 +171,7 @@ class Ledger:
     def _refuse_other_name(self, name: str) -> None:
         """One current.json serves one name: another would take the readers of the first along."""
         for entry in self.standing():
-            if entry.name != name and self._areas.release(entry.release_id).is_dir():
+            if entry.name != name and self._areas.public.stands(entry.release_id):
                 raise GateRefused(
                     f"The public area serves releases of another name, {entry.name!r}: its current.json can "
                     "follow one name only. Choose another publish.path for this one."
@@ -201,4 +200,4 @@ def _parsed(lines: list[bytes]) -> Iterator[Entry]:
 
 def public_area_of(entry: Entry, areas: Areas) -> Areas:
     """The areas that an entry speaks of: several public areas can share one evidence area."""
-    return Areas(Path(entry.public), areas.evidence) if entry.public else areas
+    return Areas.of(entry.public, areas.evidence) if entry.public else areas

@@ -54,7 +54,7 @@ def retain(areas: Areas, name: str) -> Retained:
     withdrawn, left = [], []
     for entry in outlived(areas, name):
         try:
-            with areas.public_lock():
+            with areas.public.lock():
                 withdraw_release(entry, areas)
         except Exception:  # the new release is published: nothing here may say otherwise
             left.append(entry.release_id)
@@ -69,11 +69,11 @@ def outlived(areas: Areas, name: str) -> list[Entry]:
     As many stay as the newest publication asks for; the current release stays in any case. Releases of the
     name in another public area are not looked at.
     """
-    here = str(areas.public.resolve())
+    here = areas.public.name
     newest = [entry for entry in Ledger(areas).standing(name) if entry.public in ("", here)]
     if not newest or newest[-1].keep is None:
         return []
     why = f"publish.keep = {newest[-1].keep}: outlived by release {newest[-1].release_id}"
-    served = areas.served()
+    served = areas.public.served()
     old = newest[: -newest[-1].keep]
     return [replace(entry, by="", note=why) for entry in old if entry.release_id != served]

@@ -47,8 +47,7 @@ def let_wait(waiting: Waiting, areas: Areas) -> None:
         "accepted": waiting.accepted,
     }
     write_atomically(areas.record(waiting.entry.release_id) / FILE, json.dumps(content, indent=2))
-    public = str(areas.public.resolve())
-    Ledger(areas).append(replace(waiting.entry, event="waiting", at=now(), public=public))
+    Ledger(areas).append(replace(waiting.entry, event="waiting", at=now(), public=areas.public.name))
 
 
 def waiting_release(areas: Areas, release_id: str) -> Waiting:

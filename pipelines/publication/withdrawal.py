@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from dataclasses import replace
 
-from pipelines.engine.files import sync_folder, write_atomically
 from pipelines.engine.outcome import now
-from pipelines.publication.areas import MANIFEST, Areas
+from pipelines.publication.areas import Areas
 from pipelines.publication.formats.table_format import forget_everywhere
 from pipelines.publication.ledger import Entry, Event, Ledger
 
@@ -23,23 +20,15 @@ def take_out(entry: Entry, areas: Areas, event: Event) -> None:
     """Remove a release whose going the ledger has announced; any part of it may be gone already.
 
     ``current.json`` goes back to the release before it that still stands, or goes where there is none; then
-    the tables of the formats forget the release, its folder is renamed out of sight and deleted, and the
-    ledger says that it is gone.
+    the tables of the formats forget the release, it is taken out of sight and deleted, and the ledger says
+    that it is gone.
     """
-    if areas.served() == entry.release_id:
-        _step_back(entry, areas)
-    forget_everywhere(areas, entry.release_id)
-    remove_release(areas, entry.release_id)
+    if areas.public.served() == entry.release_id:
+        areas.public.serve(release_before(entry, areas))
+    if areas.public.folder is not None:
+        forget_everywhere(areas.public.folder, entry.release_id)
+    areas.public.remove(entry.release_id)
     Ledger(areas).append(replace(entry, event=event, at=now()))
-
-
-def _step_back(entry: Entry, areas: Areas) -> None:
-    before = release_before(entry, areas)
-    if before is None:
-        areas.current.unlink()
-        sync_folder(areas.public)
-    else:
-        write_atomically(areas.current, json.dumps({"release_id": before}))
 
 
 def release_before(entry: Entry, areas: Areas) -> str | None:
@@ -47,25 +36,6 @@ def release_before(entry: Entry, areas: Areas) -> str | None:
     others = [
         each.release_id
         for each in Ledger(areas).standing(entry.name)
-        if each.release_id != entry.release_id and (areas.release(each.release_id) / MANIFEST).is_file()
+        if each.release_id != entry.release_id and areas.public.stands(each.release_id)
     ]
     return others[-1] if others else None
-
-
-def remove_release(areas: Areas, release_id: str) -> None:
-    """Rename a release folder out of sight, then delete it; what an earlier try left goes too.
-
-    Raises
-    ------
-    OSError
-        Where something of it stays.
-    """
-    hidden = areas.public / f".{release_id}.withdrawn"
-    for path in (hidden, areas.public / f".{release_id}.incoming"):
-        if path.exists():
-            shutil.rmtree(path)
-    folder = areas.release(release_id)
-    if folder.exists():
-        folder.rename(hidden)
-        sync_folder(areas.public)
-        shutil.rmtree(hidden)

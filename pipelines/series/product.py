@@ -62,7 +62,7 @@ class Nights(Records, ABC):
             Where the public area holds what the ledger does not know, as after a back-up was restored.
         """
         known = {entry.release_id for entry in Ledger(job.areas).entries()}
-        unknown = {folder.name for folder in job.areas.releases()} - known
+        unknown = set(job.areas.public.releases()) - known
         if unknown:
             raise GateRefused(
                 f"The public area holds {len(unknown)} release(s) that the ledger does not know "

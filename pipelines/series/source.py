@@ -10,12 +10,13 @@ from types import MappingProxyType
 import pandas as pd
 import pyarrow.parquet as pq
 
-from pipelines.audit.joint.cells import is_table, read_table, seen_through
+from pipelines.audit.joint.cells import PublishedTable, is_table, read_table, seen_through
 from pipelines.audit.joint.exposure import JointExposure, joint_exposure
 from pipelines.audit.joint.members import Members, classes_of
 from pipelines.audit.joint.published import PublishedRecords, is_records, read_records
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
+from pipelines.publication.public.public_area import PublicArea
 from pipelines.publication.sources.collisions import Collision, same_under_another_source
 from pipelines.publication.sources.collisions import source_of as source_of_entry
 from pipelines.publication.stage import Staged
@@ -74,13 +75,11 @@ def joint_exposure_of(areas: Areas, entries: Sequence[Entry], staged: Staged | N
     maps: list[Members] = []
     tables, records, lost = [], [], []
     for entry in entries:
-        folder = public_area_of(entry, areas).release(entry.release_id)
-        stands = (folder / "manifest.json").is_file()
-        if stands and is_table(folder):
-            tables.append(read_table(folder))
+        published = _published(public_area_of(entry, areas).public, entry.release_id)
+        if isinstance(published, PublishedTable):
+            tables.append(published)
             continue
         members = Members.read(areas.record(entry.release_id) / MEMBERS)
-        published = read_records(folder) if stands and is_records(folder) else None
         if members is None or (published is not None and not members.describes(published)):
             lost.append(entry.release_id)
             continue
@@ -94,6 +93,16 @@ def joint_exposure_of(areas: Areas, entries: Sequence[Entry], staged: Staged | N
             maps.append(members)
     classes = classes_of(maps) if maps else []
     return joint_exposure(classes, cells=seen_through(tables, records), not_compared=lost)
+
+
+def _published(public: PublicArea, release_id: str) -> PublishedTable | PublishedRecords | None:
+    """What readers have of a release; nothing where it was withdrawn."""
+    if not public.stands(release_id):
+        return None
+    with public.reading(release_id) as folder:
+        if is_table(folder):
+            return read_table(folder)
+        return read_records(folder) if is_records(folder) else None
 
 
 def _staged_records(staged: Staged) -> PublishedRecords:

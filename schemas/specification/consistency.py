@@ -20,16 +20,10 @@ from schemas.specification.table_consistency import table_faults
 
 FREQUENCY = "frequency"
 """Column of the published tables that holds the number of records."""
+STORES = ("s3", "gs", "az", "abfs", "abfss")
+"""Schemes of object stores that a release can be published to."""
 EACH = "*"
 """In a key of `UNBUILT`: every variable."""
-
-
-def _other_than(*built: Any) -> Callable[[Any], bool]:
-    return lambda value: value not in built
-
-
-def _one_of(*unbuilt: Any) -> Callable[[Any], bool]:
-    return lambda value: value in unbuilt
 
 
 def _with_scheme(value: Any) -> bool:
@@ -37,7 +31,6 @@ def _with_scheme(value: Any) -> bool:
 
 
 UNBUILT: dict[Path, Callable[[Any], bool]] = {
-    ("publish", "path"): _with_scheme,
     ("publish", "evidence"): _with_scheme,
     ("publish", "ledger"): _with_scheme,
 }
@@ -134,6 +127,13 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         if place is not None and not _may_be_folder(place):
             allowed = "a folder, or a place where one can be made"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)
+    scheme, address, _ = spec.publish.path.partition("://")
+    if address and scheme not in STORES:
+        allowed = f"a folder, or an object store ({', '.join(f'{name}://' for name in STORES)})"
+        yield fault(("publish", "path"), spec.publish.path, allowed)
+    elif address and spec.publish.format != "parquet":
+        allowed = "parquet, where publish.path is an object store"
+        yield fault(("publish", "format"), spec.publish.format, allowed)
     if spec.input.columns and spec.input.format == "parquet":
         yield fault(
             ("input", "columns"), list(spec.input.columns), "no such key for parquet, which names them"
@@ -151,7 +151,11 @@ def _paths(spec: Specification) -> Iterator[Fault]:
 
 
 def _real(path: str) -> str:
-    return path.rstrip("/") if "://" in path else os.path.realpath(path)
+    """One way to write a place: links followed, and Hadoop's names of a scheme as the store's own."""
+    if "://" not in path:
+        return os.path.realpath(path)
+    scheme, _, rest = path.rstrip("/").partition("://")
+    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
 
 
 def _may_be_folder(path: str) -> bool:

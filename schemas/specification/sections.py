@@ -323,7 +323,8 @@ class Publish(Section):
     """`[publish]`: where the release and the evidence go."""
 
     path: PathText
-    """Public area. Relative to the specification."""
+    """Public area: a folder, relative to the specification, or an object store (`s3://bucket/place`, `gs://`,
+    `abfss://`) whose credentials and endpoint stand in the environment."""
     evidence: PathText
     """Agency only; not inside the public area. Relative to the specification."""
     format: Literal["parquet", "delta", "iceberg"] = "parquet"

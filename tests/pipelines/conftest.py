@@ -14,7 +14,7 @@ from tests.pipelines.releases import entry, manifest, staged
 
 @pytest.fixture
 def areas(tmp_path):
-    return Areas(tmp_path / "lake" / "persons", tmp_path / "evidence" / "persons")
+    return Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence" / "persons")
 
 
 @pytest.fixture

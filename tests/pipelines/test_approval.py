@@ -19,7 +19,7 @@ def waiting(spark, tmp_path):
     spec = specification(tmp_path, publish={"approval": "required"}, method={"effort": "fast"})
     outcome, areas = run(spark, spec)
     assert "waiting for approval" in outcome.text
-    assert not areas.public.exists()
+    assert not areas.public.folder.exists()
     return spec, areas, areas.record(outcome.content["release_id"])
 
 
@@ -29,8 +29,8 @@ def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark
     assert "<strong>Waiting for approval</strong>" in (record / "report.html").read_text()
     assert "already" in run(spark, spec)[0].text
     approve(str(record), by="A. Steward", note="as last year")
-    assert areas.served() == record.name
-    assert audit(areas.release(record.name)).passed
+    assert areas.public.served() == record.name
+    assert audit(areas.public.release(record.name)).passed
     entry = Ledger(areas).status(record.name)
     assert (entry.event, entry.by, entry.note) == ("published", "A. Steward", "as last year")
     assert "approved by A. Steward" in (record / "report.html").read_text()
@@ -41,7 +41,7 @@ def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark
 def test_a_rejected_release_leaves_its_evidence_and_nothing_else(waiting):
     spec, areas, record = waiting
     reject(str(record), by="A. Steward", note="too much loss")
-    assert not areas.public.exists()
+    assert not areas.public.folder.exists()
     assert areas.unfinished() == []
     assert "<strong>Rejected</strong>" in (record / "report.html").read_text()
     assert Ledger(areas).ever(spec.release.name) == []
@@ -55,5 +55,5 @@ def test_a_release_that_changed_while_it_waited_is_not_published(waiting):
     pq.write_table(pq.read_table(file).slice(1), file)
     with pytest.raises(ProtectionFailed, match="run the job anew"):
         approve(str(record), by="A. Steward")
-    assert areas.served() is None
-    assert not areas.release(record.name).exists()
+    assert areas.public.served() is None
+    assert not areas.public.release(record.name).exists()

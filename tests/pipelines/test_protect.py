@@ -40,7 +40,7 @@ def test_a_mixed_release_keeps_records_types_and_promise(spark, tmp_path):
     assert found["risk"]["all"]["after"]["classes_below_k"] == 0
     assert 0 < found["loss"]["all"]["information_loss"] < 1
     assert all(verdict["passed"] for verdict in found["verdicts"])
-    assert pq.read_table(areas.record(areas.served()) / "blocks.parquet")["records"].to_pylist()
+    assert pq.read_table(areas.record(areas.public.served()) / "blocks.parquet")["records"].to_pylist()
     again, _ = run(spark, specification(tmp_path))
     assert again.as_json()["release_id"] == answer.as_json()["release_id"]
     assert "already" in again.summary()
@@ -92,9 +92,9 @@ def test_bounds_are_stated_given_the_blocking_and_for_the_whole_file(spark, tmp_
         )
         areas = run(spark, spec)[1]
         found[name] = quality(areas)["loss"]["all"]
-        assert set(pq.read_table(areas.record(areas.served()) / "blocks.parquet")["optimal"].to_pylist()) == {
-            True
-        }
+        assert set(
+            pq.read_table(areas.record(areas.public.served()) / "blocks.parquet")["optimal"].to_pylist()
+        ) == {True}
     optimum = found["whole"]["lower_bound"]
     assert optimum == pytest.approx(found["whole"]["objective"])
     assert found["cut"]["lower_bound"] >= optimum * (1 - 1e-9)
@@ -158,7 +158,7 @@ def test_groups_are_protected_each_and_said_to_be_so(spark, tmp_path):
     frame = published(areas)
     assert frame.groupby(["region", "sex", "age"]).size().min() >= 3
     assert frame.groupby(["region", "income"]).size().min() >= 3
-    manifest = json.loads((areas.release(areas.served()) / "manifest.json").read_text())
+    manifest = json.loads((areas.public.release(areas.public.served()) / "manifest.json").read_text())
     assert manifest["guarantee"]["jointly"] is False
     assert quality(areas)["risk"]["jointly"]["after"]["uniques"] >= 0
 
@@ -248,7 +248,7 @@ def test_a_column_may_have_any_name_and_keeps_its_values(kind, spark, tmp_path):
         published(areas)[kept].sort_values(kept, ignore_index=True),
         original[kept].sort_values(kept, ignore_index=True),
     )
-    found = audit(areas.release(areas.served()))
+    found = audit(areas.public.release(areas.public.served()))
     assert found.passed, found.failures()
 
 
@@ -256,7 +256,7 @@ def test_tables_have_the_types_of_the_records(spark, tmp_path):
     original = persons().assign(age=lambda frame: pd.to_datetime(frame["age"], unit="D").astype("M8[ns]"))
     original.to_parquet(tmp_path / "data", index=False)
     _, areas = run(spark, specification(tmp_path, NOMINAL))
-    folder = areas.release(areas.served())
+    folder = areas.public.release(areas.public.served())
     types = {pq.read_schema(path).field("age").type for path in folder.glob("tables/*age*.parquet")}
     assert types == {pa.timestamp("ns")}
     assert audit(folder).passed

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 
 def areas_of(spec):
-    return Areas(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
+    return Areas.of(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
 
 
 def test_a_frame_is_checked_protected_and_published_on_a_session_that_goes_on(spark, tmp_path):
@@ -27,14 +27,14 @@ def test_a_frame_is_checked_protected_and_published_on_a_session_that_goes_on(sp
     checked = protection.check(frame)
     assert checked.content["records"] == 70
     result = protection.protect(frame)
-    assert not areas.public.exists()
+    assert not areas.public.folder.exists()
     assert result.verdicts.passed
     assert result.evidence.counts.published == 70
     protected = result.frame.toPandas()
     assert protected.groupby(["region", "sex", "age", "income"]).size().min() >= 3
     outcome = protection.publish(result)
-    assert areas.served() == outcome.content["release_id"]
-    assert audit(areas.release(areas.served())).passed
+    assert areas.public.served() == outcome.content["release_id"]
+    assert audit(areas.public.release(areas.public.served())).passed
     columns = list(protected.columns)
     pd.testing.assert_frame_equal(
         protected.sort_values(columns, ignore_index=True), published(areas), check_dtype=False
@@ -55,7 +55,7 @@ def test_a_result_that_the_gate_refuses_is_there_to_look_at_and_is_not_published
     assert result.frame.count() == 70
     with pytest.raises(GateRefused, match="information_loss"):
         protection.publish(result)
-    assert not areas.public.exists()
+    assert not areas.public.folder.exists()
     assert areas.unfinished() == []
 
 

@@ -13,21 +13,21 @@ from tests.pipelines.publication.test_publish import ID, entry, manifest, staged
 
 
 def test_the_page_of_a_withdrawn_release_says_so(tmp_path):
-    areas, release_id = Areas(tmp_path / "lake" / "persons", tmp_path / "evidence"), ID
+    areas, release_id = Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence"), ID
     publish(staged(areas), manifest(), areas, entry())
     record = areas.record(release_id)
     record.mkdir(parents=True, exist_ok=True)
-    quality = QUALITY | {"release": QUALITY["release"] | {"public_area": str(areas.public)}}
+    quality = QUALITY | {"release": QUALITY["release"] | {"public_area": str(areas.public.folder)}}
     (record / "quality.json").write_text(json.dumps(quality))
     redraw(areas, [release_id])
     page = record / "report.html"
     assert "<strong>Published</strong>" in page.read_text()
-    withdraw(str(areas.release(release_id)))
+    withdraw(str(areas.public.release(release_id)))
     assert "<strong>Withdrawn</strong>" in page.read_text()
 
 
 def test_a_page_that_cannot_be_drawn_goes(tmp_path):
-    areas = Areas(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     record = areas.record("a" * 32)
     record.mkdir(parents=True)
     (record / "report.html").write_text("Published")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from pipelines.engine.files import sync_tree
-from pipelines.publication.areas import Areas
 
 FOLDER = "delta"
 PROPERTY = "release_id"
@@ -36,42 +36,42 @@ _FOREIGN: tuple[Callable[[pa.DataType], bool], ...] = (
 )
 
 
-def commit(areas: Areas, release_id: str) -> None:
+def commit(public: Path, release_id: str) -> None:
     """Overwrite the table with a release; does nothing where its commit is there already."""
-    if release_id in committed(areas):
+    if release_id in committed(public):
         return
-    _write(areas, release_id)
+    _write(public, release_id)
 
 
-def committed(areas: Areas) -> list[str]:
+def committed(public: Path) -> list[str]:
     """Ids of the releases in the table's history, oldest first."""
-    path = areas.public / FOLDER
+    path = public / FOLDER
     if not DeltaTable.is_deltatable(str(path)):
         return []
     return [str(line[PROPERTY]) for line in reversed(DeltaTable(str(path)).history()) if PROPERTY in line]
 
 
-def forget(areas: Areas, release_id: str) -> None:
+def forget(public: Path, release_id: str) -> None:
     """Write the table anew without a release, so that no version of its history can be read."""
-    history = committed(areas)
+    history = committed(public)
     if release_id not in history:
         return
-    shutil.rmtree(areas.public / FOLDER)
+    shutil.rmtree(public / FOLDER)
     for standing in history:
-        if standing != release_id and areas.release(standing).is_dir():
-            _write(areas, standing)
+        if standing != release_id and (public / standing).is_dir():
+            _write(public, standing)
 
 
-def _write(areas: Areas, release_id: str) -> None:
-    records = ds.dataset(areas.release(release_id) / "microdata", format="parquet")
+def _write(public: Path, release_id: str) -> None:
+    records = ds.dataset(public / release_id / "microdata", format="parquet")
     write_deltalake(
-        str(areas.public / FOLDER),
+        str(public / FOLDER),
         records.scanner().to_reader(),
         mode="overwrite",
         schema_mode="overwrite",
         commit_properties=properties(release_id),
     )
-    sync_tree(areas.public / FOLDER)
+    sync_tree(public / FOLDER)
 
 
 def properties(release_id: str) -> CommitProperties:

@@ -28,7 +28,6 @@ from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_m
 from pyiceberg.types import NestedField
 
 from pipelines.engine.files import sync_folder, sync_tree, write_atomically
-from pipelines.publication.areas import Areas
 
 FOLDER = "iceberg"
 PROPERTY = "release_id"
@@ -44,19 +43,21 @@ def not_carried(schema: pa.Schema) -> list[str]:
     return [entry.name for entry in schema if names.count(entry.name.lower()) > 1 or _foreign(entry)]
 
 
-def commit(areas: Areas, release_id: str) -> None:
+def commit(public: Path, release_id: str) -> None:
     """Make a release the newest state; does nothing where its snapshot is there already."""
-    if release_id in committed(areas):
+    if release_id in committed(public):
         return
-    folder = areas.public / FOLDER
-    table = _table(folder) if _is_there(folder) else _new_table(folder, _schema(_files(areas, release_id)[0]))
-    _overwrite(table, _files(areas, release_id), release_id)
+    folder = public / FOLDER
+    table = (
+        _table(folder) if _is_there(folder) else _new_table(folder, _schema(_files(public, release_id)[0]))
+    )
+    _overwrite(table, _files(public, release_id), release_id)
     _publish(folder, table)
 
 
-def committed(areas: Areas) -> list[str]:
+def committed(public: Path) -> list[str]:
     """Ids of the releases in the table's history, oldest first."""
-    folder = areas.public / FOLDER
+    folder = public / FOLDER
     if not _is_there(folder):
         return []
     snapshots = sorted(_table(folder).snapshots(), key=lambda each: each.sequence_number or 0)
@@ -64,20 +65,20 @@ def committed(areas: Areas) -> list[str]:
     return list(dict.fromkeys(str(name) for name in named))
 
 
-def forget(areas: Areas, release_id: str) -> None:
+def forget(public: Path, release_id: str) -> None:
     """Begin the table anew without a release, so that no snapshot of it can be read.
 
     Readers meet the table as it was, or as it is then.
     """
-    history, folder = committed(areas), areas.public / FOLDER
+    history, folder = committed(public), public / FOLDER
     if release_id not in history:
         return
     before = list((folder / "metadata").iterdir())
-    standing = [each for each in history if each != release_id and areas.release(each).is_dir()]
+    standing = [each for each in history if each != release_id and (public / each).is_dir()]
     table: Table | None = None
     for each in standing:
-        table = table or _new_table(folder, _schema(_files(areas, each)[0]))
-        _overwrite(table, _files(areas, each), each)
+        table = table or _new_table(folder, _schema(_files(public, each)[0]))
+        _overwrite(table, _files(public, each), each)
     if table is None:
         (folder / "metadata" / HINT).unlink()
     else:
@@ -158,10 +159,8 @@ def _publish(folder: Path, table: Table) -> None:
     write_atomically(folder / "metadata" / HINT, str(_number(Path(table.metadata_location))))
 
 
-def _files(areas: Areas, release_id: str) -> list[str]:
-    return [
-        str(path.resolve()) for path in sorted((areas.release(release_id) / "microdata").glob("*.parquet"))
-    ]
+def _files(public: Path, release_id: str) -> list[str]:
+    return [str(path.resolve()) for path in sorted((public / release_id / "microdata").glob("*.parquet"))]
 
 
 def _schema(file: str) -> Schema:

@@ -14,8 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.publication.areas import Areas
-
 
 @dataclass(frozen=True)
 class TableFormat:
@@ -26,20 +24,20 @@ class TableFormat:
     name : str
     not_carried : schema -> names
         Columns that the format has no type for.
-    commit : areas, release id -> None
+    commit : public area, release id -> None
         Make a release that stands in its folder the newest state of the table; once only.
     audit : public area, manifest -> faults
         Compare the table with the files of a release, by code that shares nothing with `commit`; a sentence
         for each fault.
-    forget : areas, release id -> None
+    forget : public area, release id -> None
         Leave no version of the table in which the release can be read.
     """
 
     name: str
     not_carried: Callable[[pa.Schema], list[str]]
-    commit: Callable[[Areas, str], None]
+    commit: Callable[[Path, str], None]
     audit: Callable[[Path, dict[str, Any]], list[str]]
-    forget: Callable[[Areas, str], None]
+    forget: Callable[[Path, str], None]
 
 
 def table_format(name: str) -> TableFormat:
@@ -47,19 +45,19 @@ def table_format(name: str) -> TableFormat:
     return FORMATS[name]()
 
 
-def forget_everywhere(areas: Areas, release_id: str) -> None:
-    """Remove a release from the tables of all formats that the public area has."""
+def forget_everywhere(public: Path, release_id: str) -> None:
+    """Remove a release from the tables of all formats that a public area in a folder has."""
     for row in FORMATS.values():
-        row().forget(areas, release_id)
+        row().forget(public, release_id)
 
 
 def _parquet() -> TableFormat:
     return TableFormat(
         name="parquet",
         not_carried=lambda schema: [],
-        commit=lambda areas, release_id: None,
+        commit=lambda public, release_id: None,
         audit=lambda public, manifest: [],
-        forget=lambda areas, release_id: None,
+        forget=lambda public, release_id: None,
     )
 
 

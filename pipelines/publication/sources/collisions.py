@@ -70,7 +70,7 @@ def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
         declared=bool(_declared(entry)),
         content=str(entry.identity.get("content", "records")),
         series=str(entry.identity.get(SERIES, "")),
-        public=entry.public or str(areas.public.resolve()),
+        public=entry.public or areas.public.name,
         evidence=str(areas.evidence.resolve()),
     )
 
@@ -138,7 +138,7 @@ def _alike(one: SourceSketch | None, other: SourceSketch | None) -> bool:
 
 
 def _collision(known: _Known, compared: bool) -> Collision:
-    path = str(Path(known.entry.public) / known.entry.release_id)
+    path = f"{known.entry.public}/{known.entry.release_id}"
     return Collision(known.entry.release_id, known.entry.name, path, compared)
 
 

@@ -6,7 +6,6 @@ source beside it, and the key that all of them make their sketches by.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.engine.files import copy_durably, private_folder, sync_folder
-from pipelines.publication.areas import key_at, locked
+from pipelines.engine.lock import locked
+from pipelines.publication.areas import key_at
 from schemas.errors import MicroguardError
 
 _ENTRY, _SKETCH, _KEY = ".json", ".sketch.parquet", "key"
@@ -76,7 +76,7 @@ class SharedLedger:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the ledger while a release is published; waits for an area that is publishing."""
-        with locked(private_folder(self._folder), fcntl.LOCK_EX):
+        with locked(private_folder(self._folder)):
             yield
 
     def entries(self) -> list[SharedEntry]:

@@ -22,8 +22,8 @@ from tests.pipelines.releases import ID, RECORDS, entry, manifest, staged
     ],
 )
 def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper, check):
-    tamper(released.release(ID))
-    found = audit(released.release(ID))
+    tamper(released.public.release(ID))
+    found = audit(released.public.release(ID))
     assert not found.passed
     assert [finding.check for finding in found.findings if not finding.passed] == [check]
 
@@ -52,21 +52,23 @@ def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper
 )  # fmt: skip
 def test_the_audit_notices_a_release_that_never_should_have_been(areas, records, changes, check):
     publish.publish(staged(areas, records=records), manifest(**changes), areas, entry())
-    failed = [finding.check for finding in audit(areas.release(ID)).findings if not finding.passed]
+    failed = [finding.check for finding in audit(areas.public.release(ID)).findings if not finding.passed]
     assert check in failed
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"release_id": 1, "files": 2}'])
 def test_a_damaged_manifest_does_not_pass_the_audit(released, content):
-    (released.release(ID) / "manifest.json").write_text(content)
+    (released.public.release(ID) / "manifest.json").write_text(content)
     with pytest.raises(GateRefused, match="cannot be audited"):
-        verify(str(released.public))
+        verify(str(released.public.folder))
 
 
 def test_what_is_not_public_any_more_cannot_be_audited(released):
     record = released.record(ID)
     record.mkdir()
-    (record / "quality.json").write_text(json.dumps({"release": {"public_area": str(released.public)}}))
+    (record / "quality.json").write_text(
+        json.dumps({"release": {"public_area": str(released.public.folder)}})
+    )
     withdraw(str(record))
     with pytest.raises(SpecificationError, match="not in the public area"):
         verify(str(record))

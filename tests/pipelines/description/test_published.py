@@ -50,7 +50,7 @@ def test_the_description_of_records_is_made_of_public_files_alone(spark, tmp_pat
         publish={"disclose": ["information_loss"]},
     )
     answer, areas = run(spark, spec)
-    release = areas.release(areas.served())
+    release = areas.public.release(areas.public.served())
     assert described_anew(release, tmp_path / "copy") == as_published(release)
     assert audit(release).passed, audit(release).failures()
     texts = "".join(path.read_text() for path in release.rglob("*.*") if path.suffix != ".parquet")
@@ -59,11 +59,11 @@ def test_the_description_of_records_is_made_of_public_files_alone(spark, tmp_pat
     assert not [each for each in map(str, secret) if each in digits and each not in published]
     assert "CANARY" not in texts
     assert "information_loss" in json.loads((release / "manifest.json").read_text())["disclosed"]
-    quality = json.loads((areas.record(areas.served()) / "quality.json").read_text())
+    quality = json.loads((areas.record(areas.public.served()) / "quality.json").read_text())
     for measured in (quality["loss"]["all"]["sse"], quality["moments"]["age"]["variance_before"]):
         assert f"{measured:.6g}" not in texts
     recoded = "values above 779000000 are 779000000"
-    for page in (release / "report.html", areas.record(areas.served()) / "report.html"):
+    for page in (release / "report.html", areas.record(areas.public.served()) / "report.html"):
         assert recoded in page.read_text()
     assert answer.as_json()["release_id"] in (release / "report.html").read_text()
 

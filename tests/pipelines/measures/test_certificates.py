@@ -63,7 +63,7 @@ def test_every_nominal_release_keeps_its_certificates(spark, tmp_path, algorithm
     assert 0 < whole["lower_bound"] <= whole["value"]
     assert [step["step"] for step in steps] == ([] if algorithm == "auto" else ["partition", "aggregation"])
     assert all(step["unproved"] == "heuristic" and step["bound_of"] == OF_BLOCK for step in steps)
-    rows = pq.read_table(areas.record(areas.served()) / "blocks.parquet")
+    rows = pq.read_table(areas.record(areas.public.served()) / "blocks.parquet")
     assert rows["bound_of"].to_pylist()[-1] == OF_FILE
     assert None not in rows["lower_bound"].to_pylist()
     assert CERTIFICATES.name == "certificates"

@@ -66,7 +66,7 @@ def test_a_release_with_good_roles_and_diversity_passes_them(spark, tmp_path):
     assert (found["expected_after"], found["largest_after"]) == (len(sizes), 1 / sizes.min())
     entry = json.loads(areas.ledger.read_text().splitlines()[-1])
     assert entry["accept"] == {}
-    assert areas.served() == entry["release_id"]
+    assert areas.public.served() == entry["release_id"]
 
 
 def test_what_a_steward_accepts_by_name_stands_in_the_ledger(spark, tmp_path):

@@ -16,7 +16,7 @@ from schemas.errors import GateRefused, SpecificationError
 
 @pytest.fixture
 def areas(tmp_path):
-    return Areas(tmp_path / "lake", tmp_path / "evidence")
+    return Areas.of(tmp_path / "lake", tmp_path / "evidence")
 
 
 def entry(release_id, event="published", name="persons"):
@@ -25,9 +25,9 @@ def entry(release_id, event="published", name="persons"):
 
 def test_evidence_inside_the_public_area_is_refused(tmp_path):
     with pytest.raises(SpecificationError, match="inside the public area"):
-        Areas(tmp_path / "lake", tmp_path / "lake" / "evidence")
+        Areas.of(tmp_path / "lake", tmp_path / "lake" / "evidence")
     with pytest.raises(SpecificationError, match="inside the public area"):
-        Areas(tmp_path / "lake", tmp_path / "x" / ".." / "lake")
+        Areas.of(tmp_path / "lake", tmp_path / "x" / ".." / "lake")
 
 
 def test_work_folders_and_key_are_private(areas):
@@ -91,19 +91,19 @@ def test_an_evidence_folder_that_was_there_keeps_its_mode_and_open_work_folders_
 
 
 def test_a_key_in_the_public_area_is_refused(areas, monkeypatch):
-    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(areas.public / "key"))
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(areas.public.folder / "key"))
     with pytest.raises(SpecificationError, match="inside the public area"):
         areas.key()
-    assert not areas.public.exists()
+    assert not areas.public.folder.exists()
 
 
 def test_a_public_area_that_no_folder_can_be_is_refused_before_the_work(areas):
-    areas.require_public()
-    assert not areas.public.exists()
-    areas.public.parent.mkdir(parents=True, exist_ok=True)
-    areas.public.write_text("a file")
+    areas.public.require_writable()
+    assert not areas.public.folder.exists()
+    areas.public.folder.parent.mkdir(parents=True, exist_ok=True)
+    areas.public.folder.write_text("a file")
     with pytest.raises(SpecificationError, match=r"\[publish\] path"):
-        areas.require_public()
+        areas.public.require_writable()
 
 
 def test_one_run_at_a_time_and_a_killed_one_lets_go(areas):
@@ -143,7 +143,7 @@ def test_a_second_release_of_a_name_is_refused_until_accepted_or_withdrawn(areas
 
 
 def test_a_release_that_the_ledger_does_not_know_is_not_stepped_over(areas):
-    stranger = areas.public / ("c" * 32)
+    stranger = areas.public.folder / ("c" * 32)
     stranger.mkdir(parents=True)
     (stranger / "manifest.json").write_text("{}")
     with pytest.raises(GateRefused, match="1 release"):

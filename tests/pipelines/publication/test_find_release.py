@@ -10,11 +10,13 @@ from tests.pipelines.releases import ID
 
 
 def test_a_release_is_found_by_its_folders(released):
-    assert find_release(str(released.public)).release_id == ID
+    assert find_release(str(released.public.folder)).release_id == ID
     record = released.record(ID)
     record.mkdir()
-    (record / "quality.json").write_text(json.dumps({"release": {"public_area": str(released.public)}}))
-    assert find_release(str(record)).folder == released.release(ID)
+    (record / "quality.json").write_text(
+        json.dumps({"release": {"public_area": str(released.public.folder)}})
+    )
+    assert find_release(str(record)).public == find_release(str(released.public.folder)).public
     with pytest.raises(SpecificationError, match="no release"):
         find_release(str(released.evidence / "nowhere"))
 
@@ -26,5 +28,5 @@ def test_a_specification_names_its_current_release(released, tmp_path):
         'sex = { role = "quasi_identifier", kind = "nominal" }\n'
         '[publish]\npath = "lake/persons"\nevidence = "evidence/persons"\n'
     )
-    assert find_release(str(path)).folder == released.release(ID)
+    assert find_release(str(path)).release_id == ID
     assert find_release(str(path)).areas() == released

@@ -23,11 +23,11 @@ def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
     from deltalake import write_deltalake
 
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
-    assert audit(areas.release(ID)).passed
+    assert audit(areas.public.release(ID)).passed
     changed = RECORDS.slice(0, 5)
-    shutil.rmtree(areas.public / "delta")
-    write_deltalake(str(areas.public / "delta"), changed, commit_properties=delta.properties(ID))
-    failures = audit(areas.release(ID)).failures()
+    shutil.rmtree(areas.public.folder / "delta")
+    write_deltalake(str(areas.public.folder / "delta"), changed, commit_properties=delta.properties(ID))
+    failures = audit(areas.public.release(ID)).failures()
     assert failures == ["Delta table: the records of the Delta table are not those of the files"]
 
 
@@ -35,7 +35,7 @@ def test_a_commit_that_does_not_hold_the_records_is_taken_back(areas, monkeypatc
     monkeypatch.setattr(delta, "write_deltalake", lambda *_, **__: None)
     with pytest.raises(ProtectionFailed, match="taken back"):
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())
-    assert list(areas.public.iterdir()) == []
+    assert list(areas.public.folder.iterdir()) == []
     assert Ledger(areas).standing() == []
 
 
@@ -46,13 +46,13 @@ def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(areas):
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     fewer = staged(areas, second, RECORDS.slice(0, 3))
     publish.publish(fewer, manifest(second, format="delta", records=3), areas, entry(second), accepted=True)
-    assert committed(areas) == [ID, second]
-    withdraw(str(areas.release(ID)))
-    assert committed(areas) == [second]
-    files = list((areas.public / "delta").rglob("*.parquet"))
+    assert committed(areas.public.folder) == [ID, second]
+    withdraw(str(areas.public.release(ID)))
+    assert committed(areas.public.folder) == [second]
+    files = list((areas.public.folder / "delta").rglob("*.parquet"))
     assert sum(pq.read_metadata(path).num_rows for path in files) == 3
-    withdraw(str(areas.release(second)))
-    assert not (areas.public / "delta").exists()
+    withdraw(str(areas.public.release(second)))
+    assert not (areas.public.folder / "delta").exists()
 
 
 @pytest.mark.parametrize("name", ["delta", "iceberg"])
@@ -61,7 +61,7 @@ def test_all_of_a_table_is_durable_before_the_release_counts_as_published(areas,
 
     def look(ledger, line):
         if line.event == "published":
-            table = [path for path in (areas.public / name).rglob("*") if path.is_file()]
+            table = [path for path in (areas.public.folder / name).rglob("*") if path.is_file()]
             assert table
             assert {path.stat().st_ino for path in table} <= synced
         return append(ledger, line)
@@ -69,7 +69,7 @@ def test_all_of_a_table_is_durable_before_the_release_counts_as_published(areas,
     monkeypatch.setattr(files.os, "fsync", lambda handle: synced.add(os.fstat(handle).st_ino))
     monkeypatch.setattr(Ledger, "append", look)
     publish.publish(staged(areas), manifest(format=name), areas, entry())
-    assert areas.served() == ID
+    assert areas.public.served() == ID
 
 
 def test_what_a_delta_table_cannot_hold_is_known_before():
@@ -88,15 +88,15 @@ def test_what_a_delta_table_cannot_hold_is_known_before():
 
 def records_of_iceberg(areas, snapshot=None):
     """What a reader of the table sees, who knows its folder alone."""
-    table = StaticTable.from_metadata(str(areas.public / "iceberg"))
+    table = StaticTable.from_metadata(str(areas.public.folder / "iceberg"))
     return table.scan(snapshot_id=snapshot).to_arrow()
 
 
 def test_an_iceberg_table_is_the_files_of_the_release_and_reads_as_they_do(areas):
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
-    assert audit(areas.release(ID)).passed
+    assert audit(areas.public.release(ID)).passed
     assert records_of_iceberg(areas).to_pydict() == RECORDS.to_pydict()
-    assert not list((areas.public / "iceberg").rglob("*.parquet"))
+    assert not list((areas.public.folder / "iceberg").rglob("*.parquet"))
 
 
 def test_an_iceberg_table_goes_on_with_the_columns_of_the_next_release(areas):
@@ -106,10 +106,10 @@ def test_an_iceberg_table_goes_on_with_the_columns_of_the_next_release(areas):
     columns = [{"name": each.name, "type": str(each.type)} for each in other.schema]
     made = manifest(second, format="iceberg", records=3, columns=columns)
     publish.publish(staged(areas, second, other), made, areas, entry(second), accepted=True)
-    assert iceberg.committed(areas) == [ID, second]
+    assert iceberg.committed(areas.public.folder) == [ID, second]
     assert records_of_iceberg(areas).to_pydict() == other.to_pydict()
-    assert audit(areas.release(ID)).passed
-    faults = [each for each in audit(areas.release(second)).failures() if "Iceberg" in each]
+    assert audit(areas.public.release(ID)).passed
+    faults = [each for each in audit(areas.public.release(second)).failures() if "Iceberg" in each]
     assert faults == []
 
 
@@ -119,13 +119,15 @@ def test_no_snapshot_of_an_iceberg_table_knows_a_withdrawn_release(areas):
     fewer = RECORDS.slice(0, 3)
     made = manifest(second, format="iceberg", records=3)
     publish.publish(staged(areas, second, fewer), made, areas, entry(second), accepted=True)
-    withdraw(str(areas.release(ID)))
-    assert iceberg.committed(areas) == [second]
+    withdraw(str(areas.public.release(ID)))
+    assert iceberg.committed(areas.public.folder) == [second]
     assert records_of_iceberg(areas).to_pydict() == fewer.to_pydict()
-    left = b"".join(path.read_bytes() for path in (areas.public / "iceberg").rglob("*") if path.is_file())
+    left = b"".join(
+        path.read_bytes() for path in (areas.public.folder / "iceberg").rglob("*") if path.is_file()
+    )
     assert ID.encode() not in left
-    withdraw(str(areas.release(second)))
-    assert not (areas.public / "iceberg").exists()
+    withdraw(str(areas.public.release(second)))
+    assert not (areas.public.folder / "iceberg").exists()
 
 
 @pytest.mark.parametrize("step", ["_publish", "_overwrite", "write_atomically"])
@@ -141,17 +143,17 @@ def test_a_run_killed_while_it_commits_leaves_readers_of_iceberg_the_last_releas
     publish.finish_what_died(areas)
     publish.publish(ready, made, areas, entry(second), accepted=True)
     assert records_of_iceberg(areas).num_rows == 3
-    assert iceberg.committed(areas) == [ID, second]
+    assert iceberg.committed(areas.public.folder) == [ID, second]
 
 
 def test_an_iceberg_table_that_another_writer_changed_is_no_release(areas):
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
-    hint = areas.public / "iceberg" / "metadata" / "version-hint.text"
-    table = StaticTable.from_metadata(str(areas.public / "iceberg"))
-    emptied = iceberg._with_metadata(areas.public / "iceberg", table.metadata, table.metadata_location)
+    hint = areas.public.folder / "iceberg" / "metadata" / "version-hint.text"
+    table = StaticTable.from_metadata(str(areas.public.folder / "iceberg"))
+    emptied = iceberg._with_metadata(areas.public.folder / "iceberg", table.metadata, table.metadata_location)
     emptied.delete(AlwaysTrue(), snapshot_properties={iceberg.PROPERTY: ID})
     hint.write_text("2")
-    assert audit(areas.release(ID)).failures() == [
+    assert audit(areas.public.release(ID)).failures() == [
         "Iceberg table: the files of the Iceberg table are not those of the release"
     ]
 

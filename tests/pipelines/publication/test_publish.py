@@ -12,15 +12,16 @@ from pipelines.engine import files
 from pipelines.publication import publish
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.public import folder
 from schemas.errors import GateRefused, ProtectionFailed
 from tests.pipelines.releases import CELLS, ID, RECORDS, Killed, entry, kill, manifest, staged
 
 
 def test_a_release_is_current_and_passes_its_audit(released):
-    assert released.served() == ID
-    found = audit(released.release(ID))
+    assert released.public.served() == ID
+    found = audit(released.public.release(ID))
     assert found.passed, found.failures()
-    assert {path.name for path in released.public.iterdir()} == {ID, "current.json"}
+    assert {path.name for path in released.public.folder.iterdir()} == {ID, "current.json"}
 
 
 def test_a_file_that_changes_while_it_is_copied_leaves_nothing(areas, monkeypatch):
@@ -35,7 +36,7 @@ def test_a_file_that_changes_while_it_is_copied_leaves_nothing(areas, monkeypatc
     monkeypatch.setattr(files.shutil, "copyfile", torn)
     with pytest.raises(ProtectionFailed, match="while it was copied"):
         publish.publish(ready, manifest(), areas, entry())
-    assert list(areas.public.iterdir()) == []
+    assert list(areas.public.folder.iterdir()) == []
     assert Ledger(areas).standing() == []
     assert Ledger(areas).unfinished() == []
 
@@ -45,15 +46,15 @@ def test_a_copy_that_a_killed_run_left_stands_in_nobodys_way(areas, monkeypatch)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(publish.Path, "rename", kill)
-        patched.setattr(publish.shutil, "rmtree", lambda *_, **__: None)  # nor does it tidy up
+        patched.setattr(folder.Path, "rename", kill)
+        patched.setattr(folder.shutil, "rmtree", lambda *_, **__: None)  # nor does it tidy up
         with pytest.raises(KeyboardInterrupt):
             publish.publish(staged(areas), manifest(), areas, entry())
-    assert [path.name for path in areas.public.iterdir()] == [f".{ID}.incoming"]
+    assert [path.name for path in areas.public.folder.iterdir()] == [f".{ID}.incoming"]
     second = "f" * 32
     Ledger(areas).refuse_successive("persons", second, accepted=False)
     publish.publish(staged(areas, second), manifest(second), areas, entry(second))
-    assert {path.name for path in areas.public.iterdir()} == {second, "current.json"}
+    assert {path.name for path in areas.public.folder.iterdir()} == {second, "current.json"}
 
 
 @pytest.mark.parametrize("name", ["microdata/part-00000.parquet", "tables/001_sex.parquet"])
@@ -62,14 +63,14 @@ def test_a_file_that_changes_after_it_was_staged_is_not_released(areas, name):
     pq.write_table(CELLS.slice(0, 1), ready.folder / name)
     with pytest.raises(ProtectionFailed, match="changed after it was staged"):
         publish.publish(ready, manifest(), areas, entry())
-    assert list(areas.public.iterdir()) == []
+    assert list(areas.public.folder.iterdir()) == []
 
 
 def test_a_file_that_nobody_staged_is_not_released(areas):
     ready = staged(areas)
     pq.write_table(RECORDS, ready.folder / "microdata" / "part-00001.parquet")
     publish.publish(ready, manifest(), areas, entry())
-    assert audit(areas.release(ID)).passed
+    assert audit(areas.public.release(ID)).passed
 
 
 def test_a_disk_that_is_full_leaves_nothing_in_the_public_area(areas, monkeypatch):
@@ -80,33 +81,33 @@ def test_a_disk_that_is_full_leaves_nothing_in_the_public_area(areas, monkeypatc
     monkeypatch.setattr(files.shutil, "copyfile", full)
     with pytest.raises(OSError):
         publish.publish(ready, manifest(), areas, entry())
-    assert list(areas.public.iterdir()) == []
+    assert list(areas.public.folder.iterdir()) == []
 
 
 def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_published(tmp_path, monkeypatch):
-    persons = Areas(tmp_path / "lake" / "persons", tmp_path / "evidence")
-    firms = Areas(tmp_path / "lake" / "firms", tmp_path / "evidence")
+    persons = Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence")
+    firms = Areas.of(tmp_path / "lake" / "firms", tmp_path / "evidence")
     with monkeypatch.context() as patched:
-        patched.setattr(publish, "make_current", lambda *_: None)  # killed before it
+        patched.setattr(folder.FolderArea, "serve", lambda *_: None)  # killed before it
         publish.publish(staged(persons), manifest(), persons, entry())
     other = Entry("published", "f" * 32, "firms", "2026-01-01T00:00:00+00:00", {})
     publish.publish(staged(firms, "f" * 32), manifest("f" * 32), firms, other)
     assert publish.published_already(persons, ID)
-    assert persons.served() == ID
+    assert persons.public.served() == ID
 
 
 def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(areas, tmp_path):
-    other = Areas(areas.public, tmp_path / "elsewhere")
+    other = Areas.of(areas.public.folder, tmp_path / "elsewhere")
     publish.publish(staged(other), manifest(), other, entry())
     second = "f" * 32
     ready = staged(areas, second)
     with pytest.raises(GateRefused, match="differenced"):
         publish.publish(ready, manifest(second), areas, entry(second))
-    assert {path.name for path in areas.public.iterdir()} == {ID, "current.json"}
+    assert {path.name for path in areas.public.folder.iterdir()} == {ID, "current.json"}
 
 
 def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, tmp_path, monkeypatch):
-    other = Areas(areas.public, tmp_path / "elsewhere")
+    other = Areas.of(areas.public.folder, tmp_path / "elsewhere")
     second = "f" * 32
     ready = staged(other, second)
     refused = []
@@ -118,21 +119,21 @@ def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, 
             refused.append(error)
 
     first_ready = staged(areas)
-    appear = publish._appear
+    put = folder.FolderArea.put
 
     def slow(*arguments):
         thread.start()
         thread.join(0.2)
         assert thread.is_alive()
-        return appear(*arguments)
+        return put(*arguments)
 
     thread = threading.Thread(target=late)
     with monkeypatch.context() as patched:
-        patched.setattr(publish, "_appear", slow)
+        patched.setattr(folder.FolderArea, "put", slow)
         publish.publish(first_ready, manifest(), areas, entry())
     thread.join(10)
     assert len(refused) == 1
-    assert areas.served() == ID
+    assert areas.public.served() == ID
 
 
 @pytest.mark.parametrize("step", ["rename", "ledger", "current"])
@@ -146,58 +147,60 @@ def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monk
     second = "f" * 32
     ready = staged(released, second)
     if step == "rename":
-        monkeypatch.setattr(publish.Path, "rename", kill)
+        monkeypatch.setattr(folder.Path, "rename", kill)
     elif step == "ledger":
         monkeypatch.setattr(publish.Ledger, "append", kill)
     else:
-        monkeypatch.setattr(publish, "make_current", kill)
+        monkeypatch.setattr(folder.FolderArea, "serve", kill)
     with pytest.raises(Killed):
         publish.publish(ready, manifest(second), released, entry(second), accepted=True)
     monkeypatch.undo()
-    assert released.served() == ID
-    assert audit(released.release(ID)).passed
+    assert released.public.served() == ID
+    assert audit(released.public.release(ID)).passed
     if not publish.published_already(released, second):
         publish.publish(ready, manifest(second), released, entry(second), accepted=True)
-    assert released.served() == second
-    assert audit(released.release(second)).passed
+    assert released.public.served() == second
+    assert audit(released.public.release(second)).passed
 
 
-@pytest.mark.parametrize("step", ["_copy", "sync_folder", "_commit"])
+@pytest.mark.parametrize(
+    ("module", "step"), [(folder, "_copy"), (folder, "sync_folder"), (publish, "_commit")]
+)
 def test_a_release_that_died_before_it_was_published_goes_before_another_input_comes(
-    released, monkeypatch, step
+    released, monkeypatch, module, step
 ):
     second, third = "f" * 32, "e" * 32
     with monkeypatch.context() as patched:
-        patched.setattr(publish, step, kill)
+        patched.setattr(module, step, kill)
         with pytest.raises(Killed):
             publish.publish(
                 staged(released, second), manifest(second), released, entry(second), accepted=True
             )
     with released.lock():
         publish.finish_what_died(released)
-    assert not released.release(second).exists()
-    assert released.served() == ID
+    assert not released.public.release(second).exists()
+    assert released.public.served() == ID
     assert second in Ledger(released).ever("persons")  # somebody may have read it
     publish.publish(staged(released, third), manifest(third), released, entry(third), accepted=True)
-    assert released.served() == third
+    assert released.public.served() == third
 
 
 def test_a_published_release_whose_files_are_torn_is_made_again(released):
-    (file,) = (released.release(ID) / "microdata").glob("*.parquet")
+    (file,) = (released.public.release(ID) / "microdata").glob("*.parquet")
     file.write_bytes(b"")
     assert not publish.published_already(released, ID)
     publish.publish(staged(released), manifest(), released, entry())
     assert publish.published_already(released, ID)
-    assert audit(released.release(ID)).passed
+    assert audit(released.public.release(ID)).passed
 
 
 def test_a_release_that_stands_whole_keeps_its_very_files_where_its_ledger_is_lost(released):
-    (file,) = (released.release(ID) / "microdata").glob("*.parquet")
+    (file,) = (released.public.release(ID) / "microdata").glob("*.parquet")
     before = file.stat().st_ino
     released.ledger.unlink()
     publish.publish(staged(released), manifest(), released, entry())
     assert file.stat().st_ino == before
-    assert released.served() == ID
+    assert released.public.served() == ID
 
 
 def test_another_name_does_not_take_the_readers_of_an_area_along(released):
@@ -205,4 +208,4 @@ def test_another_name_does_not_take_the_readers_of_an_area_along(released):
     other = Entry("published", second, "firms", "2026-01-01T00:00:00+00:00", {})
     with pytest.raises(GateRefused, match="another name, 'persons'"):
         publish.publish(staged(released, second), manifest(second), released, other, accepted=True)
-    assert released.served() == ID
+    assert released.public.served() == ID

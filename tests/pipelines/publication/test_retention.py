@@ -14,6 +14,7 @@ from pipelines.job import Job
 from pipelines.publication import publish, retention, withdrawal
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.public.folder import FolderArea
 from pipelines.publication.retention import outlived, retain
 from pipelines.publication.waiting import Waiting, let_wait
 from pipelines.run import Verified
@@ -38,12 +39,12 @@ def published(areas, *ids, keep=None):
 
 
 def folders(areas):
-    return [folder.name for folder in areas.releases()]
+    return areas.public.releases()
 
 
 @pytest.fixture
 def areas(tmp_path):
-    return Areas(tmp_path / "lake" / "persons", tmp_path / "evidence")
+    return Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence")
 
 
 def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
@@ -51,14 +52,14 @@ def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
     retained = retain(areas, "persons")
     assert (retained.withdrawn, retained.left) == ((A,), ())
     assert folders(areas) == [B, C]
-    assert areas.served() == C
+    assert areas.public.served() == C
     gone = Ledger(areas).status(A)
     assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: outlived by release {C}")
     assert Ledger(areas).ever("persons") == [A, B, C]
-    told = retained.told(Outcome("Published", {}))
-    assert told.content == {"withdrawn": [A]}
-    assert A in told.text
-    assert retain(areas, "persons").told(Outcome("Published", {})) == Outcome("Published", {})
+    answer = retained.added_to(Outcome("Published", {}))
+    assert answer.content == {"withdrawn": [A]}
+    assert A in answer.text
+    assert retain(areas, "persons").added_to(Outcome("Published", {})) == Outcome("Published", {})
 
 
 def test_without_keep_every_release_stands_and_a_raised_one_brings_none_back(areas):
@@ -74,27 +75,27 @@ def test_without_keep_every_release_stands_and_a_raised_one_brings_none_back(are
 def test_the_current_release_stays_although_it_is_not_the_newest(areas, monkeypatch):
     published(areas, A)
     with monkeypatch.context() as patched:
-        patched.setattr(publish, "make_current", lambda *_: None)  # killed before it
+        patched.setattr(FolderArea, "serve", lambda *_: None)  # killed before it
         published(areas, B, keep=1)
     publish.finish_what_died(areas)
-    assert areas.served() == A
+    assert areas.public.served() == A
     assert folders(areas) == [A, B]
     assert publish.published_already(areas, B)  # the same job again
     assert retain(areas, "persons").withdrawn == (A,)
-    assert areas.served() == B
+    assert areas.public.served() == B
 
 
 def test_a_release_that_was_made_again_is_the_newest(areas):
     published(areas, A, B)
     published(areas, A, keep=1)
     assert retain(areas, "persons").withdrawn == (B,)
-    assert areas.served() == A
+    assert areas.public.served() == A
 
 
 def test_another_name_and_another_public_area_are_left_alone(areas, tmp_path):
-    elsewhere = Areas(tmp_path / "lake" / "other", areas.evidence)
+    elsewhere = Areas.of(tmp_path / "lake" / "other", areas.evidence)
     published(elsewhere, A)
-    firms = Areas(tmp_path / "lake" / "firms", areas.evidence)
+    firms = Areas.of(tmp_path / "lake" / "firms", areas.evidence)
     publish.publish(staged(firms, D), manifest(D), firms, entry(D, name="firms"))
     published(areas, B, C, keep=1)
     assert retain(areas, "persons").withdrawn == (B,)
@@ -115,7 +116,7 @@ def kill(*_, **__):
         (retention, "withdraw_release"),
         (withdrawal, "take_out"),
         (withdrawal, "forget_everywhere"),
-        (withdrawal, "remove_release"),
+        (FolderArea, "remove"),
     ],
 )
 def test_what_a_kill_left_between_publication_and_withdrawal_is_finished_by_the_next_run(
@@ -126,7 +127,7 @@ def test_what_a_kill_left_between_publication_and_withdrawal_is_finished_by_the_
         patched.setattr(module, step, kill)
         with pytest.raises(Killed):
             retain(areas, "persons")
-    assert areas.served() == C
+    assert areas.public.served() == C
     with areas.lock():
         publish.finish_what_died(areas)
     assert folders(areas) == [C]
@@ -140,13 +141,13 @@ def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas
 
     published(areas, A, B, C, keep=2)
     with monkeypatch.context() as patched:
-        patched.setattr(withdrawal, "remove_release", full)
+        patched.setattr(FolderArea, "remove", full)
         retained = retain(areas, "persons")
         assert retained.left == (A,)
-        told = retained.told(Outcome("Published", {"release_id": C}))
-        assert told.content == {"release_id": C, "not_withdrawn": [A]}
-        assert "Readers may still find them" in told.text
-        assert areas.served() == C
+        answer = retained.added_to(Outcome("Published", {"release_id": C}))
+        assert answer.content == {"release_id": C, "not_withdrawn": [A]}
+        assert "Readers may still find them" in answer.text
+        assert areas.public.served() == C
         with pytest.raises(OSError):
             publish.finish_what_died(areas)
     assert folders(areas) == [A, B, C]
@@ -156,7 +157,7 @@ def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas
 
 def test_withdrawing_by_hand_what_retention_has_just_withdrawn_is_no_fault(areas):
     published(areas, A, B, keep=1)
-    assert "is withdrawn" in withdraw(str(areas.release(A))).text
+    assert "is withdrawn" in withdraw(str(areas.public.release(A))).text
     assert folders(areas) == [B]
 
 
@@ -164,7 +165,7 @@ def test_retention_comes_with_the_approval(areas, monkeypatch):
     monkeypatch.setattr("pipelines.approval.write_page_of", lambda areas, each: areas.record(each))
     published(areas, A)
     areas.record(B).mkdir()
-    quality = {"release": {"public_area": str(areas.public)}}
+    quality = {"release": {"public_area": str(areas.public.folder)}}
     (areas.record(B) / "quality.json").write_text(json.dumps(quality))
     let_wait(Waiting(staged(areas, B), manifest(B), entry(B, keep=1), accepted=True), areas)
     publish.finish_what_died(areas)

@@ -7,13 +7,14 @@ import pytest
 from pipelines.audit.release import audit
 from pipelines.publication import publish, withdrawal
 from pipelines.publication.ledger import Ledger
+from pipelines.publication.public import folder
 from pipelines.withdraw import withdraw
 from tests.pipelines.releases import ID, Killed, entry, kill, manifest, staged
 
 
 def test_a_withdrawn_release_is_gone_and_remembered(released):
-    withdraw(str(released.release(ID)))
-    assert list(released.public.iterdir()) == []
+    withdraw(str(released.public.release(ID)))
+    assert list(released.public.folder.iterdir()) == []
     assert Ledger(released).standing() == []
     assert Ledger(released).ever("persons") == [ID]
 
@@ -21,19 +22,19 @@ def test_a_withdrawn_release_is_gone_and_remembered(released):
 def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
-    outcome = withdraw(str(released.release(second)))
-    assert released.served() == ID
+    outcome = withdraw(str(released.public.release(second)))
+    assert released.public.served() == ID
     assert outcome.content["current"] == ID
     assert ID in outcome.text
-    assert "no current release" in withdraw(str(released.release(ID))).text
-    assert not released.current.exists()
+    assert "no current release" in withdraw(str(released.public.release(ID))).text
+    assert not released.public.current.exists()
 
 
 STEPS = [
-    ("withdrawal", "take_out"),
-    ("withdrawal", "write_atomically"),
-    ("withdrawal", "forget_everywhere"),
-    ("withdrawal", "remove_release"),
+    (withdrawal, "take_out"),
+    (folder.FolderArea, "serve"),
+    (withdrawal, "forget_everywhere"),
+    (folder.FolderArea, "remove"),
 ]
 
 
@@ -42,33 +43,35 @@ def test_a_killed_withdrawal_is_finished_by_whoever_comes_next(released, monkeyp
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     with monkeypatch.context() as patched:
-        patched.setattr(withdrawal, step, kill)
+        patched.setattr(module, step, kill)
         with pytest.raises(Killed):
-            withdraw(str(released.release(second)))
+            withdraw(str(released.public.release(second)))
     assert not publish.published_already(released, second)
     with released.lock():
         publish.finish_what_died(released)
-    assert released.served() == ID
-    assert not released.release(second).exists()
-    assert {path.name for path in released.public.iterdir()} == {ID, "current.json"}
+    assert released.public.served() == ID
+    assert not released.public.release(second).exists()
+    assert {path.name for path in released.public.folder.iterdir()} == {ID, "current.json"}
     assert Ledger(released).status(second).event == "withdrawn"
 
 
 def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(withdrawal.shutil, "rmtree", kill)
+        patched.setattr(folder.shutil, "rmtree", kill)
         with pytest.raises(Killed):
-            withdraw(str(released.release(ID)))
+            withdraw(str(released.public.release(ID)))
     record = released.record(ID)
     record.mkdir()
-    (record / "quality.json").write_text(json.dumps({"release": {"public_area": str(released.public)}}))
+    (record / "quality.json").write_text(
+        json.dumps({"release": {"public_area": str(released.public.folder)}})
+    )
     assert "is withdrawn" in withdraw(str(record)).text
-    assert list(released.public.iterdir()) == []
+    assert list(released.public.folder.iterdir()) == []
 
 
 def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
-    withdraw(str(released.release(ID)))
-    assert released.served() == second
-    assert audit(released.release(second)).passed
+    withdraw(str(released.public.release(ID)))
+    assert released.public.served() == second
+    assert audit(released.public.release(second)).passed

@@ -31,7 +31,7 @@ class Stream:
 
     def __init__(self, spark, folder, roles=ROLES, **sections):
         self.spark, self.folder, self.roles, self.sections = spark, folder, roles, sections
-        self.areas = Areas(folder / "lake", folder / "evidence")
+        self.areas = Areas.of(folder / "lake", folder / "evidence")
 
     def spec(self, **missing):
         return specification(
@@ -51,10 +51,10 @@ class Stream:
             return run(records_of(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
 
     def manifest(self, release_id):
-        return json.loads((self.areas.release(release_id) / "manifest.json").read_text())
+        return json.loads((self.areas.public.release(release_id) / "manifest.json").read_text())
 
     def rows(self, release_id):
-        return ds.dataset(self.areas.release(release_id) / "microdata").to_table().to_pandas()
+        return ds.dataset(self.areas.public.release(release_id) / "microdata").to_table().to_pandas()
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +74,11 @@ def test_each_night_holds_its_own_records_and_nothing_published_changes(stream):
     weights = pd.concat([stream.rows(stream.first), stream.rows(stream.second)])["weight"]
     assert weights.is_unique
     for release_id in (stream.first, stream.second):
-        assert audit(stream.areas.release(release_id)).passed
+        assert audit(stream.areas.public.release(release_id)).passed
 
 
 def test_the_newest_release_is_current_and_names_the_nights_that_make_the_whole(stream):
-    assert stream.areas.served() == stream.second
+    assert stream.areas.public.served() == stream.second
     told = stream.manifest(stream.second)["series"]
     assert told["kind"] == "append"
     assert told["night"] == 2

@@ -76,7 +76,7 @@ class Series:
             input={"path": "persons.parquet"},
             **sections,
         )
-        self.areas = Areas(folder / "lake", folder / "evidence")
+        self.areas = Areas.of(folder / "lake", folder / "evidence")
 
     def night(self, frame):
         frame.to_parquet(self.spec.folder / "persons.parquet", index=False)
@@ -86,7 +86,7 @@ class Series:
             return run(records_of(self.spec), job).content
 
     def folders(self):
-        return [self.areas.release(entry.release_id) for entry in Ledger(self.areas).standing()]
+        return [self.areas.public.release(entry.release_id) for entry in Ledger(self.areas).standing()]
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ class Agency:
             frame.to_parquet(self.folder / "data", index=False)
         sections["publish"] = {"ledger": "shared"} | sections.get("publish", {})
         spec = specification(self.folder, COLUMNS, **{"method": {"effort": "fast"}} | sections)
-        areas = Areas(self.folder / spec.publish.path, self.folder / spec.publish.evidence)
+        areas = Areas.of(self.folder / spec.publish.path, self.folder / spec.publish.evidence)
         with areas.lock():
             return run(product(spec), Job(self.spark, spec, areas, Progress(quiet=True))).content
 
@@ -93,6 +93,6 @@ def test_newer_software_and_another_limit_find_the_release_published_already(age
 
 def test_a_withdrawn_release_counts_under_another_name(agency):
     withdraw(str(agency.folder / "evidence" / agency.first))
-    areas = Areas(agency.folder / "lake", agency.folder / "evidence")
+    areas = Areas.of(agency.folder / "lake", agency.folder / "evidence")
     assert Ledger(areas).standing() == []
     assert agency.first in agency.refused(frame=persons(), **named("people"))

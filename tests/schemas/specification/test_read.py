@@ -151,7 +151,7 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
 @pytest.mark.parametrize(
     ("override", "named"),
     [
-        ("publish.path=s3://bucket/lake", "[publish] path"),
+        ("publish.evidence=s3://bucket/evidence", "[publish] evidence"),
         ("publish.ledger=s3://bucket/ledger", "[publish] ledger"),
     ],
 )
@@ -160,6 +160,21 @@ def test_what_waits_to_be_built_is_refused_by_name(override: str, named: str, so
         read_specification(sound, [override])
     assert named in str(caught.value)
     assert "is not built yet" in str(caught.value)
+
+
+def test_a_release_goes_to_a_folder_or_an_object_store_that_can_compare_versions(sound: Path) -> None:
+    assert read_specification(sound, ["publish.path=s3://bucket/lake"]).public_area == "s3://bucket/lake"
+    for override in ("publish.path=http://host/lake", "publish.path=s3a://bucket/lake"):
+        with pytest.raises(SpecificationError, match=r"\[publish\] path"):
+            read_specification(sound, [override])
+    with pytest.raises(SpecificationError, match=r"\[publish\] format"):
+        read_specification(sound, ["publish.path=s3://bucket/lake", "publish.format=delta"])
+
+
+def test_an_input_below_the_public_area_is_refused_whatever_its_scheme_is_called(sound: Path) -> None:
+    places = ["publish.path=s3://bucket/lake", "input.path=s3a://bucket/lake/persons"]
+    with pytest.raises(SpecificationError, match="outside the public area"):
+        read_specification(sound, places)
 
 
 def test_every_key_that_waits_to_be_built_exists_and_none_of_its_defaults_is_refused(sound: Path) -> None:

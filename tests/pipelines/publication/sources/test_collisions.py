@@ -36,7 +36,7 @@ class Agency:
         self.folder, self.ledger = folder, ledger
 
     def areas(self, lake="lake"):
-        return Areas(self.folder / lake, self.folder / "evidence")
+        return Areas.of(self.folder / lake, self.folder / "evidence")
 
     def entry(self, release_id, sketch, name="persons", lake="lake", source=None, **changes):
         """Tonight's entry, its sketch laid down as the run does."""
@@ -49,7 +49,9 @@ class Agency:
             if self.ledger:
                 sketch.write(areas.record(release_id) / SHARED)
         areas.evidence.mkdir(parents=True, exist_ok=True)
-        entry = Entry("intended", release_id, name, "2026", identity, public=str(areas.public.resolve()))
+        entry = Entry(
+            "intended", release_id, name, "2026", identity, public=str(areas.public.folder.resolve())
+        )
         return replace(entry, ledger=self.ledger, **changes)
 
     def publish(self, *args, then=(), **keys):

@@ -1,0 +1,271 @@
+"""A public area in an object store: a release is there once its manifest is, which is put last.
+
+Nothing can be renamed in an object store, but an object can be put only where there is none, or only in the
+place of the version that was read. Manifests are put the first way and ``current.json`` the second, under a
+lease. Every file is read back and compared before its manifest is put. Credentials and endpoints are those of
+the environment, as the cloud's own tools read them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.store import ObjectStore, from_url
+
+from pipelines.publication.public.lease import Lease
+from pipelines.publication.public.public_area import CURRENT, MANIFEST, AreaTaken, not_what_was_staged
+from schemas.errors import MicroguardError, SpecificationError
+
+#: Bytes that are read at a time.
+CHUNK = 8 * 2**20
+
+
+class StoreFailed(MicroguardError):
+    """The store did not do what it was asked for."""
+
+    exit_code = 1
+
+
+def connected(address: str) -> ObjectStore:
+    """The store at an address, everything below its path.
+
+    Raises
+    ------
+    SpecificationError
+    """
+    try:
+        return from_url(address)
+    except (BaseError, ValueError, OSError) as error:
+        raise SpecificationError(
+            f"[publish] path cannot be reached as an object store ({type(error).__name__}). Look at the "
+            "address, and at region, endpoint and credentials in the environment."
+        ) from None
+
+
+class ObjectStoreArea:
+    """Everything below an address; see `PublicArea`.
+
+    Parameters
+    ----------
+    name : str
+        The address.
+    store : ObjectStore
+        What is below it.
+    """
+
+    folder = None
+
+    def __init__(self, name: str, store: ObjectStore, lease: Lease | None = None) -> None:
+        self.name, self._store = name.rstrip("/"), store
+        self._lease = Lease(store) if lease is None else lease
+        self._current: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectStoreArea) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def require_writable(self) -> None:
+        """Refuse a store that does not let us write, or does not compare versions."""
+        try:
+            compares = self._compares_versions(f".probe-{secrets.token_hex(8)}")
+        except (BaseError, OSError) as error:
+            raise SpecificationError(
+                f"[publish] path is an object store that cannot be written ({type(error).__name__}). Look at "
+                "the address, and at region, endpoint, credentials and rights in the environment."
+            ) from None
+        if not compares:
+            raise SpecificationError(
+                "[publish] path is an object store that puts an object whatever the version it replaces: two "
+                "runs could publish at once. Choose a store with conditional writes."
+            )
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the lease of the area; waits for another run that is publishing there."""
+        with self._asked(), self._lease.hold():
+            _, self._current = self._read_current()
+            yield
+
+    def place(self, release_id: str) -> str:
+        """Address of a release."""
+        return f"{self.name}/{release_id}"
+
+    def releases(self) -> list[str]:
+        """Prefixes that have a manifest."""
+        with self._asked():
+            prefixes = [str(each) for each in obstore.list_with_delimiter(self._store)["common_prefixes"]]
+        return sorted(each for each in prefixes if not each.startswith(".") and self.stands(each))
+
+    def stands(self, release_id: str) -> bool:
+        """Whether its manifest is there."""
+        with self._asked():
+            try:
+                obstore.head(self._store, f"{release_id}/{MANIFEST}")
+            except FileNotFoundError:
+                return False
+        return True
+
+    def is_whole(self, release_id: str) -> bool:
+        """Whether its objects have the checksums of its manifest."""
+        with self._asked():
+            try:
+                files = self._files(release_id)
+                return all(
+                    self._checksum(f"{release_id}/{name}")[0] == named["sha256"]
+                    for name, named in files.items()
+                )
+            except (FileNotFoundError, ValueError, KeyError, TypeError):
+                return False
+
+    def put(
+        self, release_id: str, source: Path, checksums: Mapping[str, str], manifest: Mapping[str, Any]
+    ) -> None:
+        """Put every file, read it back, and put the manifest where there is none."""
+        if self.stands(release_id) and self.is_whole(release_id):
+            with self._asked():
+                there = self._files(release_id)
+            if {name: each["sha256"] for name, each in there.items()} == dict(checksums):
+                return  # of a run whose ledger was lost: readers keep the very files they have
+        self.remove(release_id)
+        with self._asked():
+            files = {}
+            for name, expected in checksums.items():
+                if not (source / name).is_file():
+                    raise not_what_was_staged()
+                self._lease.require()
+                obstore.put(self._store, f"{release_id}/{name}", source / name)
+                arrived, size = self._checksum(f"{release_id}/{name}")
+                if arrived != expected:
+                    raise not_what_was_staged()
+                files[name] = {"sha256": expected, "bytes": size}
+            self._lease.require()
+            self._create(f"{release_id}/{MANIFEST}", json.dumps({**manifest, "files": files}, indent=2))
+
+    def remove(self, release_id: str) -> None:
+        """Delete the manifest, with which the release is gone to readers, then all else."""
+        with self._asked():
+            names = self._objects(release_id)
+            for name in sorted(names, key=lambda name: name != f"{release_id}/{MANIFEST}"):
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, name)
+
+    def served(self) -> str | None:
+        """What ``current.json`` names."""
+        with self._asked():
+            return self._read_current()[0]
+
+    def serve(self, release_id: str | None) -> None:
+        """Put ``current.json`` in the place of the version that was there when the area was taken.
+
+        Raises
+        ------
+        AreaTaken
+            Where another run has moved it since.
+        """
+        with self._asked():
+            if self._lease.held:
+                self._lease.require()
+            else:
+                _, self._current = self._read_current()
+            if release_id is None:
+                obstore.delete(self._store, CURRENT)
+                self._current = None
+                return
+            content = json.dumps({"release_id": release_id}).encode()
+            how: Any = "create" if self._current is None else {"e_tag": self._current}
+            try:
+                self._current = obstore.put(self._store, CURRENT, content, mode=how)["e_tag"]
+            except (AlreadyExistsError, PreconditionError):
+                there, self._current = self._read_current()
+                if there != release_id:  # else the answer was lost
+                    raise AreaTaken(
+                        "Another run moved current.json of the public area while this one published. Look at "
+                        "who writes there, and call this again."
+                    ) from None
+
+    @contextmanager
+    def reading(self, release_id: str) -> Iterator[Path]:
+        """A copy in a private folder."""
+        with tempfile.TemporaryDirectory(prefix="microguard-") as folder:
+            root = Path(folder) / release_id
+            with self._asked():
+                for name in self._objects(release_id):
+                    target = Path(folder) / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    with open(target, "wb") as file:
+                        for chunk in obstore.get(self._store, name).stream(min_chunk_size=CHUNK):
+                            file.write(chunk)
+            yield root
+
+    def _compares_versions(self, probe: str) -> bool:
+        """Whether the store refuses to replace another version than the one that is named."""
+        version = str(obstore.put(self._store, probe, b"1", mode="create")["e_tag"])
+        try:
+            obstore.put(self._store, probe, b"2", mode={"e_tag": version})
+            obstore.put(self._store, probe, b"3", mode={"e_tag": version})
+        except PreconditionError:
+            return True
+        except NotImplementedError:
+            return False
+        finally:
+            obstore.delete(self._store, probe)
+        return False
+
+    def _objects(self, release_id: str) -> list[str]:
+        batches = obstore.list(self._store, prefix=f"{release_id}/")
+        return [str(each["path"]) for batch in batches for each in batch]
+
+    def _files(self, release_id: str) -> dict[str, Any]:
+        content = bytes(obstore.get(self._store, f"{release_id}/{MANIFEST}").bytes())
+        return dict(json.loads(content)["files"])
+
+    def _checksum(self, name: str) -> tuple[str, int]:
+        """SHA-256, hexadecimal, and bytes of an object as the store gives it back."""
+        digest, size = hashlib.sha256(), 0
+        for chunk in obstore.get(self._store, name).stream(min_chunk_size=CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+        return digest.hexdigest(), size
+
+    def _create(self, name: str, text: str) -> None:
+        try:
+            obstore.put(self._store, name, text.encode(), mode="create")
+        except AlreadyExistsError:
+            if bytes(obstore.get(self._store, name).bytes()) != text.encode():  # else the answer was lost
+                raise
+
+    def _read_current(self) -> tuple[str | None, str | None]:
+        """Release id and version."""
+        try:
+            answer = obstore.get(self._store, CURRENT)
+        except FileNotFoundError:
+            return None, None
+        return str(json.loads(bytes(answer.bytes()))["release_id"]), str(answer.meta["e_tag"])
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Say that the store failed in words of ours.
+
+        Raises
+        ------
+        StoreFailed
+        """
+        try:
+            yield
+        except BaseError as error:
+            raise StoreFailed(
+                f"The object store of the public area failed ({type(error).__name__}), after it was asked "
+                "several times. Look at its state, at the network and at credentials, and call this again: "
+                "what is half done is finished or taken back first."
+            ) from None

@@ -1,0 +1,133 @@
+"""The public area: where readers look, in a folder or in an object store.
+
+A release is there whole or not at all, and one small file, ``current.json``, names the one to read. What is
+asked of a place is in `PublicArea`; a new kind of place is a file beside this one and a line of
+`public_area`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from schemas.errors import MicroguardError, ProtectionFailed
+
+MANIFEST = "manifest.json"
+CURRENT = "current.json"
+
+
+class AreaTaken(MicroguardError):
+    """Another run took the public area over; what this one was about to publish is taken back."""
+
+    exit_code = 1
+
+
+class PublicArea(Protocol):
+    """Releases by id, and which of them is current.
+
+    Attributes
+    ----------
+    name : str
+        Absolute path or address, as the ledger keeps it.
+    folder : Path or None
+        The folder it is, if it is one: what the table formats need.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def folder(self) -> Path | None: ...
+
+    def require_writable(self) -> None:
+        """Refuse a place that cannot be written, before hours of work are spent on it.
+
+        Raises
+        ------
+        SpecificationError
+        """
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Hold the area; waits for another run that is publishing there."""
+        ...
+
+    def place(self, release_id: str) -> str:
+        """Where a release is, for those who read it."""
+        ...
+
+    def releases(self) -> list[str]:
+        """Ids of the releases, whoever put them there."""
+        ...
+
+    def stands(self, release_id: str) -> bool:
+        """Whether readers can see a release."""
+        ...
+
+    def is_whole(self, release_id: str) -> bool:
+        """Whether a release has exactly the bytes that its manifest names."""
+        ...
+
+    def put(
+        self, release_id: str, source: Path, checksums: Mapping[str, str], manifest: Mapping[str, Any]
+    ) -> None:
+        """Let a release appear, whole and durable, with its manifest; one that is there already stays.
+
+        Parameters
+        ----------
+        source : Path
+            Private folder with its files.
+        checksums : mapping of file name to str
+            SHA-256 under which they were verified.
+        manifest : mapping
+            Gets the checksums and sizes of all files.
+
+        Raises
+        ------
+        ProtectionFailed
+            Where a file that arrived is not the file that was verified.
+        """
+
+    def remove(self, release_id: str) -> None:
+        """Take a release away, or what a killed run left of one.
+
+        Raises
+        ------
+        OSError, MicroguardError
+            Where something of it stays.
+        """
+
+    def served(self) -> str | None:
+        """Id of the release that ``current.json`` names; None where there is none."""
+        ...
+
+    def serve(self, release_id: str | None) -> None:
+        """Point the readers to a release, or to none, in one step.
+
+        Raises
+        ------
+        AreaTaken
+        """
+
+    def reading(self, release_id: str) -> AbstractContextManager[Path]:
+        """A folder with the files of a release, for as long as they are read."""
+        ...
+
+
+def public_area(place: str | Path) -> PublicArea:
+    """The area at a path or an address."""
+    if "://" in str(place):
+        from pipelines.publication.public.object_store import ObjectStoreArea, connected
+
+        return ObjectStoreArea(str(place), connected(str(place)))
+    from pipelines.publication.public.folder import FolderArea
+
+    return FolderArea(Path(place))
+
+
+def not_what_was_staged() -> ProtectionFailed:
+    """A file that is not the one that was verified."""
+    return ProtectionFailed(
+        "A file of the release changed after it was staged, or while it was copied to the public area. "
+        "Nothing was published; look for a faulty disk or another writer, and call this again."
+    )

@@ -1,0 +1,193 @@
+"""A public area in an object store: whole releases whatever dies, one current one whoever else writes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+
+import pyarrow.parquet as pq
+import pytest
+from obstore.store import LocalStore, MemoryStore
+
+from pipelines.publication import publish
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.public import lease, object_store
+from pipelines.publication.public.lease import Lease
+from pipelines.publication.public.object_store import ObjectStoreArea, StoreFailed
+from pipelines.publication.public.public_area import AreaTaken
+from pipelines.verify import verify
+from pipelines.withdraw import withdraw
+from schemas.errors import GateRefused, ProtectionFailed, SpecificationError
+from tests.pipelines.publication.public.stores import Faulty
+from tests.pipelines.releases import CELLS, ID, Killed, entry, manifest, staged
+
+ADDRESS = "s3://lake/persons"
+SECOND = "f" * 32
+FAULTS = ["killed before", "killed after", "answer lost"]
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """One store behind every address, and leases that are found silent at once."""
+    there = MemoryStore()
+    monkeypatch.setattr(object_store, "connected", lambda address: there)
+    monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
+    return there
+
+
+@pytest.fixture
+def areas(store, tmp_path):
+    return Areas.of(ADDRESS, tmp_path / "evidence")
+
+
+def again(areas):
+    """The same areas as another process sees them."""
+    return Areas.of(ADDRESS, areas.evidence)
+
+
+def published(areas, release_id=ID, **more):
+    publish.publish(staged(areas, release_id), manifest(release_id), areas, entry(release_id), **more)
+
+
+def test_a_release_is_served_whole_found_by_its_address_and_gone_when_withdrawn(areas):
+    areas.public.require_writable()
+    published(areas)
+    assert (areas.public.served(), areas.public.releases()) == (ID, [ID])
+    assert areas.public.is_whole(ID)
+    for named in (ADDRESS, f"{ADDRESS}/{ID}/"):
+        assert "keeps what its manifest promises" in verify(named).text
+    with pytest.raises(SpecificationError, match="evidence area of this release was not found"):
+        withdraw(ADDRESS)
+    with areas.public.lock():
+        publish.withdraw_release(Ledger(areas).standing()[0], areas)
+    assert (areas.public.served(), areas.public.releases()) == (None, [])
+    with pytest.raises(SpecificationError, match="is no release"):
+        verify(ADDRESS)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_wherever_a_publication_stops_readers_have_one_whole_release_and_the_next_run_ends_it(
+    areas, monkeypatch, fault
+):
+    published(areas)
+    operation, stops = 0, True
+    while stops:
+        ready, faulty = staged(areas, SECOND), Faulty(operation, fault)
+        with monkeypatch.context() as patched:
+            for module in (object_store, lease):
+                patched.setattr(module, "obstore", faulty)
+            with suppress(Killed, StoreFailed):
+                publish.publish(ready, manifest(SECOND), again(areas), entry(SECOND), accepted=True)
+        stops = faulty.count > operation
+        next_run = again(areas)
+        assert next_run.public.served() in (ID, SECOND)
+        assert next_run.public.is_whole(next_run.public.served())
+        publish.finish_what_died(next_run)
+        if not publish.published_already(next_run, SECOND):
+            ready = staged(areas, SECOND)
+            publish.publish(ready, manifest(SECOND), next_run, entry(SECOND), accepted=True)
+        assert next_run.public.served() == SECOND
+        assert next_run.public.is_whole(SECOND)
+        with next_run.public.lock():
+            publish.withdraw_release(Ledger(next_run).standing()[-1], next_run)
+        operation += 1
+    assert operation > 10
+    assert again(areas).public.served() == ID
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_wherever_a_withdrawal_stops_the_next_run_ends_it(areas, monkeypatch, fault):
+    operation, stops = 0, True
+    while stops:
+        published(again(areas))
+        published(again(areas), SECOND, accepted=True)
+        faulty, going = Faulty(operation, fault), again(areas)
+        with monkeypatch.context() as patched:
+            for module in (object_store, lease):
+                patched.setattr(module, "obstore", faulty)
+            with suppress(Killed, StoreFailed), going.public.lock():
+                publish.withdraw_release(Ledger(going).standing()[-1], going)
+        stops = faulty.count > operation
+        next_run = again(areas)
+        publish.finish_what_died(next_run)
+        left = [each.release_id for each in Ledger(next_run).standing()]
+        if SECOND in left:  # it stopped before the ledger knew
+            with next_run.public.lock():
+                publish.withdraw_release(Ledger(next_run).standing()[-1], next_run)
+        assert (next_run.public.served(), next_run.public.releases()) == (ID, [ID])
+        with next_run.public.lock():
+            publish.withdraw_release(Ledger(next_run).standing()[-1], next_run)
+        operation += 1
+    assert operation > 5
+
+
+def test_a_run_that_was_thought_dead_moves_nothing_after_another_took_over(areas, store, tmp_path):
+    other = Areas.of(ADDRESS, tmp_path / "elsewhere")
+    published(areas)
+    with areas.public.lock():  # and not a sign of life for longer than anybody waits
+        with pytest.raises(GateRefused, match="differenced"):
+            published(other, SECOND)
+        published(other, SECOND, accepted=True)
+        with pytest.raises(AreaTaken):
+            areas.public.serve(ID)
+    assert again(areas).public.served() == SECOND
+
+
+def test_a_publication_whose_area_was_taken_over_before_the_switch_is_withdrawn(areas, tmp_path, monkeypatch):
+    other = Areas.of(ADDRESS, tmp_path / "elsewhere")
+    serve = ObjectStoreArea.serve
+
+    def late(area, release_id):
+        monkeypatch.setattr(ObjectStoreArea, "serve", serve)
+        published(other, SECOND, accepted=True)
+        serve(area, release_id)
+
+    monkeypatch.setattr(ObjectStoreArea, "serve", late)
+    with pytest.raises(AreaTaken):
+        published(areas)
+    assert (areas.public.served(), areas.public.releases()) == (SECOND, [SECOND])
+    assert Ledger(areas).standing() == []
+    assert Ledger(areas).ever("persons") == [ID]
+
+
+def test_a_holder_that_shows_life_is_waited_for(store):
+    holder = Lease(store, beat=0.01, silence=0.1, look=0.01)
+    waiting = Lease(store, beat=0.01, silence=0.1, look=0.01)
+    with holder.hold():
+        waiting._silence = 0.0  # the control: who does not wait gets it
+        waiting._take()
+        with pytest.raises(AreaTaken):
+            holder.require()
+        waiting._give_back()
+    with holder.hold():
+        waiting._silence, seen = 0.1, []
+        for _ in range(30):  # three times what it waits for
+            seen.append(object_store.obstore.get(store, lease.LEASE).meta["e_tag"])
+            lease.time.sleep(0.01)
+        assert len(set(seen)) > 3
+        holder.require()
+
+
+def test_a_file_that_changes_after_it_was_staged_is_in_no_store(areas):
+    ready = staged(areas)
+    pq.write_table(CELLS.slice(0, 1), ready.folder / "tables/001_sex.parquet")
+    with pytest.raises(ProtectionFailed, match="changed after it was staged"):
+        publish.publish(ready, manifest(), areas, entry())
+    assert areas.public.releases() == []
+    assert areas.public._objects(ID) == []
+
+
+def test_a_release_that_was_touched_is_not_whole(areas, store):
+    published(areas)
+    object_store.obstore.put(store, f"{ID}/tables/001_sex.parquet", b"other")
+    assert not areas.public.is_whole(ID)
+    assert not publish.published_already(areas, ID)
+    with pytest.raises(GateRefused):
+        verify(ADDRESS)
+
+
+def test_a_store_that_compares_no_versions_is_refused_before_work_is_spent(tmp_path, monkeypatch):
+    monkeypatch.setattr(object_store, "connected", lambda address: LocalStore(tmp_path))
+    with pytest.raises(SpecificationError, match="whatever the version"):
+        Areas.of(ADDRESS, tmp_path / "evidence").public.require_writable()

@@ -1,0 +1,110 @@
+"""A server that speaks S3 (moto): the same releases as in a folder, through a real network stack."""
+
+from __future__ import annotations
+
+import os
+import threading
+import urllib.request
+
+import obstore
+import pyarrow.parquet as pq
+import pytest
+from moto.server import ThreadedMotoServer
+from obstore.store import from_url
+
+from pipelines.publication import publish
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Ledger
+from pipelines.verify import verify
+from pipelines.withdraw import withdraw
+from schemas.errors import GateRefused, SpecificationError
+from tests.pipelines.microdata import persons, run, specification
+from tests.pipelines.releases import ID, entry, manifest, staged
+
+SECOND = "f" * 32
+
+
+@pytest.fixture(scope="module")
+def server():
+    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    moto.start()
+    host, port = moto.get_host_and_port()
+    yield f"http://{host}:{port}"
+    moto.stop()
+
+
+@pytest.fixture
+def bucket(server, monkeypatch, request):
+    """The address of an empty bucket; credentials stand in the environment, as they do in production."""
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    settings = {"ENDPOINT_URL": server, "ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test"}
+    for name, value in (settings | {"REGION": "us-east-1", "ALLOW_HTTP": "true"}).items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    name = f"lake-{abs(hash(request.node.name))}"
+    urllib.request.urlopen(urllib.request.Request(f"{server}/{name}", method="PUT")).close()
+    return f"s3://{name}/persons"
+
+
+def test_a_release_is_published_verified_and_withdrawn(bucket, tmp_path):
+    areas = Areas.of(bucket, tmp_path / "evidence")
+    areas.public.require_writable()
+    publish.publish(staged(areas), manifest(), areas, entry())
+    assert "keeps what its manifest promises" in verify(bucket).text
+    publish.publish(staged(areas, SECOND), manifest(SECOND), areas, entry(SECOND), accepted=True)
+    assert areas.public.served() == SECOND
+    with areas.public.lock():
+        publish.withdraw_release(Ledger(areas).standing()[-1], areas)
+    assert (areas.public.served(), areas.public.releases()) == (ID, [ID])
+
+
+def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket, tmp_path):
+    ends = {}
+
+    def publishing(release_id):
+        areas = Areas.of(bucket, tmp_path / release_id)
+        ready = staged(areas, release_id)
+        start.wait()
+        try:
+            ends[release_id] = publish.publish(ready, manifest(release_id), areas, entry(release_id))
+        except GateRefused as refusal:
+            ends[release_id] = refusal
+
+    start = threading.Barrier(2)
+    threads = [threading.Thread(target=publishing, args=[each]) for each in (ID, SECOND)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (winner,) = [each for each, end in ends.items() if isinstance(end, str)]
+    (loser,) = [end for end in ends.values() if isinstance(end, GateRefused)]
+    assert "differenced" in str(loser)
+    area = Areas.of(bucket, tmp_path / winner).public
+    assert (area.served(), area.releases()) == (winner, [winner])
+
+
+def test_a_bucket_that_is_not_there_is_refused_before_work_is_spent(bucket, tmp_path):
+    with pytest.raises(SpecificationError, match="cannot be written"):
+        Areas.of("s3://nobody-made-it/persons", tmp_path / "evidence").public.require_writable()
+
+
+def test_a_run_publishes_the_same_records_to_a_bucket_as_to_a_folder(spark, bucket, tmp_path):
+    files = {}
+    for name, place in (("folder", tmp_path / "folder" / "lake"), ("bucket", bucket)):
+        folder = tmp_path / name
+        folder.mkdir()
+        persons().to_parquet(folder / "data", index=False)
+        spec = specification(folder, publish={"path": str(place), "evidence": "evidence"})
+        outcome, areas = run(spark, spec)
+        assert outcome.content["release"] == f"{place}/{outcome.content['release_id']}"
+        with areas.public.reading(areas.public.served()) as release:
+            files[name] = pq.read_table(release / "microdata").to_pandas()
+    assert files["folder"].equals(files["bucket"])
+    assert "keeps what its manifest promises" in verify(bucket).text
+    again, _ = run(spark, spec)
+    assert "published its release already" in again.text
+    assert (
+        "is withdrawn" in withdraw(str(tmp_path / "bucket" / "evidence" / again.content["release_id"])).text
+    )
+    names = [str(each["path"]) for batch in obstore.list(from_url(bucket)) for each in batch]
+    assert [name for name in names if not name.startswith(".lease")] == []
