@@ -78,9 +78,9 @@ def _folder(name: str) -> Path | None:
         places = list(getattr(sys.modules[name], "__path__", []))
         origin = getattr(sys.modules[name], "__file__", None)
     else:
-        found = find_spec(name)
-        places = list((found and found.submodule_search_locations) or [])
-        origin = found.origin if found else None
+        module_spec = find_spec(name)
+        places = list((module_spec and module_spec.submodule_search_locations) or [])
+        origin = module_spec.origin if module_spec else None
     if not places and not origin:
         return None
     return Path(places[0] if places else str(origin)).resolve()

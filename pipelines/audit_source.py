@@ -28,21 +28,21 @@ def audit_source(specification: Specification) -> Outcome:
     entries, source = releases_of(areas, specification), source_of(specification)
     elsewhere = same_records_elsewhere(areas, specification)
     known = {entry.release_id for entry in entries}
-    found = joint_exposure_of(areas, entries)
+    exposure = joint_exposure_of(areas, entries)
     of_other_areas = [each.release_id for each in elsewhere if each.release_id not in known]
-    found = replace(found, not_compared=(*found.not_compared, *of_other_areas))
-    if not found.safe:
+    exposure = replace(exposure, not_compared=(*exposure.not_compared, *of_other_areas))
+    if not exposure.safe:
         alone = " Release {} alone exposes {} units beside the last one."
-        collisions = "".join(alone.format(*each) for each in found.collisions)
+        collisions = "".join(alone.format(*each) for each in exposure.collisions)
         other = " The same records were published under another source as {} ({!r}, {})."
         collisions += "".join(other.format(each.release_id, each.name, each.path) for each in elsewhere)
         raise GateRefused(
             f"The {len(entries)} release(s) of the source {source!r} expose units together: "
-            f"{'; '.join(found.faults())}.{collisions} Withdraw what can be withdrawn (copies "
+            f"{'; '.join(exposure.faults())}.{collisions} Withdraw what can be withdrawn (copies "
             "remain), and look at how these came to stand side by side."
         )
     text = (
-        f"The {len(entries)} release(s) of the source {source!r} expose nobody together: {found.units} "
-        f"units, each history shared by at least {found.smallest_history}."
+        f"The {len(entries)} release(s) of the source {source!r} expose nobody together: {exposure.units} "
+        f"units, each history shared by at least {exposure.smallest_history}."
     )
-    return Outcome(text, {"source": source, **asdict(found)})
+    return Outcome(text, {"source": source, **asdict(exposure)})

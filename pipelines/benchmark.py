@@ -82,6 +82,6 @@ def _package() -> ModuleType | None:
 
 
 def _has_run(package: ModuleType, name: str) -> bool:
-    found = importlib.util.find_spec(f"{package.__name__}.{name}")
-    source = found.loader.get_source(found.name) if found and found.loader else ""  # type: ignore[attr-defined]
+    module_spec = importlib.util.find_spec(f"{package.__name__}.{name}")
+    source = module_spec.loader.get_source(module_spec.name) if module_spec and module_spec.loader else ""  # type: ignore[attr-defined]
     return "\ndef run(" in (source or "")

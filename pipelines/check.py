@@ -70,11 +70,11 @@ def _answer(screened: ScreenedInput, exposed: Exposure, specification: Specifica
         lines.append(f"  suppressed with regions of fewer than k records: {screened.suppressed}")
     lines += [f"{role}: {', '.join(names)}" for role, names in by_role.items()]
     k = specification.release.k
-    for name, found in exposed.risks.items():
+    for name, risk in exposed.risks.items():
         lines.append(
-            f"clustering {name}: {found.classes} equivalence classes; below k = {k}: "
-            f"{found.classes_below_k} combinations with {found.records_below_k} records, of them "
-            f"{found.uniques} unique"
+            f"clustering {name}: {risk.classes} equivalence classes; below k = {k}: "
+            f"{risk.classes_below_k} combinations with {risk.records_below_k} records, of them "
+            f"{risk.uniques} unique"
         )
     lines += [
         f"{each.column} is published as it is and determines the protected {each.determines}"
@@ -86,7 +86,7 @@ def _answer(screened: ScreenedInput, exposed: Exposure, specification: Specifica
         "rejected": dict(screened.rejected),
         "suppressed": screened.suppressed,
         "roles": by_role,
-        "risk": {name: asdict(found) for name, found in exposed.risks.items()},
+        "risk": {name: asdict(risk) for name, risk in exposed.risks.items()},
         "dependencies": [asdict(each) for each in exposed.dependencies],
     }
     return Outcome("\n".join(lines), content)

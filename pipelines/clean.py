@@ -30,5 +30,5 @@ def clean(named: Sequence[str]) -> Outcome:
 
 def _areas(roots: Sequence[Path]) -> list[Path]:
     """Evidence areas at or below the folders that have work folders, sorted."""
-    found = {folder for root in roots for folder in [root / WORK, *root.glob(f"**/{WORK}")]}
-    return sorted(folder.parent.resolve() for folder in found if folder.is_dir() and is_work(folder))
+    folders = {folder for root in roots for folder in [root / WORK, *root.glob(f"**/{WORK}")]}
+    return sorted(folder.parent.resolve() for folder in folders if folder.is_dir() and is_work(folder))

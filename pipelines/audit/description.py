@@ -29,18 +29,20 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     page = (folder / PAGE).read_text(encoding="utf-8")
     resources = {each["path"]: each for each in package["resources"]}
     data = {name: file for name, file in manifest["files"].items() if name not in (DESCRIPTOR, PAGE)}
-    found = []
+    discrepancies = []
     if package["id"] != manifest["release_id"] or manifest["release_id"] not in page:
-        found.append("it is of another release")
+        discrepancies.append("it is of another release")
     if set(resources) != set(data):
-        found.append("the descriptor names other files than the manifest")
+        discrepancies.append("the descriptor names other files than the manifest")
     elif any(_differs(folder, resources[name], file) for name, file in data.items()):
-        found.append("the descriptor has another checksum, size, number of rows or column than a file")
+        discrepancies.append(
+            "the descriptor has another checksum, size, number of rows or column than a file"
+        )
     if any(_rewritten(folder, table) for table in manifest["tables"] if _sdmx(table) in data):
-        found.append("a table as SDMX-CSV has other cells than its file")
+        discrepancies.append("a table as SDMX-CSV has other cells than its file")
     if _LOADS.search(page):
-        found.append("the page loads something")
-    return found
+        discrepancies.append("the page loads something")
+    return discrepancies
 
 
 def _differs(folder: Path, resource: Mapping[str, Any], file: Mapping[str, Any]) -> bool:
@@ -98,13 +100,13 @@ def _holds(engine: duckdb.DuckDBPyConnection, column: str, said: Mapping[str, An
     if "mean" not in said:
         return True
     number = f"CAST({column} AS DOUBLE)"
-    found = engine.execute(
+    statistics = engine.execute(
         f"SELECT min({number}), max({number}), avg({number}), sum({number}) FROM microdata "
         f"WHERE isfinite({number})"
     ).fetchone()
     named = (said["minimum"], said["maximum"], said["mean"], said["total"])
     scale = max(abs(float(said["minimum"])), abs(float(said["maximum"]))) * TOLERANCE
-    return found is not None and all(
+    return statistics is not None and all(
         math.isclose(is_so, so, rel_tol=TOLERANCE, abs_tol=within)
-        for is_so, so, within in zip(found, named, (scale, scale, scale, scale * values), strict=True)
+        for is_so, so, within in zip(statistics, named, (scale, scale, scale, scale * values), strict=True)
     )

@@ -25,10 +25,12 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     if not (path / "metadata" / "version-hint.text").is_file():
         return ["there is no Iceberg table beside the release"]
     table = StaticTable.from_metadata(str(path))
-    own = [each for each in table.snapshots() if each.summary and each.summary.get(PROPERTY) == release_id]
-    if not own:
+    snapshots = [
+        each for each in table.snapshots() if each.summary and each.summary.get(PROPERTY) == release_id
+    ]
+    if not snapshots:
         return ["the Iceberg table has no snapshot of this release"]
-    last = max(own, key=lambda each: each.sequence_number or 0)
+    last = max(snapshots, key=lambda each: each.sequence_number or 0)
     scan = table.scan(snapshot_id=last.snapshot_id)
     tasks = list(scan.plan_files())
     released = {str(file.resolve()) for file in (public / release_id / "microdata").glob("*.parquet")}

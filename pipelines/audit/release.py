@@ -186,9 +186,11 @@ def _dictionaries(folder: Path) -> Finding:
 
 
 def _records(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any]) -> Finding:
-    found = _one(engine, "SELECT count(*) FROM microdata")
+    records = _one(engine, "SELECT count(*) FROM microdata")
     return Finding(
-        "records", found == manifest["records"], f"{found} records, the manifest says {manifest['records']}"
+        "records",
+        records == manifest["records"],
+        f"{records} records, the manifest says {manifest['records']}",
     )
 
 
@@ -255,8 +257,8 @@ def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:
 def _view(engine: duckdb.DuckDBPyConnection, view: str, files: Path, columns: list[str]) -> None:
     """Show files under names of our own, by position: to DuckDB, "Sex" and "sex" are one name."""
     relation = engine.read_parquet(str(files))
-    found = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
-    shown = ", ".join(f"{name} AS {column}" for name, column in zip(found, columns, strict=True))
+    quoted = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
+    shown = ", ".join(f"{name} AS {column}" for name, column in zip(quoted, columns, strict=True))
     relation.project(shown).create_view(view, replace=True)
 
 

@@ -26,8 +26,8 @@ def wrong_columns(folder: Path, manifest: dict[str, Any]) -> int:
     wrong = 0
     for table in manifest["tables"]:
         declared = [*((name, "string") for name in table["columns"]), (value["name"], value["type"])]
-        found = [(entry.name, str(entry.type)) for entry in pq.read_schema(folder / table["file"])]
-        wrong += found != declared
+        written = [(entry.name, str(entry.type)) for entry in pq.read_schema(folder / table["file"])]
+        wrong += written != declared
     return wrong
 
 
@@ -95,13 +95,13 @@ def _mapping(parents: dict[str, str]) -> pa.Table:
     return pa.table({"code": list(parents), "parent": list(parents.values())})
 
 
-def _selected(names: list[str], own: list[str], total: str) -> str:
-    return ", ".join(_name(name) if name in own else f"{total} AS {_name(name)}" for name in names)
+def _selected(names: list[str], columns: list[str], total: str) -> str:
+    return ", ".join(_name(name) if name in columns else f"{total} AS {_name(name)}" for name in names)
 
 
 def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:
-    ((found,),) = engine.execute(query).fetchall()
-    return int(found)
+    ((number,),) = engine.execute(query).fetchall()
+    return int(number)
 
 
 def _file(folder: Path, table: dict[str, Any]) -> str:

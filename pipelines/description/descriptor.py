@@ -150,12 +150,12 @@ def _field(entry: pa.Field, described: Mapping[str, Any], counted: ColumnStatist
 
 def _counted(counted: ColumnStatistics) -> dict[str, Any]:
     """Of the whole release, whatever the file."""
-    found: dict[str, Any] = {"values": counted.values, "missing": counted.missing}
+    entry: dict[str, Any] = {"values": counted.values, "missing": counted.missing}
     if counted.numbers is not None:
-        found |= {
+        entry |= {
             name: value for name, value in vars(counted.numbers).items() if value is not None and value != ()
         }
-    return found
+    return entry
 
 
 def field_type(kind: pa.DataType) -> str:

@@ -104,8 +104,8 @@ def column_statistics(
         if frequencies is not None:
             frequencies = _more(frequencies, column)
         if _is_moment(plain):
-            found = pc.min_max(column)
-            extremes += [each for each in (found["min"], found["max"]) if each.is_valid]
+            ends = pc.min_max(column)
+            extremes += [each for each in (ends["min"], ends["max"]) if each.is_valid]
     return ColumnStatistics(
         name,
         str(kind),
@@ -141,9 +141,9 @@ def _is_moment(kind: pa.DataType) -> bool:
 
 def _span(moments: list[pa.Scalar]) -> tuple[str, str]:
     """First and last as text, by Arrow: to Python, some years do not exist."""
-    found, kind = pc.min_max(pa.array(moments)), moments[0].type
+    ends, kind = pc.min_max(pa.array(moments)), moments[0].type
     bare = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind  # UTC, where a zone was given
-    first, last = (found[end].cast(bare).cast(pa.string()).as_py() for end in ("min", "max"))
+    first, last = (ends[end].cast(bare).cast(pa.string()).as_py() for end in ("min", "max"))
     return str(first), str(last)
 
 
@@ -177,8 +177,8 @@ def _numbers(files: Sequence[Path], name: str, kind: pa.DataType, weight: str | 
             table = file.read(columns=list(dict.fromkeys([name, *([weight] if weight else [])])))
         number = table[name].cast(pa.float64(), safe=False)
         inside = pc.fill_null(pc.is_finite(number), False)
-        found = pc.min_max((number if pa.types.is_floating(kind) else table[name]).filter(inside))
-        extremes += [each.as_py() for each in (found["min"], found["max"]) if each.is_valid]
+        ends = pc.min_max((number if pa.types.is_floating(kind) else table[name]).filter(inside))
+        extremes += [each.as_py() for each in (ends["min"], ends["max"]) if each.is_valid]
         parts.append(number.filter(inside).to_numpy())
         if weight:
             weights.append(table[weight].cast(pa.float64(), safe=False).filter(inside).to_numpy())

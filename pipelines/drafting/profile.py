@@ -173,19 +173,19 @@ class Profile:
 
     def numbers(self, column: Column) -> np.ndarray:
         """Numbers of a column in the first records, without the missing ones."""
-        found = self._engine.execute(
+        numbers = self._engine.execute(
             f"SELECT {self._number(column)} AS v FROM file WHERE rowid < {GLANCE} AND v IS NOT NULL"
         ).fetchnumpy()["v"]
-        return np.asarray(found, dtype=np.float64)
+        return np.asarray(numbers, dtype=np.float64)
 
     def in_order(self, column: Column, other: Column) -> np.ndarray:
         """Codes of `other` in the first records by the order of `column`: of its numbers, else its text."""
         number = self._number(column)
         order = f"{number}, {column.label}" if column.numbers else column.label
-        found = self._engine.execute(
+        records = self._engine.execute(
             f"SELECT {other.label} AS v FROM file WHERE rowid < {GLANCE} ORDER BY {order}, {other.label}"
         ).df()
-        return np.asarray(pd.factorize(found["v"])[0])
+        return np.asarray(pd.factorize(records["v"])[0])
 
     def accepting(self, numeric: Sequence[Column]) -> str:
         """Condition that none of these numbers is missing or out of bounds."""
@@ -235,8 +235,8 @@ class Profile:
         seen = dict.fromkeys(MISSING_MARKS, 0)
         for label in texts:
             counts = ", ".join(f"count(*) FILTER ({label} = '{mark}')" for mark in MISSING_MARKS)
-            found = self._engine.execute(f"SELECT {counts} FROM file").fetchone() or ()
-            for mark, count in zip(MISSING_MARKS, found, strict=True):
+            occurrences = self._engine.execute(f"SELECT {counts} FROM file").fetchone() or ()
+            for mark, count in zip(MISSING_MARKS, occurrences, strict=True):
                 seen[mark] += int(count)
         mark = max(MISSING_MARKS, key=lambda each: seen[each])
         if not seen[mark]:

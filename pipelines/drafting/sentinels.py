@@ -39,7 +39,7 @@ def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
     rest = values[~candidate]
     if len(rest) < 2 or not candidate.any():
         return ()
-    found = []
+    codes = []
     for value, count in zip(values[candidate], counts[candidate], strict=True):
         usual = _usual(value, values[~candidate], counts[~candidate])
         if value < 0:
@@ -49,8 +49,8 @@ def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
         else:
             missing = value >= 9_990 and count >= 4 * SPIKE * usual
         if missing:
-            found.append(int(value))
-    return tuple(found)
+            codes.append(int(value))
+    return tuple(codes)
 
 
 def _usual(value: float, values: np.ndarray, counts: np.ndarray) -> float:

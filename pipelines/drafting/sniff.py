@@ -67,13 +67,13 @@ class Source:
         for file in self.files:
             if self.format == "parquet":
                 inside = [name for name in names if name not in self.partitions.names]
-                found = pq.ParquetFile(file).iter_batches(columns=inside)
+                batches = pq.ParquetFile(file).iter_batches(columns=inside)
             else:
-                found = _csv_batches(file, self)
-            for batch in found:
+                batches = _csv_batches(file, self)
+            for batch in batches:
                 columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-                own = constants(self.partitions, self.values.get(file, {}), batch.num_rows)
-                columns |= dict(zip(self.partitions.names, own, strict=True))
+                partition_values = constants(self.partitions, self.values.get(file, {}), batch.num_rows)
+                columns |= dict(zip(self.partitions.names, partition_values, strict=True))
                 yield pa.RecordBatch.from_arrays([columns[name] for name in names], names=labels)
 
 

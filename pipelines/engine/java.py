@@ -48,9 +48,9 @@ def _system_homes() -> list[Path]:
     homes = []
     if os.environ.get("JAVA_HOME"):
         homes.append(Path(os.environ["JAVA_HOME"]))
-    found = shutil.which("java")
-    if found:
-        homes.append(Path(found).resolve().parents[1])
+    executable = shutil.which("java")
+    if executable:
+        homes.append(Path(executable).resolve().parents[1])
     return homes
 
 

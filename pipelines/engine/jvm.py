@@ -36,8 +36,8 @@ def _size(input_path: str) -> int:
     """Bytes of all files behind a path; none for what cannot be looked at, which is refused soon after."""
     files = (
         Path(folder) / name
-        for found in glob.iglob(input_path)
-        for folder, _, names in (os.walk(found) if os.path.isdir(found) else [("", [], [found])])
+        for entry in glob.iglob(input_path)
+        for folder, _, names in (os.walk(entry) if os.path.isdir(entry) else [("", [], [entry])])
         for name in names
     )
     return sum(path.stat().st_size for path in files if path.is_file())

@@ -143,11 +143,11 @@ def our_sql_settings(spark: SparkSession) -> Iterator[None]:
             spark.conf.set(key, value)
         yield
     finally:
-        for key, own in before.items():
-            if own is None:
+        for key, previous in before.items():
+            if previous is None:
                 spark.conf.unset(key)
             else:
-                spark.conf.set(key, own)
+                spark.conf.set(key, previous)
 
 
 def open_session(
@@ -214,15 +214,15 @@ def _standard_error_to(path: Path) -> Iterator[None]:
     The JVM and the Python workers behind it write there: a traceback of a worker can hold values.
     """
     sys.stderr.flush()
-    kept = os.dup(2)
+    standard_error = os.dup(2)
     target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.dup2(target, 2)
         yield
     finally:
         sys.stderr.flush()
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(standard_error, 2)
+        os.close(standard_error)
         os.close(target)
 
 

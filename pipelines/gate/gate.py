@@ -88,14 +88,16 @@ def judge(
     broken: list[str] = []
     failures: list[str] = []
     for requirement in required:
-        found = float(metrics[requirement.key]) if requirement.key in metrics else None
-        passed = found is not None and requirement.met(found) and expected.get(requirement.key.column, False)
-        rows.append(_verdict(check, requirement, found, passed))
+        measured = float(metrics[requirement.key]) if requirement.key in metrics else None
+        passed = (
+            measured is not None and requirement.met(measured) and expected.get(requirement.key.column, False)
+        )
+        rows.append(_verdict(check, requirement, measured, passed))
         if not passed:
             text = (
                 f"{requirement.key.column} was not measured, so it cannot be judged."
-                if found is None
-                else requirement.failure(found)
+                if measured is None
+                else requirement.failure(measured)
             )
             (broken if requirement.promised else failures).append(text)
     return Verdicts(tuple(rows), tuple(broken), tuple(failures))
@@ -121,7 +123,7 @@ def refuse(verdicts: Verdicts) -> None:
         )
 
 
-def _verdict(check: str, requirement: Requirement, found: float | None, passed: bool) -> Verdict:
+def _verdict(check: str, requirement: Requirement, measured: float | None, passed: bool) -> Verdict:
     key = requirement.key
     limit = requirement.at_most if requirement.at_least is None else requirement.at_least
     return Verdict(
@@ -129,7 +131,7 @@ def _verdict(check: str, requirement: Requirement, found: float | None, passed: 
         metric=key.metric,
         variable=key.variable or None,
         dimension=key.dimension or None,
-        found=found,
+        found=measured,
         limit=limit,
         passed=passed,
         promised=requirement.promised,

@@ -94,13 +94,13 @@ def _joint(kind: pa.DataType, files: int) -> pa.DataType:
 
 def _categories(paths: list[Path], name: str) -> list[object]:
     """Categories of an ordered dictionary column, in their order; further ones of later files follow."""
-    found: dict[object, None] = {}
+    categories: dict[object, None] = {}
     for path in paths:
         with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
                 for chunk in file.read_row_group(group, columns=[name])[name].chunks:
-                    found |= dict.fromkeys(chunk.dictionary.to_pylist())
-    return list(found)
+                    categories |= dict.fromkeys(chunk.dictionary.to_pylist())
+    return list(categories)
 
 
 def _local(file: str) -> Path | None:

@@ -128,14 +128,14 @@ def of_frame(frame: DataFrame, specification: Specification) -> Microdata:
 def _microdata(raw: DataFrame, files: list[str], specification: Specification) -> Microdata:
     """What the specification names, out of all columns."""
     _check_columns(raw.columns, specification)
-    wanted = [
+    names = [
         name
         for name in raw.columns
         if name in specification.variables and specification.variables[name].role != "identifier"
     ]
-    _check_types(raw.select([column(name) for name in wanted]), specification)
-    frame = _recoded(_typed(raw, wanted, specification), specification)
-    published = [name for name in wanted if name in specification.published]
+    _check_types(raw.select([column(name) for name in names]), specification)
+    frame = _recoded(_typed(raw, names, specification), specification)
+    published = [name for name in names if name in specification.published]
     columns = frame.select([column(name) for name in published])
     try:
         contract = contract_of(
@@ -143,7 +143,7 @@ def _microdata(raw: DataFrame, files: list[str], specification: Specification) -
         )
     except Unfit as error:
         raise InputRejected(f"{_where(specification)} {error}") from None
-    hidden = [name for name in wanted if name not in published]
+    hidden = [name for name in names if name not in published]
     ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
     return Microdata(ordered, contract, len(files))
 
@@ -253,8 +253,8 @@ def _check_lines(spark: SparkSession, specification: Specification) -> None:
 
 
 def _check_header(header: list[str], specification: Specification) -> None:
-    found = sum(name in specification.variables for name in header)
-    if len(set(header)) < len(header) and 2 * found >= len(specification.variables):
+    known = sum(name in specification.variables for name in header)
+    if len(set(header)) < len(header) and 2 * known >= len(specification.variables):
         raise InputRejected(
             f"{_where(specification)} has {len(header) - len(set(header))} column name(s) twice or empty. "
             "Rename them in the file."
@@ -327,14 +327,14 @@ def _recoded(frame: DataFrame, specification: Specification) -> DataFrame:
     return changed.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
 
 
-def _typed(raw: DataFrame, wanted: list[str], specification: Specification) -> DataFrame:
+def _typed(raw: DataFrame, names: list[str], specification: Specification) -> DataFrame:
     """Missing marks become NULL; numbers of a CSV become numbers."""
     text = {entry.name for entry in raw.schema if isinstance(entry.dataType, t.StringType)}
     csv = specification.input.format == "csv"
-    numbers = [name for name in wanted if csv and _is_number(specification.variables[name])]
-    values = {name: _present(name, specification) if name in text else column(name) for name in wanted}
+    numbers = [name for name in names if csv and _is_number(specification.variables[name])]
+    values = {name: _present(name, specification) if name in text else column(name) for name in names}
     decimal = specification.input.decimal if csv else "."
-    for entry in raw.select([column(name) for name in wanted]).schema:
+    for entry in raw.select([column(name) for name in names]).schema:
         variable = specification.variables[entry.name]
         if variable.missing and entry.name not in numbers:
             value = values[entry.name]
@@ -348,10 +348,10 @@ def _typed(raw: DataFrame, wanted: list[str], specification: Specification) -> D
         read_as = f.when(number.rlike(_NUMBER), number).try_cast(kind)
         values[name] = without_codes(name, read_as, specification.variables[name], kind, decimal)
     if not csv:
-        for name in text.intersection(wanted):
+        for name in text.intersection(names):
             broken = broken | f.coalesce(~f.is_valid_utf8(column(name)), f.lit(False))
     flags = f.when(unreadable, NUMBER).otherwise(0) + f.when(broken, TEXT).otherwise(0)
-    typed = raw.select(*[values[name].alias(name) for name in wanted], flags.alias(UNREADABLE))
+    typed = raw.select(*[values[name].alias(name) for name in names], flags.alias(UNREADABLE))
     # Text is parsed once: kept in Spark's own encrypted scratch space for the passes that follow.
     return typed.persist(StorageLevel.DISK_ONLY) if csv else typed
 

@@ -59,11 +59,11 @@ def scales(frame: DataFrame, names: tuple[str, ...], magnitude: Mapping[str, flo
         return {}
     row = frame.agg(*metrics).first()
     assert row is not None
-    found = {}
+    by_variable = {}
     for i, name in enumerate(names):
         n, total = int(row[f"n{i}"]), int(row[f"s{i}"] or 0)
         squares = (int(row[f"h{i}"] or 0) << 30) + int(row[f"l{i}"] or 0)
         variance = (n * squares - total * total) / (n * (n - 1)) if n > 1 else 0.0  # of exact integers
         unit = math.ldexp(1.0, -exponents[name])
-        found[name] = Scale(total / max(n, 1) * unit, math.sqrt(variance) * unit, n)
-    return found
+        by_variable[name] = Scale(total / max(n, 1) * unit, math.sqrt(variance) * unit, n)
+    return by_variable

@@ -101,10 +101,10 @@ def screen(
     rejected = {reason: row[f"reason{i}"] for i, reason in enumerate(REASONS) if row[f"reason{i}"] > 0}
     metrics |= _named(row, microdata, specification)
     suppressed = row["accepted"] - int(pc.sum(_without(strata, small)["records"]).as_py() or 0)
-    kept = accepted if rejected else records
+    remaining = accepted if rejected else records
     if suppressed:
         strata = _without(strata, small)
-        kept = kept.join(
+        remaining = remaining.join(
             f.broadcast(accepted.sparkSession.createDataFrame(pa.table({"__small": small}))),
             column(specification.region or "") == f.col("__small"),
             how="left_anti",
@@ -116,8 +116,8 @@ def screen(
     names = [*microdata.published, *[name for name in microdata.frame.columns if name in counted]]
     keyed = [*microdata.published, *specification.with_role("unit")]
     return ScreenedInput(
-        frame=kept.select(*[column(name) for name in names], PATTERN),
-        keyed=kept.select(*[column(name) for name in keyed]),
+        frame=remaining.select(*[column(name) for name in names], PATTERN),
+        keyed=remaining.select(*[column(name) for name in keyed]),
         records=row["records"],
         kept=row["accepted"] - suppressed,
         rejected=rejected,
@@ -136,12 +136,12 @@ def pattern_of(group: Group, specification: Specification) -> int:
 
 def strata_of(strata: pa.Table, mask: int) -> pa.Table:
     """Strata by region and the part `mask` of the missing pattern that belongs to one clustering."""
-    own = strata.set_column(
+    of_clustering = strata.set_column(
         strata.column_names.index(PATTERN),
         PATTERN,
         pc.bit_wise_and(strata[PATTERN], pa.scalar(mask, pa.int64())),
     )
-    return _summed(own, [name for name in own.column_names if name != "records"])
+    return _summed(of_clustering, [name for name in of_clustering.column_names if name != "records"])
 
 
 def _pattern(specification: Specification) -> Column:
@@ -231,9 +231,11 @@ def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:
 
 def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Specification) -> pa.Table:
     """Units (what k counts) by region and the part `mask` of the missing pattern: column ``units``."""
-    own = strata_of(strata, mask)
+    of_clustering = strata_of(strata, mask)
     if specification.counted is None:
-        return own.rename_columns([{"records": "units"}.get(name, name) for name in own.column_names])
+        return of_clustering.rename_columns(
+            [{"records": "units"}.get(name, name) for name in of_clustering.column_names]
+        )
     keys = [f.col(PATTERN).bitwiseAND(f.lit(mask)).alias(PATTERN)]
     if specification.region is not None:
         keys.insert(0, column(specification.region).alias(REGION))
@@ -263,9 +265,9 @@ def _smallest(
     rare: list[int] = []
     for group in specification.clusterings:
         mask = pattern_of(group, specification)
-        found = regions if mask == 0 else _units(accepted, strata, mask, specification)
-        found = _without(found, small)
-        rare += found.filter(pc.less(found["units"], specification.release.k))[PATTERN].to_pylist()
+        units = regions if mask == 0 else _units(accepted, strata, mask, specification)
+        units = _without(units, small)
+        rare += units.filter(pc.less(units["units"], specification.release.k))[PATTERN].to_pylist()
     return {
         MetricKey("smallest_region", specification.region or ""): float(
             pc.min(regions["units"]).as_py() or 0

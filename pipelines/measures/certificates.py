@@ -59,9 +59,9 @@ def _take(comparison: Comparison) -> dict[str, tuple[Proved, ...]] | None:
         if reports is not None and whole is not None:
             section[group.name] = (_whole(whole["objective"], whole["lower_bound"]), *_steps(reports))
         elif set(group.variables) & set(comparison.specification.nominal):
-            found = _by_clusters(comparison, group)
-            if found is not None:
-                section[group.name] = (found,)
+            proof = _by_clusters(comparison, group)
+            if proof is not None:
+                section[group.name] = (proof,)
     return section or None
 
 

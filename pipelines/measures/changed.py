@@ -61,14 +61,14 @@ def _take(comparison: Comparison) -> Changed | None:
     pairs = comparison.pairs
     if pairs is None:
         return None
-    found = changes(_frame(pairs, before=True), _frame(pairs, before=False))
+    change = changes(_frame(pairs, before=True), _frame(pairs, before=False))
     scores = _scores(pairs)
     return Changed(
         sampled=len(pairs),
         of=pairs.of,
-        records=found.records,
-        values=float(np.mean(list(found.values.values()))),
-        by_variable=found.values,
+        records=change.records,
+        values=float(np.mean(list(change.values.values()))),
+        by_variable=change.values,
         il1s={name: _il1s(pairs, place) for place, name in enumerate(pairs.numeric)},
         hellinger=_hellinger(comparison),
         propensity_error=None if scores is None else scores[0],
@@ -89,17 +89,17 @@ def _il1s(pairs: Pairs, place: int) -> float:
     """Of one variable; 0 where fewer than two records have a value, so that nothing can be said."""
     before, after = pairs.numbers_before[:, [place]], pairs.numbers_after[:, [place]]
     there = ~np.isnan(before).ravel()
-    found = float(il1s(before[there], after[there])[0]) if there.sum() > 1 else 0.0
-    return found if np.isfinite(found) else 0.0
+    loss = float(il1s(before[there], after[there])[0]) if there.sum() > 1 else 0.0
+    return loss if np.isfinite(loss) else 0.0
 
 
 def _hellinger(comparison: Comparison) -> dict[str, float]:
-    found = {}
+    distances = {}
     for table, cells in comparison.tables_before.items():
         if len(table) == 1:
             old, new = aligned(table, cells, comparison.tables_after[table])
-            found[table[0]] = hellinger(old, new)
-    return found
+            distances[table[0]] = hellinger(old, new)
+    return distances
 
 
 def _scores(pairs: Pairs) -> tuple[float, float] | None:
@@ -114,8 +114,8 @@ def _scores(pairs: Pairs) -> tuple[float, float] | None:
     design = np.column_stack(columns)
     if len(design) < FEWEST_FOR_SCORES * (design.shape[1] + 1):
         return None
-    found = propensity(design[: len(pairs)], design[len(pairs) :])
-    return found.error, found.ratio
+    scores = propensity(design[: len(pairs)], design[len(pairs) :])
+    return scores.error, scores.ratio
 
 
 def _glance(section: Changed, k: int) -> Iterator[str]:

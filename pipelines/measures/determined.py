@@ -14,9 +14,9 @@ def _take(comparison: Comparison) -> dict[str, list[str]] | None:
     specification = comparison.specification
     if not specification.nominal:
         return None
-    found = comparison.exposure.dependencies
+    dependencies = comparison.exposure.dependencies
     return {
-        name: [each.determines for each in found if each.column == name]
+        name: [each.determines for each in dependencies if each.column == name]
         for name in specification.published_as_it_is
     }
 

@@ -104,8 +104,8 @@ def _sums(
         if weight is not None:
             sums += [f.sum(f.when(x.isNotNull(), f.col("w"))).alias(f"wn{i}")]
             sums += [f.sum(f.col("w") * x).alias(f"ws{i}")]
-    found = parts[0].unionByName(parts[1]).groupBy("file", "region").agg(*sums).toArrow()
-    return found.sort_by([("file", "ascending"), ("region", "ascending")])
+    totals = parts[0].unionByName(parts[1]).groupBy("file", "region").agg(*sums).toArrow()
+    return totals.sort_by([("file", "ascending"), ("region", "ascending")])
 
 
 def _estimated(sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...]) -> Estimated:

@@ -53,9 +53,9 @@ def _take(comparison: Comparison) -> IndividualRisk:
     specification = comparison.specification
     if specification.weight is None and not specification.groups:
         before, after = comparison.exposure.risks[WHOLE], comparison.joint_risk_after
-        found = [float(each.classes) for each in (before, after)]
+        expected = [float(each.classes) for each in (before, after)]
         largest = [1.0 / max(each.smallest, 1) for each in (before, after)]
-        return IndividualRisk(comparison.screened.kept, False, *found, *largest)
+        return IndividualRisk(comparison.screened.kept, False, *expected, *largest)
     return _of_classes(comparison)
 
 
@@ -70,7 +70,7 @@ def _of_classes(comparison: Comparison) -> IndividualRisk:
         .groupBy("file", *halves)
         .agg(f.count(f.lit(1)).cast("double").alias("f"), f.sum("w").alias("units"))
     )
-    found = (
+    by_file = (
         classes.select("file", "f", "units")
         .mapInArrow(_valued, "file int, risk double, largest double")
         .groupBy("file")
@@ -78,7 +78,7 @@ def _of_classes(comparison: Comparison) -> IndividualRisk:
         .toArrow()
         .sort_by("file")
     )
-    expected, largest = found["risk"].to_pylist(), found["largest"].to_pylist()
+    expected, largest = by_file["risk"].to_pylist(), by_file["largest"].to_pylist()
     return IndividualRisk(
         comparison.screened.kept,
         weight is not None,

@@ -90,8 +90,8 @@ def _take(comparison: Comparison) -> RecordLinkage | None:
         return None
     places = _places(pairs, comparison)
     before = _points(pairs, places, before=True)
-    own = np.sqrt(np.sum((before - _points(pairs, places, before=False)) ** 2, axis=1))
-    nearer, tied = _among_all(comparison, pairs, places, before, own)
+    own_distance = np.sqrt(np.sum((before - _points(pairs, places, before=False)) ** 2, axis=1))
+    nearer, tied = _among_all(comparison, pairs, places, before, own_distance)
     inside = inside_interval(pairs.numbers_before, pairs.numbers_after, WIDTH) if pairs.numeric else None
     linked = np.sum(1.0 / np.maximum(tied[~nearer], 1)) / len(pairs)
     return RecordLinkage(
@@ -133,7 +133,7 @@ def _points(pairs: Pairs, places: _Places, before: bool) -> np.ndarray:
 
 
 def _among_all(
-    comparison: Comparison, pairs: Pairs, places: _Places, before: np.ndarray, own: np.ndarray
+    comparison: Comparison, pairs: Pairs, places: _Places, before: np.ndarray, own_distance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """`nearer_and_tied` of the drawn records among all protected ones."""
     region = comparison.specification.region
@@ -145,7 +145,7 @@ def _among_all(
     p, q = len(numbers), len(nominal)  # of columns, which do not travel to tasks
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        nearer, tied = np.zeros(len(own), dtype=bool), np.zeros(len(own), dtype=np.int64)
+        nearer, tied = np.zeros(len(own_distance), dtype=bool), np.zeros(len(own_distance), dtype=np.int64)
         for classes in _distinct(batches, names):
             regions = np.array([places.regions.get(each, -1) for each in classes["region"].to_pylist()])
             classes, regions = classes.filter(pa.array(regions >= 0)), regions[regions >= 0]
@@ -153,11 +153,11 @@ def _among_all(
             codes = [places.category_codes(i, classes[f"c{i}"].to_pylist()) for i in range(q)]
             points = places.points(_side_by_side(x, len(classes)), codes, regions)
             left = np.flatnonzero(~nearer)
-            closer, alike = nearer_and_tied(before[left], own[left], points, classes["n"].to_numpy())
+            closer, alike = nearer_and_tied(before[left], own_distance[left], points, classes["n"].to_numpy())
             nearer[left], tied[left] = closer, tied[left] + alike
-        yield pa.RecordBatch.from_pydict({"at": np.arange(len(own)), "nearer": nearer, "tied": tied})
+        yield pa.RecordBatch.from_pydict({"at": np.arange(len(own_distance)), "nearer": nearer, "tied": tied})
 
-    found = (
+    by_record = (
         comparison.protected.select(*numbers, *nominal, where.alias("region"))
         .mapInArrow(task, "at bigint, nearer boolean, tied bigint")
         .groupBy("at")
@@ -165,7 +165,7 @@ def _among_all(
         .toArrow()
         .sort_by("at")
     )
-    return found["nearer"].to_numpy(), found["tied"].to_numpy()
+    return by_record["nearer"].to_numpy(), by_record["tied"].to_numpy()
 
 
 def _side_by_side(columns: list[np.ndarray], rows: int) -> np.ndarray:

@@ -59,6 +59,6 @@ def _made_from(specification: Specification) -> dict[str, Any]:
     for section in PERMISSIONS:
         content.pop(section, None)
     for section, keys in DECIDING.items():
-        kept = {name: value for name, value in content.pop(section, {}).items() if name in keys}
-        content |= {section: kept} if kept else {}
+        deciding = {name: value for name, value in content.pop(section, {}).items() if name in keys}
+        content |= {section: deciding} if deciding else {}
     return content

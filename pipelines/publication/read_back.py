@@ -52,8 +52,8 @@ class Written:
         counted = {"smallest_class": self.smallest_class, "fewest_households": self.fewest_households}
         classes = {
             MetricKey(metric, name): float(least)
-            for metric, found in counted.items()
-            for name, least in found.items()
+            for metric, by_clustering in counted.items()
+            for name, least in by_clustering.items()
         }
         return classes | {
             MetricKey("content_as_staged"): float(self.as_staged),
@@ -89,19 +89,19 @@ def verify_written(
         if specification.counted is not None:
             distinct = f.count_distinct(column(specification.counted))
             households[name], _, _ = _sizes(protected, keys, distinct)
-    found = content(frame)
+    written = content(frame)
     declared = [(entry.name, entry.type) for entry in staged.contract.schema]
     as_declared = all(
         [(entry.name, entry.type) for entry in pq.read_schema(path)] == declared for path in staged.microdata
     )
     others = [column(name) for name in staged.contract.names if name in specification.published_as_it_is]
     return Written(
-        records=found[0],
+        records=written[0],
         smallest_class=smallest,
         median_class=median,
         classes=classes,
         fewest_households=households,
-        as_staged=found == staged.content,
+        as_staged=written == staged.content,
         as_declared=as_declared and bool(staged.microdata),
         others_as_read=not others or content(frame.select(others)) == content(original.select(others)),
     )

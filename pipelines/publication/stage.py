@@ -160,18 +160,18 @@ def _encode(source: Path, target: Path, schema: pa.Schema, categories: Mapping[s
     pq.write_table(pa.table(arrays, schema=plain), target, row_group_size=ROW_GROUP)
 
 
-def _typed(array: pa.ChunkedArray, wanted: pa.DataType, order: Sequence[Any] | None) -> pa.ChunkedArray:
-    if not pa.types.is_dictionary(wanted):
-        return array.cast(wanted)
-    values = array.cast(wanted.value_type).combine_chunks()
+def _typed(array: pa.ChunkedArray, kind: pa.DataType, order: Sequence[Any] | None) -> pa.ChunkedArray:
+    if not pa.types.is_dictionary(kind):
+        return array.cast(kind)
+    values = array.cast(kind.value_type).combine_chunks()
     occurring = values.unique().drop_null()
     if order is None:
-        kept = occurring.sort()
+        categories = occurring.sort()
     else:
         present = set(occurring.to_pylist())
-        kept = pa.array([value for value in order if value in present], wanted.value_type)
-    codes = pc.index_in(values, value_set=kept).cast(wanted.index_type)
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, kept, ordered=wanted.ordered)])
+        categories = pa.array([value for value in order if value in present], kind.value_type)
+    codes = pc.index_in(values, value_set=categories).cast(kind.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, categories, ordered=kind.ordered)])
 
 
 def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract, folder: Path) -> None:

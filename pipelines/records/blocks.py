@@ -149,8 +149,8 @@ def plan(
         )
         points, hashes = coordinates.points(sample), sample[HASH].to_numpy()
         for place in large:
-            own = owner == place
-            tree = CutTree.grow(points[own], hashes[own], int(leaves[place]))
+            of_stratum = owner == place
+            tree = CutTree.grow(points[of_stratum], hashes[of_stratum], int(leaves[place]))
             leaves[place] = tree.leaves
             position[place] = len(trees)
             trees.append(tree)
@@ -221,14 +221,16 @@ def _with_stratum(
     spark: SparkSession, frame: DataFrame, strata: pa.Table, mask: int, specification: Specification
 ) -> DataFrame:
     """Add `first` and `tree` of the record's stratum."""
-    kept = strata.drop_columns(["records"])
-    if len(kept) == 1:
+    lookup = strata.drop_columns(["records"])
+    if len(lookup) == 1:
         return frame.withColumns(
-            {name: f.lit(kept[name][0].as_py()).cast("bigint") for name in (_FIRST, _TREE)}
+            {name: f.lit(lookup[name][0].as_py()).cast("bigint") for name in (_FIRST, _TREE)}
         )
     table = f.broadcast(
         spark.createDataFrame(
-            kept.rename_columns([f"__s_{n}" if n not in (_FIRST, _TREE) else n for n in kept.column_names])
+            lookup.rename_columns(
+                [f"__s_{n}" if n not in (_FIRST, _TREE) else n for n in lookup.column_names]
+            )
         )
     )
     same = f.col(f"__s_{PATTERN}") == f.col(PATTERN).bitwiseAND(f.lit(mask))
@@ -237,12 +239,12 @@ def _with_stratum(
     return frame.join(table, same, how="inner")
 
 
-def _packed(sizes: np.ndarray, wanted: int) -> tuple[np.ndarray, int]:
-    """Partition of each block, and their number: consecutive blocks together up to `wanted` records."""
+def _packed(sizes: np.ndarray, capacity: int) -> tuple[np.ndarray, int]:
+    """Partition of each block, and their number: consecutive blocks together up to `capacity` records."""
     partition = np.zeros(len(sizes), np.int32)
     current, filled = 0, 0.0
     for block, size in enumerate(sizes):
-        if filled > 0 and filled + size > wanted:
+        if filled > 0 and filled + size > capacity:
             current, filled = current + 1, 0.0
         partition[block] = current
         filled += size
@@ -258,8 +260,8 @@ def _leaf(chosen: Plan) -> Callable[..., Column]:
         keys, which = key.to_numpy(zero_copy_only=False), tree.to_numpy(zero_copy_only=False)
         leaves = np.zeros(len(keys), np.int64)
         for position in np.unique(which[which >= 0]):
-            own = which == position
-            leaves[own] = trees[position].assign(points[own], keys[own])
+            of_tree = which == position
+            leaves[of_tree] = trees[position].assign(points[of_tree], keys[of_tree])
         return pa.array(leaves)
 
     return cast(Callable[..., Column], f.arrow_udf(leaf, t.LongType()))  # type: ignore[call-overload]
@@ -272,31 +274,33 @@ def _sample(
     share = min(1.0, SAMPLE / float(strata["records"].to_numpy()[large].sum()))
     published = [name for name in frame.columns if name in specification.published]
     keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
-    wanted = strata.take(large)
+    large_strata = strata.take(large)
     chosen = with_hash(frame, published)
     if share < 1.0:
         # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.
         lot = f.xxhash64(f.col(HASH), f.lit("sample"))
         chosen = chosen.where(lot < f.lit(int(-(2**63) + share * 2**64)))
     table = chosen.select(*keys, *[column(name) for name in names], HASH).toArrow()
-    owner = _owner(table, wanted, large, specification)
-    kept = np.flatnonzero(owner >= 0)
-    return table.take(pa.array(kept)), owner[kept]
+    owner = _owner(table, large_strata, large, specification)
+    rows = np.flatnonzero(owner >= 0)
+    return table.take(pa.array(rows)), owner[rows]
 
 
 def _key_names(specification: Specification) -> list[str]:
     return [PATTERN] if specification.region is None else [PATTERN, specification.region]
 
 
-def _owner(table: pa.Table, wanted: pa.Table, large: np.ndarray, specification: Specification) -> np.ndarray:
+def _owner(
+    table: pa.Table, large_strata: pa.Table, large: np.ndarray, specification: Specification
+) -> np.ndarray:
     owner = np.full(len(table), -1, np.int64)
     for row, place in enumerate(large):
-        own = pc.equal(table["__s0"], wanted[PATTERN][row])
+        of_stratum = pc.equal(table["__s0"], large_strata[PATTERN][row])
         if specification.region is not None:
-            name = wanted[REGION][row]
+            name = large_strata[REGION][row]
             same = pc.equal(table["__s1"], name) if name.is_valid else pc.is_null(table["__s1"])
-            own = pc.and_(own, pc.fill_null(same, False))
-        owner[own.to_numpy(zero_copy_only=False).astype(bool)] = place
+            of_stratum = pc.and_(of_stratum, pc.fill_null(same, False))
+        owner[of_stratum.to_numpy(zero_copy_only=False).astype(bool)] = place
     return owner
 
 

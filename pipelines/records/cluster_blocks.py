@@ -55,8 +55,8 @@ def cluster_blocks(frame: DataFrame, clustering: ClusteringTask) -> DataFrame:
         first = None
         for block in blocks_of(batches):
             first = block.slice(0, 1) if first is None else first
-            protected, report, own = protect_block(block, clustering)
-            moments = moments if own is None else moments + own
+            protected, report, of_block = protect_block(block, clustering)
+            moments = moments if of_block is None else moments + of_block
             yield from _reported(_widened(protected, clustering), report).to_batches()
         if first is not None and clustering.numeric:
             row = {

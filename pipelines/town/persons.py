@@ -138,8 +138,8 @@ def _citizenships(rng: np.random.Generator, home: Households) -> Ints:
     foreign = 0.06 + 0.03 * (home.region % 3)
     draw = rng.random(len(home.size))
     house = np.select([draw < foreign / 2, draw < foreign], [2, 1], default=0)[home.of]
-    own = rng.choice(3, p=[0.8, 0.12, 0.08], size=len(home.of))
-    return np.where(rng.random(len(home.of)) < 0.06, own, house)
+    of_person = rng.choice(3, p=[0.8, 0.12, 0.08], size=len(home.of))
+    return np.where(rng.random(len(home.of)) < 0.06, of_person, house)
 
 
 def _educations(rng: np.random.Generator, age: Ints, wealth: Floats) -> Ints:

@@ -96,21 +96,21 @@ class Requirement:
     at_most: float | None = None
     promised: bool = False
 
-    def met(self, found: float) -> bool:
+    def met(self, measured: float) -> bool:
         """Whether a value satisfies it; NaN does not."""
-        return found == found and not (
-            (self.at_least is not None and found < self.at_least)
-            or (self.at_most is not None and found > self.at_most)
+        return measured == measured and not (
+            (self.at_least is not None and measured < self.at_least)
+            or (self.at_most is not None and measured > self.at_most)
         )
 
-    def failure(self, found: float) -> str:
+    def failure(self, measured: float) -> str:
         """What was found, what was expected, what to do."""
         limits = [
             f"{word} {limit:g}"
             for word, limit in (("at least", self.at_least), ("at most", self.at_most))
             if limit is not None
         ]
-        return f"{self.key.column} is {found:g}, expected {' and '.join(limits)}: {self.remedy}."
+        return f"{self.key.column} is {measured:g}, expected {' and '.join(limits)}: {self.remedy}."
 
 
 def input_requirements(specification: Specification) -> tuple[Requirement, ...]:

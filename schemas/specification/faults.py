@@ -49,10 +49,10 @@ class Fault:
     text: str
 
 
-def fault(key: Path, found: Any, allowed: str, *, choices: Iterable[str] = ()) -> Fault:
+def fault(key: Path, entry: Any, allowed: str, *, choices: Iterable[str] = ()) -> Fault:
     """A fault at `key`; `choices` are what a misspelt name may have meant."""
-    text = f"{shown_key(key)}: found {shown_value(found)}, allowed: {allowed}"
-    return Fault(key, text + _did_you_mean(found, choices))
+    text = f"{shown_key(key)}: found {shown_value(entry)}, allowed: {allowed}"
+    return Fault(key, text + _did_you_mean(entry, choices))
 
 
 def unknown_key(key: Path, known: Iterable[str]) -> Fault:
@@ -106,22 +106,22 @@ def by_dimension(bounds: dict[int, float]) -> dict[str, float]:
     return {str(dimension): bound for dimension, bound in bounds.items()}
 
 
-def _did_you_mean(found: Any, choices: Iterable[str]) -> str:
-    if not isinstance(found, str) or len(found) > LONGEST_SHOWN:
+def _did_you_mean(entry: Any, choices: Iterable[str]) -> str:
+    if not isinstance(entry, str) or len(entry) > LONGEST_SHOWN:
         return ""
-    close = get_close_matches(found, list(choices), n=1, cutoff=0.5)
+    close = get_close_matches(entry, list(choices), n=1, cutoff=0.5)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
     """Translate what pydantic found; every kind of error it can raise on our models has a line here."""
-    found: dict[Path, Fault] = {}
+    faults: dict[Path, Fault] = {}
     for item in error.errors(include_url=False):
         key: Path = tuple(item["loc"])
         if key and key[-1] == "[key]":
             key = key[:-1]
-        found.setdefault(key, _translated(key, item, model))
-    return list(found.values())
+        faults.setdefault(key, _translated(key, item, model))
+    return list(faults.values())
 
 
 def _translated(key: Path, item: Any, model: type[BaseModel]) -> Fault:
@@ -172,4 +172,4 @@ def _model_at(model: type[BaseModel], key: Path) -> type[BaseModel]:
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+    return next((model for part in get_args(annotation) if (model := _model_in(part))), None)

@@ -124,7 +124,7 @@ def parse_rule(text: str) -> Rule:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found, at = [], 0
+    tokens, at = [], 0
     text = text.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -134,9 +134,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         value = match[kind]
         if kind == "name" and value in WORDS:
             kind = "word"
-        found.append((kind, value.replace("''", "'") if kind == "text" else value))
+        tokens.append((kind, value.replace("''", "'") if kind == "text" else value))
         at = match.end()
-    return found
+    return tokens
 
 
 class _Parser:
@@ -203,10 +203,10 @@ class _Parser:
         return Comparison(variable, sign, self._operand())
 
     def _value(self) -> Value:
-        found = self._operand()
-        if isinstance(found, Variable):
+        operand = self._operand()
+        if isinstance(operand, Variable):
             raise FaultyRule("a variable where a value is expected; text stands in single quotes")
-        return found
+        return operand
 
     def _operand(self) -> Operand:
         if self._at < len(self._tokens):

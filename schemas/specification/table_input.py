@@ -49,8 +49,8 @@ def as_input(specification: Specification) -> Specification:
     variables = {}
     for name, variable in specification.variables.items():
         if name in table.columns or name == table.status:
-            kept = {"role": "quasi_identifier", "kind": "nominal", "top_code": None, "bottom_code": None}
-            variables[name] = variable.model_copy(update={**kept, "round_to": None})
+            category = {"role": "quasi_identifier", "kind": "nominal", "top_code": None, "bottom_code": None}
+            variables[name] = variable.model_copy(update={**category, "round_to": None})
         elif name in table.numbers:  # totals are those of the file, not of what is published of its records
             variables[name] = Variable(role="quasi_identifier", kind="numeric", missing=variable.missing)
         elif variable.role == "unit" and table.source == "microdata":

@@ -155,14 +155,14 @@ def _read(path: Path, encoding: str) -> tuple[dict[str, str], list[_Field]]:
 
 
 def _parents(dimensions: list[_Field], path: Path, encoding: str) -> dict[str, dict[str, str]]:
-    found = {}
+    parents = {}
     for each in dimensions:
         if "<HIERCODELIST>" in each.details:
             lead = each.details.get("<HIERLEADSTRING>") or LEAD
-            found[each.name] = parents_of(_beside(path, each.details["<HIERCODELIST>"]), lead, encoding)
+            parents[each.name] = parents_of(_beside(path, each.details["<HIERCODELIST>"]), lead, encoding)
         elif "<HIERARCHICAL>" in each.details:
             raise _refused(path, f"calls {each.name} <HIERARCHICAL> without a <HIERCODELIST>")
-    return found
+    return parents
 
 
 def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[str, str]:

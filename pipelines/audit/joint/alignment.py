@@ -30,28 +30,28 @@ def aligned(releases: Sequence[PublishedRecords]) -> list[Classes]:
     region = codes(pooled, releases[0].region)
     unit = _units(pooled, owner, region, releases[0])
     sensitive = {name: codes(pooled, [name]) for name in releases[0].with_role("sensitive")}
-    found = []
+    classes = []
     for position, release in enumerate(releases):
-        own = np.flatnonzero(owner == position)
-        frame = pooled.iloc[own]
+        rows = np.flatnonzero(owner == position)
+        frame = pooled.iloc[rows]
         for variables in release.groups:
             of = codes(frame, [*release.region, *variables])
             _, first = np.unique(of, return_index=True)
             means = [name for name in release.means if name in variables]
-            found.append(
+            classes.append(
                 Classes(
                     release.release_id,
                     release.k,
                     variables,
-                    unit[own],
+                    unit[rows],
                     of,
-                    region[own][first],
+                    region[rows][first],
                     {name: frame[name].to_numpy(np.float64, na_value=np.nan)[first] for name in means},
                     release.rounding,
-                    {name: values[own] for name, values in sensitive.items()},
+                    {name: values[rows] for name, values in sensitive.items()},
                 )
             )
-    return found
+    return classes
 
 
 def _units(

@@ -62,10 +62,10 @@ def read_table(folder: Path) -> PublishedTable:
 
 def seen_through(tables: Sequence[PublishedTable], records: Sequence[PublishedRecords]) -> int:
     """Cells given away by the records, or by another table of the same variable."""
-    found = sum(len(_undone(table, release)) for table in tables for release in records)
+    exposed_cells = sum(len(_undone(table, release)) for table in tables for release in records)
     for position, table in enumerate(tables):
-        found += sum(_moved_twice(table, other) for other in tables[position + 1 :])
-    return found
+        exposed_cells += sum(_moved_twice(table, other) for other in tables[position + 1 :])
+    return exposed_cells
 
 
 def _cells(folder: Path, table: Mapping[str, Any], value: str) -> pd.DataFrame:
@@ -86,11 +86,11 @@ def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
     keys = release.records[by[0]].astype(str) if by else pd.Series([total] * len(values))
     sums = pd.DataFrame({"key": keys.to_numpy(), "sum": values, "n": 1}).groupby("key").sum()
     sums.loc[total] = sums.sum()
-    own = cells[others]
-    names = own[by[0]] if by else pd.Series(total, own.index)
+    totals = cells[others]
+    names = totals[by[0]] if by else pd.Series(total, totals.index)
     matched = sums.reindex(names)
     slack = matched["n"].to_numpy() * release.rounding[table.value] / 2
-    return np.flatnonzero(np.abs(matched["sum"].to_numpy() - own[_VALUE].to_numpy()) > slack + 1e-9)
+    return np.flatnonzero(np.abs(matched["sum"].to_numpy() - totals[_VALUE].to_numpy()) > slack + 1e-9)
 
 
 def _moved_twice(table: PublishedTable, other: PublishedTable) -> int:

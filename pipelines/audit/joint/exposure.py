@@ -102,9 +102,9 @@ def joint_exposure(
         Releases of the source that could not be read.
     """
     names = tuple(dict.fromkeys(release.release for release in releases))
-    found = JointExposure(names, cells=cells, not_compared=tuple(not_compared))
+    exposure = JointExposure(names, cells=cells, not_compared=tuple(not_compared))
     if not releases:
-        return found
+        return exposure
     units = 1 + max(int(release.unit.max(initial=-1)) for release in releases)
     below, single, left = np.zeros(units, bool), np.zeros(units, bool), np.zeros(units, bool)
     smallest = units
@@ -113,22 +113,22 @@ def joint_exposure(
         smallest = min(smallest, int(by_unit.sizes.min(initial=units)))
         below |= _of_units(by_unit, by_unit.exposed)
         for name in _shared(together, "sensitive"):
-            own = [release for release in together if name in release.sensitive]
-            own_units = histories(own, units)
-            left |= _of_units(own_units, one_value_left(own, own_units, name))
+            publishing = [release for release in together if name in release.sensitive]
+            variable_histories = histories(publishing, units)
+            left |= _of_units(variable_histories, one_value_left(publishing, variable_histories, name))
         values, sums, determined = _determined(together)
         single[determined] = True
-        found = replace(
-            found,
-            determined_values=found.determined_values + values,
-            determined_sums=found.determined_sums + sums,
-            close_totals=found.close_totals + close_totals(together, _by_record(together)),
+        exposure = replace(
+            exposure,
+            determined_values=exposure.determined_values + values,
+            determined_sums=exposure.determined_sums + sums,
+            close_totals=exposure.close_totals + close_totals(together, _by_record(together)),
         )
     present = np.zeros(units, bool)
     for release in releases:
         present[release.unit] = True
     return replace(
-        found,
+        exposure,
         units=int(present.sum()),
         smallest_history=smallest if present.any() else 0,
         below_k=int(below.sum()),
@@ -149,9 +149,9 @@ def _compared_as_a_whole(releases: Sequence[Classes]) -> list[list[Classes]]:
     return whole
 
 
-def _of_units(found: Histories, chosen: np.ndarray) -> np.ndarray:
+def _of_units(by_unit: Histories, chosen: np.ndarray) -> np.ndarray:
     """Units of the chosen histories, (units,) bool."""
-    return (found.of >= 0) & np.append(chosen, False)[found.of]
+    return (by_unit.of >= 0) & np.append(chosen, False)[by_unit.of]
 
 
 def _by_record(releases: Sequence[Classes]) -> Histories:
@@ -173,16 +173,18 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
     values = sums = 0
     owners = [np.zeros(0, np.int64)]
     for source, names in by_source.items():
-        own = [releases[i] for i in source]
-        records = _by_record(own)
-        solution = solve(own, names, records)
-        rounding = np.array([max(release.rounding.get(name, 0.0) for release in own) for name in names])
+        publishing = [releases[i] for i in source]
+        records = _by_record(publishing)
+        solution = solve(publishing, names, records)
+        rounding = np.array(
+            [max(release.rounding.get(name, 0.0) for release in publishing) for name in names]
+        )
         known = solution.within(rounding)
         alone = records.sizes == 1
         values += int(known[alone].sum())
         sums += int(known[~alone & records.exposed].any(axis=1).sum())
         exposed = alone & known.any(axis=1)
-        for release in own:
+        for release in publishing:
             owners.append(release.unit[exposed[records.of[release.record]]])
     return values, sums, np.unique(np.concatenate(owners))
 
@@ -191,7 +193,7 @@ def _collisions(releases: Sequence[Classes], units: int) -> tuple[tuple[str, int
     """Earlier releases by the units they put below k beside the last one."""
     last = releases[-1].release
     tonight = [release for release in releases if release.release == last]
-    found = []
+    collisions = []
     for name in dict.fromkeys(release.release for release in releases if release.release != last):
         below = np.zeros(units, bool)
         for together in _compared_as_a_whole(
@@ -201,5 +203,5 @@ def _collisions(releases: Sequence[Classes], units: int) -> tuple[tuple[str, int
                 pair = histories(together, units)
                 below |= _of_units(pair, pair.exposed)
         if below.any():
-            found.append((name, int(below.sum())))
-    return tuple(found)
+            collisions.append((name, int(below.sum())))
+    return tuple(collisions)

@@ -57,8 +57,8 @@ def histories(releases: Sequence[Classes], members: int, *, by_record: bool = Fa
     marks = np.zeros((2, members), np.uint64)
     k = np.zeros(members, np.int64)
     for position, release in enumerate(releases):
-        member, own = _pairs(release.record if by_record else release.unit, release.of)
-        identity = own.astype(np.uint64) + (np.uint64(position + 1) << np.uint64(40))
+        member, class_of = _pairs(release.record if by_record else release.unit, release.of)
+        identity = class_of.astype(np.uint64) + (np.uint64(position + 1) << np.uint64(40))
         for row in range(2):
             np.add.at(marks[row], member, mixed(identity, row))
         k[member] = np.maximum(k[member], release.k)
@@ -80,9 +80,9 @@ def mixed(numbers: np.ndarray, salt: int) -> np.ndarray:
     return bits ^ (bits >> np.uint64(31))
 
 
-def _pairs(member: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(member: np.ndarray, class_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Member and class, each pair once: a unit may have several records in one class."""
     if len(np.unique(member)) == len(member):
-        return member, own
-    pairs = np.unique(np.column_stack([member, own]), axis=0)
+        return member, class_of
+    pairs = np.unique(np.column_stack([member, class_of]), axis=0)
     return pairs[:, 0], pairs[:, 1]

@@ -69,10 +69,10 @@ class Members:
             names = [*([self.about["region"]] if self.about["region"] else []), *variables]
             if not set(names) <= set(published.records.columns):
                 return False
-            own = table.select([*names, "__records"]).to_pandas()
+            classes = table.select([*names, "__records"]).to_pandas()
             shown = published.records[names].assign(__records=1)
-            code = codes(pd.concat([own[names], shown[names]], ignore_index=True), names)
-            records = np.concatenate([own["__records"], -shown["__records"].to_numpy()])
+            code = codes(pd.concat([classes[names], shown[names]], ignore_index=True), names)
+            records = np.concatenate([classes["__records"], -shown["__records"].to_numpy()])
             if np.bincount(code, records).any():
                 return False
         return True
@@ -90,13 +90,13 @@ def classes_of(maps: Sequence[Members]) -> list[Classes]:
     )
     ends = np.cumsum([len(each.unit) for each in maps])[:-1]
     sensitive = _coded_together(maps)
-    found = []
-    for each, unit, record, own in zip(
+    classes = []
+    for each, unit, record, sensitive_codes in zip(
         maps, np.split(numbered, ends), np.split(records, ends), sensitive, strict=True
     ):
         for position, variables in enumerate(each.about["groups"]):
-            found.append(_classes(each, position, tuple(variables), unit, record, own))
-    return _with_regions(found)
+            classes.append(_classes(each, position, tuple(variables), unit, record, sensitive_codes))
+    return _with_regions(classes)
 
 
 def _classes(
@@ -130,24 +130,28 @@ def _classes(
     return classes, frame[region[0]].iloc[first].tolist() if region else [None] * len(first)
 
 
-def _with_regions(found: Sequence[tuple[Classes, list[Any]]]) -> list[Classes]:
+def _with_regions(classes_with_names: Sequence[tuple[Classes, list[Any]]]) -> list[Classes]:
     from dataclasses import replace
 
-    names = pd.Series([str(name) for _, regions in found for name in regions], dtype=object)
+    names = pd.Series([str(name) for _, regions in classes_with_names for name in regions], dtype=object)
     numbers, _ = pd.factorize(names)
-    ends = np.cumsum([len(classes) for classes, _ in found])[:-1]
+    ends = np.cumsum([len(classes) for classes, _ in classes_with_names])[:-1]
     parts = np.split(np.asarray(numbers, np.int64), ends)
-    return [replace(classes, region=part) for (classes, _), part in zip(found, parts, strict=True)]
+    return [
+        replace(classes, region=part) for (classes, _), part in zip(classes_with_names, parts, strict=True)
+    ]
 
 
 def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
     """Sensitive values of every release, coded over all of them."""
-    found: list[dict[str, np.ndarray]] = [{} for _ in maps]
+    by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
     names = dict.fromkeys(name for each in maps for name in each.about["sensitive"])
     for name in names:
-        own = [i for i, each in enumerate(maps) if name in each.about["sensitive"]]
-        columns = [maps[i].units[f"sensitive{maps[i].about['sensitive'].index(name)}"] for i in own]
+        positions = [i for i, each in enumerate(maps) if name in each.about["sensitive"]]
+        columns = [maps[i].units[f"sensitive{maps[i].about['sensitive'].index(name)}"] for i in positions]
         coded, _ = pd.factorize(np.concatenate(columns))
-        for i, part in zip(own, np.split(coded, np.cumsum([len(c) for c in columns])[:-1]), strict=True):
-            found[i][name] = np.asarray(part, np.int64)
-    return found
+        for i, part in zip(
+            positions, np.split(coded, np.cumsum([len(c) for c in columns])[:-1]), strict=True
+        ):
+            by_release[i][name] = np.asarray(part, np.int64)
+    return by_release

@@ -116,6 +116,6 @@ def codes(frame: pd.DataFrame, names: list[str]) -> np.ndarray:
         values = frame[name]
         if values.dtype.kind == "f":
             values = values + 0.0
-        own, _ = pd.factorize(values, use_na_sentinel=True)
-        code, _ = pd.factorize(code * (int(own.max(initial=-1)) + 2) + own + 1)
+        of_column, _ = pd.factorize(values, use_na_sentinel=True)
+        code, _ = pd.factorize(code * (int(of_column.max(initial=-1)) + 2) + of_column + 1)
     return np.asarray(code, np.int64)

@@ -126,10 +126,10 @@ def equations(
     matrix = sparse.csr_matrix(
         (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape
     )
-    _, kept = np.unique(np.concatenate(marks), return_index=True)
+    _, distinct = np.unique(np.concatenate(marks), return_index=True)
     stacked = np.concatenate(means)
-    kept = np.sort(kept[~np.isnan(stacked[kept]).any(axis=1)])
-    return matrix[kept], stacked[kept]
+    distinct = np.sort(distinct[~np.isnan(stacked[distinct]).any(axis=1)])
+    return matrix[distinct], stacked[distinct]
 
 
 def _components(matrix: sparse.csr_matrix) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -163,8 +163,8 @@ def _factorised(block: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.nd
     values, vectors = np.linalg.eigh(block.T @ block)
     spanned = values > RANK_TOLERANCE * values[-1]
     null = (vectors[:, ~spanned] ** 2).sum(axis=1)
-    kept = vectors[:, spanned] / np.sqrt(values[spanned])
-    inverse = kept @ kept.T
+    root = vectors[:, spanned] / np.sqrt(values[spanned])
+    inverse = root @ root.T
     follows = null < NULL_TOLERANCE**2
     width = np.where(follows, np.sqrt(np.diag(inverse)) / 2, np.inf)
     return follows, width, inverse @ (block.T @ means)
@@ -178,10 +178,10 @@ def _iterated(block: sparse.csr_matrix, means: np.ndarray) -> tuple[np.ndarray, 
     start[:, :NULL_PROBES] = random.normal(size=(unknowns, NULL_PROBES))
     noise = random.choice([-1.0, 1.0], size=(equations, NOISE_PROBES))
     right = np.column_stack([np.zeros((equations, NULL_PROBES)), noise, means])
-    found = least_squares(block, right, start)
-    follows = (np.abs(found[:, :NULL_PROBES]) < NULL_TOLERANCE).all(axis=1)
-    spread = np.sqrt((found[:, NULL_PROBES : NULL_PROBES + NOISE_PROBES] ** 2).mean(axis=1)) / 2
-    return follows, np.where(follows, spread, np.inf), found[:, NULL_PROBES + NOISE_PROBES :]
+    solutions = least_squares(block, right, start)
+    follows = (np.abs(solutions[:, :NULL_PROBES]) < NULL_TOLERANCE).all(axis=1)
+    spread = np.sqrt((solutions[:, NULL_PROBES : NULL_PROBES + NOISE_PROBES] ** 2).mean(axis=1)) / 2
+    return follows, np.where(follows, spread, np.inf), solutions[:, NULL_PROBES + NOISE_PROBES :]
 
 
 def least_squares(matrix: sparse.csr_matrix, right: np.ndarray, start: np.ndarray) -> np.ndarray:

@@ -31,21 +31,21 @@ def close_totals(releases: Sequence[Classes], records: Histories) -> int:
     """
     weights = records.sizes.astype(np.int64)
     labels = [_labels(release, records) for release in releases]
-    found = 0
+    pairs = 0
     for i, j in combinations(range(len(releases)), 2):
         k = max(releases[i].k, releases[j].k)
         for left, right in _LEVELS:
-            found += _close(labels[i][left], labels[j][right], weights, k)
-    return found
+            pairs += _close(labels[i][left], labels[j][right], weights, k)
+    return pairs
 
 
 def _labels(release: Classes, records: Histories) -> dict[str, np.ndarray]:
     """Class, region and file of each history in a release, -1 where it is not in it."""
-    own = np.full(len(records), -1, np.int64)
-    own[records.of[release.record]] = release.of
-    there = own >= 0
-    region = np.where(there, release.region[np.maximum(own, 0)], -1)
-    return {"class": own, "region": region, "file": np.where(there, 0, -1)}
+    class_of = np.full(len(records), -1, np.int64)
+    class_of[records.of[release.record]] = release.of
+    there = class_of >= 0
+    region = np.where(there, release.region[np.maximum(class_of, 0)], -1)
+    return {"class": class_of, "region": region, "file": np.where(there, 0, -1)}
 
 
 def _close(left: np.ndarray, right: np.ndarray, weights: np.ndarray, k: int) -> int:

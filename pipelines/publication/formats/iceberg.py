@@ -180,17 +180,17 @@ def _numbered(names: Sequence[str]) -> NameMapping:
 
 def _overwrite(table: Table, files: list[str], release_id: str) -> None:
     """Let the table hold these files and no other, under the columns that they have."""
-    wanted = {field.name: field.field_type for field in _schema(files[0]).fields}
+    of_files = {field.name: field.field_type for field in _schema(files[0]).fields}
     standing = {field.name: field.field_type for field in table.schema().fields}
     with table.transaction() as transaction:
         if table.current_snapshot() is not None:
             transaction.delete(AlwaysTrue(), snapshot_properties={PROPERTY: release_id})
-        if wanted != standing:
+        if of_files != standing:
             with transaction.update_schema(allow_incompatible_changes=True) as columns:
                 for name in standing:
-                    if standing[name] != wanted.get(name):
+                    if standing[name] != of_files.get(name):
                         columns.delete_column(name)
-                for name, kind in wanted.items():
+                for name, kind in of_files.items():
                     if standing.get(name) != kind:
                         columns.add_column(name, kind)
         transaction.add_files(files, snapshot_properties={PROPERTY: release_id})

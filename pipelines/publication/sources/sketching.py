@@ -124,16 +124,16 @@ class Sample:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
         places = [[self.names.index(name) for name in subset] for subset in self.subsets]
-        kept = [_Smallest(CELLS) for _ in places]
+        by_subset = [_Smallest(CELLS) for _ in places]
         sampled = _Smallest(SIZE)
         for batch in batches:
             hashed = [self._mixed(batch[f"c{i}"]) for i in range(len(self.names))]
             total = np.add.reduce(hashed, axis=0)
-            for place, smallest in zip(places, kept, strict=True):
+            for place, smallest in zip(places, by_subset, strict=True):
                 smallest.add(_summed(hashed, total, place))
             if self._with_unit:
                 sampled.add(self._mixed(batch[UNIT]), np.column_stack(hashed))
-        for subset, smallest in [*enumerate(kept), (UNITS, sampled)]:
+        for subset, smallest in [*enumerate(by_subset), (UNITS, sampled)]:
             yield from smallest.rows(subset).to_batches()
 
     def _mixed(self, column: pa.Array) -> np.ndarray:

@@ -40,8 +40,8 @@ def subsets_of(names: list[str]) -> list[Subset]:
     chosen = sorted(sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:COLUMNS])
     whole = tuple(sorted(names))
     without = [tuple(name for name in whole if name != left) for left in chosen]
-    found = [(name,) for name in chosen] + list(combinations(chosen, 2)) + [whole] + without
-    return list(dict.fromkeys(each for each in found if each))
+    subsets = [(name,) for name in chosen] + list(combinations(chosen, 2)) + [whole] + without
+    return list(dict.fromkeys(each for each in subsets if each))
 
 
 @dataclass(frozen=True)
