@@ -54,18 +54,18 @@ def level_codes(column: pa.ChunkedArray, paths: Mapping[str, Sequence[str]]) -> 
     InvalidParameter
         A category that has no path.
     """
-    own = category_codes(column)
-    first = np.unique(own, return_index=True)[1]
+    finest = category_codes(column)
+    first = np.unique(finest, return_index=True)[1]
     occurring = column.take(pa.array(first)).cast(pa.string()).to_pylist()
     strange = sum(value is not None and value not in paths for value in occurring)
     if strange:
         raise InvalidParameter(f"{strange} categories of a hierarchical variable are not in its tree")
-    levels = [own]
+    levels = [finest]
     for level in range(1, len(next(iter(paths.values())))):
         codes = sorted({paths[value][level] for value in occurring if value is not None})
         place = {code: number for number, code in enumerate(codes)}
         of_category = [len(codes) if value is None else place[paths[value][level]] for value in occurring]
-        levels.append(np.array(of_category, np.int64)[own])
+        levels.append(np.array(of_category, np.int64)[finest])
     return np.column_stack(levels)
 
 

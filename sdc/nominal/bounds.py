@@ -123,8 +123,8 @@ def _pairs(tables: ControlTables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Margin, cell and table of the cell: margins in tables with as many of its variables as there are."""
     names = [frozenset(table) for table in tables.tables]
     pairs = [np.empty((0, 3), np.int64)]
-    for t, own in enumerate(names):
-        inside = [s for s, other in enumerate(names) if other < own]
+    for t, variables in enumerate(names):
+        inside = [s for s, other in enumerate(names) if other < variables]
         margins = [s for s in inside if not any(names[s] < names[u] for u in inside)]
         cells = np.flatnonzero(tables.table == t)
         rows = np.zeros(
@@ -163,10 +163,10 @@ def _least_costs(
         top = last[cell]
         if top < 0 or original[cell] == 0:
             continue
-        own = costs[start[cell] : start[cell + 1]]
+        by_count = costs[start[cell] : start[cell + 1]]
         for count in range(top + 1):
             attainable = count == 0 or count >= k
-            own[count] = (count - original[cell]) ** 2 / original[cell] if attainable else np.inf
+            by_count[count] = (count - original[cell]) ** 2 / original[cell] if attainable else np.inf
         pair = first[cell]
         while pair < first[cell + 1]:
             end = pair
@@ -176,9 +176,9 @@ def _least_costs(
                 begin = start[inside[end]]
                 sums = _added(sums, costs[begin : start[inside[end] + 1]], share[end])
                 end += 1
-            own += sums
+            by_count += sums
             pair = end
-        least[cell] = own.min()
+        least[cell] = by_count.min()
     return least
 
 

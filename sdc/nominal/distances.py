@@ -88,16 +88,16 @@ class Ordinal:
         rank[np.argsort(np.where(known, places, np.iinfo(np.int64).max), kind="stable")] = np.arange(
             len(values)
         )
-        found, shift = [], 1
+        levels, shift = [], 1
         while known.sum() > 1 << shift:
             group = np.where(known, rank >> shift, len(values) + rank)
             spread = max(np.ptp(places[group == each]) for each in np.unique(group[known]))
-            found.append((self.weight * int(spread), group))
+            levels.append((self.weight * int(spread), group))
             shift += 1
         largest = int(np.ptp(places[known])) if known.any() else 0
         if not known.all():
             largest = max(largest, self.missing or 0)
-        return [*found, (self.weight * largest, np.zeros(len(values), np.int64))]
+        return [*levels, (self.weight * largest, np.zeros(len(values), np.int64))]
 
     def _places(self, values: Sequence[Hashable]) -> tuple[np.ndarray, np.ndarray]:
         """Position of each value, and whether it has one."""
@@ -172,13 +172,13 @@ class Costs:
     matrix: np.ndarray
 
     def __post_init__(self) -> None:
-        found = np.asarray(self.matrix)
+        matrix = np.asarray(self.matrix)
         number = len(self.values)
-        if found.shape != (number, number) or len(set(self.values)) < number:
-            raise InvalidParameter(f"a cost matrix of shape {found.shape} for {number} values, each once")
-        if not np.issubdtype(found.dtype, np.integer):
-            raise InvalidParameter(f"costs are whole numbers, found {found.dtype}")
-        if (found != found.T).any() or found.diagonal().any() or (found + np.eye(number) < 1).any():
+        if matrix.shape != (number, number) or len(set(self.values)) < number:
+            raise InvalidParameter(f"a cost matrix of shape {matrix.shape} for {number} values, each once")
+        if not np.issubdtype(matrix.dtype, np.integer):
+            raise InvalidParameter(f"costs are whole numbers, found {matrix.dtype}")
+        if (matrix != matrix.T).any() or matrix.diagonal().any() or (matrix + np.eye(number) < 1).any():
             raise InvalidParameter("a cost matrix is symmetric, 0 on its diagonal, and above 0 elsewhere")
 
     def columns(self, values: Sequence[Hashable]) -> Columns:

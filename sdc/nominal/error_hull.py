@@ -84,16 +84,16 @@ def merge_cells(incidence: sparse.spmatrix, base: np.ndarray, original: np.ndarr
     matrix = sparse.csr_matrix(incidence)
     matrix.sum_duplicates()
     matrix.sort_indices()
-    found: dict[tuple[bytes, bytes], int] = {}
+    row_of_key: dict[tuple[bytes, bytes], int] = {}
     row_of = np.full(matrix.shape[0], -1)
     first: list[int] = []
     for cell in np.flatnonzero((np.diff(matrix.indptr) > 0) & (original > 0)):
         span = slice(matrix.indptr[cell], matrix.indptr[cell + 1])
         key = (matrix.indices[span].tobytes(), matrix.data[span].tobytes())
-        if key not in found:
-            found[key] = len(first)
+        if key not in row_of_key:
+            row_of_key[key] = len(first)
             first.append(int(cell))
-        row_of[cell] = found[key]
+        row_of[cell] = row_of_key[key]
     used = row_of >= 0
     weight = 1.0 / original[used]
     error = (base - original)[used].astype(float)

@@ -161,9 +161,9 @@ def chosen(algorithm: str, task: ProtectionTask) -> str:
 
 def bounded(task: ProtectionTask, solution: ProtectedCounts) -> ProtectedCounts:
     """The solution with the bound that holds for every method beside its own; whichever says more."""
-    chi2, own = task.tables.chi2(solution.counts), solution.lower_bound
+    chi2, proved = task.tables.chi2(solution.counts), solution.lower_bound
     bound = nested_bound(task.tables, task.k)
-    bound = min(chi2, bound if own is None else max(bound, own))
+    bound = min(chi2, bound if proved is None else max(bound, proved))
     optimal = solution.optimal or chi2 <= bound + OBJECTIVE_TOLERANCE
     whole = Certificate("whole", "chi-square", chi2, bound, optimal)
     return replace(solution, lower_bound=bound, optimal=optimal, certificates=(*solution.certificates, whole))

@@ -81,11 +81,11 @@ def distance(points: Points, i: int, j: int) -> int:
 @kernel
 def distances_between(points: Points, ones: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Distances of all pairs of two lists of positions, (ones, others) int32."""
-    found = np.zeros((len(ones), len(others)), np.int32)
+    distances = np.zeros((len(ones), len(others)), np.int32)
     for i in range(len(ones)):
         for j in range(len(others)):
-            found[i, j] = distance(points, ones[i], others[j])
-    return found
+            distances[i, j] = distance(points, ones[i], others[j])
+    return distances
 
 
 @kernel

@@ -98,13 +98,13 @@ def _joined(codes: np.ndarray, parts: Sequence[Columns]) -> Points:
     for j, part in enumerate(parts):
         columns.append(part.codes[codes[:, j]])
         weights.append(part.weights)
-        own = np.full(len(part.weights), -1)
+        start = np.full(len(part.weights), -1)
         size = np.zeros(len(part.weights), np.int64)
         if part.costs is not None:
-            own[0], size[0] = length, len(part.costs)
+            start[0], size[0] = length, len(part.costs)
             costs.append(part.costs.ravel())
             length += part.costs.size
-        starts.append(own)
+        starts.append(start)
         sizes.append(size)
     return Points(
         np.ascontiguousarray(np.column_stack(columns), dtype=np.int32),

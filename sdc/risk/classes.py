@@ -65,6 +65,6 @@ def population_counts(
     """
     both = pd.concat([sample[list(names)], population[list(names)]], ignore_index=True)
     labels = classes_of(both)
-    found = np.zeros(int(labels.max(initial=-1)) + 1)
-    np.add.at(found, labels[len(sample) :], population[count].to_numpy(np.float64))
-    return found[: int(labels[: len(sample)].max(initial=-1)) + 1]
+    units = np.zeros(int(labels.max(initial=-1)) + 1)
+    np.add.at(units, labels[len(sample) :], population[count].to_numpy(np.float64))
+    return units[: int(labels[: len(sample)].max(initial=-1)) + 1]

@@ -75,5 +75,5 @@ def household_risk(risk: np.ndarray, households: np.ndarray) -> np.ndarray:
     if labels.shape != risk.shape:
         raise ShapeMismatch(f"{len(labels)} households and {len(risk)} risks do not fit together")
     with np.errstate(divide="ignore"):
-        kept = np.bincount(labels, np.log1p(-np.minimum(risk, 1.0)))
-    return -np.expm1(kept)[labels] if len(labels) else np.empty(0)
+        log_unidentified = np.bincount(labels, np.log1p(-np.minimum(risk, 1.0)))
+    return -np.expm1(log_unidentified)[labels] if len(labels) else np.empty(0)

@@ -35,13 +35,13 @@ def linked_share(original: np.ndarray, protected: np.ndarray, sample: np.ndarray
     if len(tried) == 0:
         return 0.0
     places, sizes = np.unique(second, axis=0, return_counts=True)
-    own = np.sqrt(np.sum((first[tried] - second[tried]) ** 2, axis=1))
-    nearer, tied = nearer_and_tied(first[tried], own, places, sizes)
+    own_distance = np.sqrt(np.sum((first[tried] - second[tried]) ** 2, axis=1))
+    nearer, tied = nearer_and_tied(first[tried], own_distance, places, sizes)
     return float(np.sum(1.0 / tied[~nearer])) / len(tried)
 
 
 def nearer_and_tied(
-    points: np.ndarray, own: np.ndarray, places: np.ndarray, sizes: np.ndarray
+    points: np.ndarray, own_distance: np.ndarray, places: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Whether other records are nearer to a point than its own one, and how many are as near.
 
@@ -50,7 +50,7 @@ def nearer_and_tied(
     Parameters
     ----------
     points : (m, p) array
-    own : (m,) array
+    own_distance : (m,) array
         Distance of each point to its own protected record.
     places, sizes : (r, p) and (r,) arrays
         Distinct protected records, and how many there are of each.
@@ -59,16 +59,16 @@ def nearer_and_tied(
     -------
     nearer : (m,) bool array
     tied : (m,) int64 array
-        Records at `own` distance; 0 where there are nearer ones.
+        Records at `own_distance`; 0 where there are nearer ones.
     """
     nearer, tied = np.zeros(len(points), dtype=bool), np.zeros(len(points), dtype=np.int64)
     if len(places) == 0 or len(points) == 0:
         return nearer, tied
     tree = cKDTree(places, compact_nodes=False, balanced_tree=False)
     nearest, _ = tree.query(points)
-    nearer = nearest * (1.0 + TIE) + TIE < own
-    for at in np.flatnonzero(~nearer & (nearest <= own * (1.0 + TIE) + TIE)):
-        near = tree.query_ball_point(points[at], own[at] * (1.0 + TIE) + TIE)
+    nearer = nearest * (1.0 + TIE) + TIE < own_distance
+    for at in np.flatnonzero(~nearer & (nearest <= own_distance * (1.0 + TIE) + TIE)):
+        near = tree.query_ball_point(points[at], own_distance[at] * (1.0 + TIE) + TIE)
         tied[at] = sizes[near].sum()
     return nearer, tied
 

@@ -63,9 +63,9 @@ def safe_exact(
         raise SolverFailed(f"the solver ended SAFE's problem as {answer.status.value}")
     counts, value = start, objective.value(start)
     if answer.values is not None:
-        found = np.rint(answer.values[: len(frequencies)]).astype(np.int64)
-        if objective.value(found) < value:
-            counts, value = found, objective.value(found)
+        candidate = np.rint(answer.values[: len(frequencies)]).astype(np.int64)
+        if objective.value(candidate) < value:
+            counts, value = candidate, objective.value(candidate)
     optimal = answer.status is Status.OPTIMAL
     return ExactSafe(
         counts=counts,

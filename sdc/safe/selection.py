@@ -61,7 +61,7 @@ def best_change(
     before = 0
     for j in range(s):
         before += 0 < counts[chosen[j]] < k
-    found = False
+    has_incumbent = False
     while True:
         problems = 0
         admissible = True
@@ -86,12 +86,12 @@ def best_change(
                     penalised += penalties[members, middle + sums[members]]
                     absolute += absolutes[members, middle + sums[members]]
                 if (
-                    not found
+                    not has_incumbent
                     or first < best_first
                     or (penalised < best_second)
                     or (penalised == best_second and absolute < best_third)
                 ):
-                    found = True
+                    has_incumbent = True
                     best_first, best_second, best_third = first, penalised, absolute
                     best[:] = change
         j = s - 1

@@ -72,8 +72,8 @@ def _quantiles(
     for region, (start, end) in enumerate(zip(starts, ends, strict=True)):
         if start < end:
             reached = np.cumsum(w[start:end])
-            wanted = np.asarray(shares) * reached[-1] * (1.0 - ROUNDING)
-            result[region] = x[start + np.searchsorted(reached, wanted)]
+            thresholds = np.asarray(shares) * reached[-1] * (1.0 - ROUNDING)
+            result[region] = x[start + np.searchsorted(reached, thresholds)]
     return result
 
 

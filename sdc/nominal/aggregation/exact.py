@@ -71,8 +71,8 @@ def aggregate_exactly(
     )
     chosen = start
     if answer.values is not None:
-        found = kinds.choices(np.round(answer.values[:variables]).astype(np.int64))
-        chosen = found if problem.chi2(found) < problem.chi2(start) else start
+        choices = kinds.choices(np.round(answer.values[:variables]).astype(np.int64))
+        chosen = choices if problem.chi2(choices) < problem.chi2(start) else start
     optimal = answer.status is Status.OPTIMAL
     bound = min(answer.bound, problem.chi2(chosen))
     return OptimalChoices(
@@ -146,8 +146,8 @@ class _Kinds:
         """Hand the tallies out to the clusters of each kind in order, (c,)."""
         chosen = np.empty(sum(len(clusters) for clusters in self.clusters), dtype=np.int64)
         for kind, clusters in enumerate(self.clusters):
-            own = np.flatnonzero(self.kind_of_variable == kind)
-            offsets = np.repeat(np.arange(len(own)), tally[own])
+            of_kind = np.flatnonzero(self.kind_of_variable == kind)
+            offsets = np.repeat(np.arange(len(of_kind)), tally[of_kind])
             for cluster, offset in zip(clusters, offsets, strict=True):
                 chosen[cluster] = self.start[cluster] + offset
         return chosen

@@ -117,7 +117,7 @@ def _clique(
 ) -> np.ndarray:
     clusters = len(sizes)
     choices = len(owner)
-    kept = np.ones(choices, np.bool_)
+    remaining = np.ones(choices, np.bool_)
     left = start[1:] - start[:-1]
     vertex = np.zeros(choices)
     for i in range(choices):
@@ -129,7 +129,7 @@ def _clique(
                 continue
             worst, worst_bound = -1, -np.inf
             for i in range(start[cluster], start[cluster + 1]):
-                if not kept[i]:
+                if not remaining[i]:
                     continue
                 bound = vertex[i]
                 for other in range(clusters):
@@ -137,7 +137,7 @@ def _clique(
                         continue
                     least = np.inf
                     for j in range(start[other], start[other + 1]):
-                        if kept[j]:
+                        if remaining[j]:
                             weight = share * vertex[j]
                             for t in range(cells.shape[1]):
                                 if cells[i, t] >= 0 and cells[i, t] == cells[j, t]:
@@ -146,11 +146,11 @@ def _clique(
                     bound += least
                 if bound > worst_bound:
                     worst, worst_bound = i, bound
-            kept[worst] = False
+            remaining[worst] = False
             left[cluster] -= 1
     chosen = np.empty(clusters, np.int64)
     for i in range(choices):
-        if kept[i]:
+        if remaining[i]:
             chosen[owner[i]] = i
     return chosen
 

@@ -79,20 +79,20 @@ def sample_changes(
     places: np.ndarray,
     stream: np.ndarray,
     excess: float,
-    wanted: int,
+    samples: int,
 ) -> np.ndarray:
     """Absolute cost of random admissible transfers from where the search stands, to set temperatures."""
-    found = np.empty(wanted)
+    changes = np.empty(samples)
     number = 0
-    for _ in range(20 * wanted):
+    for _ in range(20 * samples):
         i = int(movable[integer_below(stream, len(movable))])
         j, records = _draw_transfer(state, i, orders, places, stream)
         if j >= 0:
-            found[number] = abs(transfer_cost(state, i, j, records, excess))
+            changes[number] = abs(transfer_cost(state, i, j, records, excess))
             number += 1
-            if number == wanted:
+            if number == samples:
                 break
-    return found[:number]
+    return changes[:number]
 
 
 @inlined

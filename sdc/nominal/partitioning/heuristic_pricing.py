@@ -27,7 +27,7 @@ def greedy_columns(
     count = len(multiplicity)
     left = multiplicity.copy()
     unassigned = left.sum()
-    found = np.full((most, 2 * k - 1), -1, np.int64)
+    clusters = np.full((most, 2 * k - 1), -1, np.int64)
     columns = 0
     while unassigned >= k and columns < most:
         seed = -1
@@ -60,10 +60,10 @@ def greedy_columns(
                 cluster[position] = -1
         if best_cost >= -tolerance:
             break
-        found[columns, :best_size] = np.sort(cluster[:best_size])
+        clusters[columns, :best_size] = np.sort(cluster[:best_size])
         columns += 1
         unassigned -= best_size
-    return found[:columns]
+    return clusters[:columns]
 
 
 @kernel

@@ -123,11 +123,11 @@ def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) ->
     """Take neighbouring mixed clusters apart; how many records are queued, and the weight removed."""
     anchor = state.alive[np.random.randint(mixed_clusters(state))]
     centre = state.members[anchor, np.random.randint(state.sizes[anchor])]
-    wanted = 1 + np.random.randint(_MOST_RUINED)
+    quota = 1 + np.random.randint(_MOST_RUINED)
     removed = state.weights[anchor]
     queued = close_cluster(state, anchor, queue, 0)
     for position in range(-1, near.shape[1]):
-        if wanted <= 1:
+        if quota <= 1:
             break
         c = centre if position < 0 else near[centre, position]
         if k <= state.stock[c] < 2 * k and np.random.random() < _BREAK_STOCK:
@@ -137,11 +137,11 @@ def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) ->
             for _ in range(copies):
                 queue[queued] = c
                 queued += 1
-        while state.head[c] >= 0 and wanted > 1 and np.random.random() >= _PASS_OVER:
+        while state.head[c] >= 0 and quota > 1 and np.random.random() >= _PASS_OVER:
             cluster = state.head[c] // state.members.shape[1]
             removed += state.weights[cluster]
             queued = close_cluster(state, cluster, queue, queued)
-            wanted -= 1
+            quota -= 1
     return queued, removed
 
 

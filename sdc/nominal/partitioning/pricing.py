@@ -128,7 +128,7 @@ def _search_columns(
     rows = most if mode == _ALL else (1 if mode == _BEST else count * k)
     columns = np.full((rows, largest), -1, np.int64)
     costs = np.empty(rows)
-    found = 0
+    filled = 0
     nodes = 0
     complete = True
     bounds = np.full(2 * k, threshold)
@@ -179,16 +179,16 @@ def _search_columns(
             cost = reduced_cost[level] + increase[level, position]
             member[level] = chosen
             if level + 1 == size:
-                if mode == _ALL and found == most:
+                if mode == _ALL and filled == most:
                     complete = False
                     bounds[size] = min(bounds[size], cost)
                     continue
                 if mode == _BEST:
                     slot = 0
-                    found = 1
+                    filled = 1
                 elif mode == _ALL or slot < 0:
-                    slot = found
-                    found += 1
+                    slot = filled
+                    filled += 1
                 if mode != _ALL:
                     best = cost
                 costs[slot] = cost
@@ -213,7 +213,7 @@ def _search_columns(
             pointer[level + 1] = 0
             reduced_cost[level + 1] = cost
             level += 1
-    return columns[:found], costs[:found], bounds, complete, nodes
+    return columns[:filled], costs[:filled], bounds, complete, nodes
 
 
 @kernel
@@ -258,15 +258,15 @@ def _sort_candidates(
             member = members[position]
             values[position] = increases[position] + added[member] + half_sums[member, others]
             smallest = min(smallest, values[position])
-    kept = np.empty(count, np.int64)
+    affordable = np.empty(count, np.int64)
     length = 0
     for position in range(count):
         if values[position] < np.inf and values[position] + others * smallest <= budget:
-            kept[length] = position
+            affordable[length] = position
             length += 1
-    order = np.argsort(values[kept[:length]], kind="mergesort")
+    order = np.argsort(values[affordable[:length]], kind="mergesort")
     for rank in range(length):
-        position = kept[order[rank]]
+        position = affordable[order[rank]]
         candidate[rank] = members[position]
         increase[rank] = increases[position] + added[members[position]]
         key[rank] = values[position]
