@@ -18,11 +18,9 @@ from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
 from sdc.nominal.frequency import FrequencyVector, check_k
 from sdc.nominal.frequency_search.search import protect_frequencies
+from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE
 from sdc.solver import INFINITY, Limits, Program, Status, solve
 from sdc.stop import Deadline, StoppedBy
-
-#: Objective within which two solutions are the same: the solver's own tolerance.
-OBJECTIVE_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)

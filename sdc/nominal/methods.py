@@ -18,13 +18,13 @@ import numpy as np
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
 from sdc.nominal.bounds import nested_bound
-from sdc.nominal.chi_exact import OBJECTIVE_TOLERANCE, ChiExactParameters, chi_exact
+from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
 from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.nominal.partitioning.construction import Guidance
-from sdc.nominal.protected_counts import Certificate, Objective, ProtectedCounts
+from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Certificate, Objective, ProtectedCounts
 from sdc.nominal.similarity import Similarity
 from sdc.nominal.two_step import RANDOM, two_step
 from sdc.nominal.two_step_names import TWO_STEP

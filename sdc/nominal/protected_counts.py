@@ -13,6 +13,8 @@ from sdc.stop import StoppedBy
 #: What a step minimises: the weight of a partition, chi-square (with changes of combinations), or the largest
 #: error of a cell.
 Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error"]
+#: Objective within which two solutions are the same: the solver's own tolerance.
+OBJECTIVE_TOLERANCE = 1e-6
 #: Why a step has no bound.
 Unproved = Literal["heuristic", "work", "time"]
 

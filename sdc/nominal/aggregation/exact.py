@@ -13,6 +13,7 @@ from scipy import sparse
 
 from sdc.nominal.aggregation.problem import SETTLED, AggregationProblem
 from sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
+from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE
 from sdc.solver import Limits, Program, Status, solve
 from sdc.stop import Deadline, StoppedBy
 
@@ -33,10 +34,6 @@ class OptimalChoices:
     lower_bound: float | None
     optimal: bool
     stopped_by: StoppedBy
-
-
-#: Chi-square within which two objective values are the same: the solver's own tolerance.
-OBJECTIVE_TOLERANCE = 1e-6
 
 
 def aggregate_exactly(

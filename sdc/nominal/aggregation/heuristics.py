@@ -7,6 +7,10 @@ import numpy as np
 from sdc.kernels.compile import kernel
 from sdc.nominal.aggregation.problem import AggregationProblem
 
+#: Chi-square by which a choice must be better to be taken: sums in another order differ by less, and the
+#: descent ends.
+_IMPROVEMENT = 1e-9
+
 #: Temperature of the annealing at the start, as a share of the objective per open cluster.
 _START_SHARE = 0.1
 
@@ -186,7 +190,7 @@ def _anneal(
         if change <= -warmth * (1.0 - move / moves) * np.log(1.0 - np.random.random()):
             now[cluster] = choice
             gain += change
-            if gain < best_gain - 1e-9 and move % stride == 0:
+            if gain < best_gain - _IMPROVEMENT and move % stride == 0:
                 best_gain = gain
                 best[:] = now
         else:
@@ -201,7 +205,7 @@ def _anneal(
         for cluster in range(len(sizes)):
             for choice in range(start[cluster], start[cluster + 1]):
                 change = _switch(cells, sizes[cluster], best[cluster], choice, counts, original, reciprocals)
-                if change < -1e-9:
+                if change < -_IMPROVEMENT:
                     best[cluster] = choice
                     improved = True
                 else:

@@ -21,7 +21,12 @@ from sdc.nominal.partitioning.master import (
 )
 from sdc.nominal.partitioning.problem import NONE, PartitionProblem
 from sdc.nominal.partitioning.random_partition import random_partition
-from sdc.nominal.partitioning.set_partitioning import IntegerPartition, Work, partition_optimally
+from sdc.nominal.partitioning.set_partitioning import (
+    IntegerPartition,
+    Work,
+    next_integer,
+    partition_optimally,
+)
 from sdc.nominal.similarity import Similarity, similarity_of
 from sdc.nominal.two_step_names import TWO_STEP, TwoSteps
 from sdc.stop import Deadline, StoppedBy
@@ -226,14 +231,13 @@ def _thesis(
     guidance = guidance or default_guidance(problem, steps.fractional)
     columns = construct_integer(problem, fractional.duals, guidance, steps.integer)
     guided = _unproved(problem, columns)
-    bound = fractional.lower_bound
-    lower = None if bound is None else float(np.ceil(bound - 1e-5))
+    lower = next_integer(fractional.lower_bound)
     optimal = lower is not None and guided.weight <= lower
     stopped_by: StoppedBy = "time" if fractional.stopped_by == "time" else "work"
     return replace(
         guided,
         lp_bound=fractional.value if fractional.optimal else None,
-        lower_bound=lower,
+        lower_bound=None if lower is None else float(lower),
         optimal=optimal,
         stopped_by="proof" if optimal else stopped_by,
     )

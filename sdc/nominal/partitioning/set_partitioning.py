@@ -83,7 +83,7 @@ def partition_optimally(
         columns=np.concatenate([problem.pure_columns(), incumbent]),
         deadline=deadline,
     )
-    lower = _next_integer(fractional.lower_bound)
+    lower = next_integer(fractional.lower_bound)
     weight = _weight(problem, incumbent)
     timed_out = fractional.stopped_by == "time"
     for most in (min(_FIRST_COLUMNS, work.columns), work.columns):
@@ -166,5 +166,6 @@ def _value(problem: PartitionProblem, fractional: FractionalPartition) -> float:
     return float(fractional.duals @ problem.multiplicity)
 
 
-def _next_integer(bound: float | None) -> int | None:
+def next_integer(bound: float | None) -> int | None:
+    """The bound on weights that a bound on the linear relaxation gives, as these are integers."""
     return None if bound is None else int(np.ceil(bound - _NOISE))
