@@ -16,8 +16,8 @@ from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from pipelines.measures.table_errors import aligned
 from schemas.specification.sections import Group
-from sdc.nominal.bounds import least_errors
-from sdc.nominal.protected_counts import Objective
+from sdc.nominal.bounds import free_bound
+from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Objective
 
 #: Name of the step that stands for the protection as a whole.
 WHOLE = "whole"
@@ -57,17 +57,19 @@ def _take(comparison: Comparison) -> dict[str, tuple[Proved, ...]] | None:
         reports = comparison.reports.get(group.name)
         whole = None if reports is None else reports.of_file
         if reports is not None and whole is not None:
-            section[group.name] = (_whole(whole["objective"], whole["lower_bound"]), *_steps(reports))
+            proof = _whole(whole["objective"], whole["lower_bound"], whole["optimal"])
+            section[group.name] = (proof, *_steps(reports))
         elif set(group.variables) & set(comparison.specification.nominal):
-            proof = _by_clusters(comparison, group)
-            if proof is not None:
-                section[group.name] = (proof,)
+            free = _by_clusters(comparison, group)
+            if free is not None:
+                section[group.name] = (free,)
     return section or None
 
 
-def _whole(chi2: float, bound: float) -> Proved:
-    gap = 0.0 if chi2 <= bound else 1.0 - bound / chi2
-    return Proved(WHOLE, "chi-square", chi2, bound, gap, chi2 <= bound, OF_FILE, None)
+def _whole(chi2: float, bound: float, optimal: bool) -> Proved:
+    """What is proved optimal has no gap, although its bound may be below by the tolerance of the proof."""
+    gap = 0.0 if optimal else 1.0 - bound / chi2
+    return Proved(WHOLE, "chi-square", chi2, bound, gap, optimal, OF_FILE, None)
 
 
 def _steps(reports: BlockReports) -> Iterator[Proved]:
@@ -101,13 +103,13 @@ def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
         return None
     chi2 = math.fsum(each.chi2 for each in comparison.table_errors if each.variables in tables)
     bound = math.fsum(
-        float(least_errors(counts, specification.release.k).sum())
+        free_bound(counts, specification.release.k)
         for counts in (
             aligned(table, comparison.tables_before[table], comparison.tables_after[table])[0]
             for table in tables
         )
     )
-    return _whole(chi2, bound)
+    return _whole(chi2, bound, chi2 <= bound + OBJECTIVE_TOLERANCE)
 
 
 def _glance(section: Mapping[str, tuple[Proved, ...]], k: int) -> Iterator[str]:

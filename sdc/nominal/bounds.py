@@ -26,19 +26,28 @@ _ABOVE = 4
 #: Additions of the convolutions, and counts that are kept: about two seconds and 160 MB. Where they do not
 #: suffice, smaller margins are priced only.
 _MOST_ADDITIONS, _MOST_COUNTS = 2_000_000_000, 20_000_000
-#: Taken off the nested bound, as a share: far above what sums of floating-point numbers lose.
-_SAFETY = 1e-9
+#: Taken off each bound, as a share, so that rounding never lifts it above the optimum: far above what one
+#: sum of floating-point numbers loses, and what the convolutions of margins in margins lose.
+_ROUNDING_OF_SUM, _ROUNDING_OF_CONVOLUTIONS = 1e-12, 1e-9
 
 
-def free_bound(tables: ControlTables, k: int) -> float:
-    """Sum over the control cells of the least error that a count of 0 or at least k has."""
-    return float(least_errors(tables.original, k).sum())
+def free_bound(original: np.ndarray, k: int) -> float:
+    """Sum over control cells of the least error that a count of 0 or at least k has.
 
+    Parameters
+    ----------
+    original : (cells,) int array
+        Counts before; cells that did not occur add nothing.
+    k : int
 
-def least_errors(original: np.ndarray, k: int) -> np.ndarray:
-    """Least (n - o)^2 / o of each cell over counts n of 0 or at least k; 0 for cells that did not occur."""
+    Returns
+    -------
+    float
+        In units of chi-square: sum of (n - o)^2 / o, o being the count before and n that after.
+    """
     count = np.maximum(original, 1).astype(float)
-    return np.where((original > 0) & (original < k), np.minimum(count, (k - count) ** 2 / count), 0.0)
+    least = np.where((original > 0) & (original < k), np.minimum(count, (k - count) ** 2 / count), 0.0)
+    return float(least.sum()) * (1 - _ROUNDING_OF_SUM)
 
 
 def nested_bound(tables: ControlTables, k: int) -> float:
@@ -47,7 +56,7 @@ def nested_bound(tables: ControlTables, k: int) -> float:
     A bound on the chi-square of every vector of counts that are 0 or at least k: all regions, totals and
     combinations are let loose but for the additivity of each cell to each of its small margins.
     """
-    free = free_bound(tables, k)
+    free = free_bound(tables.original, k)
     nesting = _Nesting.of(tables, k)
     if nesting is None:
         return free
@@ -64,7 +73,7 @@ def nested_bound(tables: ControlTables, k: int) -> float:
         nesting.share,
         k,
     )
-    return max(free, float(least[nesting.roots].sum()) * (1 - _SAFETY))
+    return max(free, float(least[nesting.roots].sum()) * (1 - _ROUNDING_OF_CONVOLUTIONS))
 
 
 @dataclass(frozen=True)

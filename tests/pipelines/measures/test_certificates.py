@@ -1,6 +1,7 @@
 """What was proved reaches the evidence: by step, of the whole file, and for whatever method."""
 
 import json
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -50,6 +51,41 @@ def test_a_block_without_a_bound_says_why():
     assert (table["bound_of"].to_pylist(), table["unproved"].to_pylist()) == ([None], ["time"])
 
 
+def taken(*blocks, **whole):
+    """The section of a release of one clustering, from the reports of its blocks and of the whole file."""
+    of_file = report(0) | {"whole_file": True, "bound_of": OF_FILE, "optimal": False} | whole
+    del of_file["block"]
+    reports = collected([json.dumps(each) for each in (*blocks, of_file)], 0)
+    specification = SimpleNamespace(clusterings=[SimpleNamespace(name="all")])
+    return CERTIFICATES.take(SimpleNamespace(specification=specification, reports={"all": reports}))["all"]
+
+
+def test_steps_add_up_over_blocks_and_have_no_bound_where_one_block_has_none():
+    blocks = (
+        report(0, partition=(5.0, 4.0), aggregation=(3.0, 2.0)),
+        report(1, partition=(7.0, 5.0), aggregation=(2.0, None)),
+    )
+    whole, partition, aggregation = taken(*blocks)
+    assert (whole.value, whole.lower_bound, whole.gap, whole.bound_of) == (4.0, 1.0, 0.75, OF_FILE)
+    assert (partition.value, partition.lower_bound, partition.gap) == (12.0, 9.0, 0.25)
+    assert (aggregation.value, aggregation.lower_bound, aggregation.unproved) == (5.0, None, "heuristic")
+    assert partition.bound_of == OF_BLOCK
+
+
+def test_of_the_largest_error_blocks_have_a_maximum():
+    blocks = [report(number, safe=(4.0 - number, 1.0 + number)) for number in (0, 1)]
+    for block in blocks:
+        block["certificates"][0]["objective"] = "largest error"
+    assert [(step.value, step.lower_bound) for step in taken(*blocks)[1:]] == [(4.0, 2.0)]
+
+
+def test_what_was_proved_optimal_stays_so_although_its_bound_is_below_by_the_tolerance():
+    (whole,) = taken(objective=4.0, lower_bound=4.0 - 1e-9, optimal=True)
+    assert (whole.optimal, whole.gap) == (True, 0.0)
+    (whole,) = taken(objective=4.0, lower_bound=3.0, optimal=False)
+    assert (whole.optimal, whole.gap) == (False, 0.25)
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("algorithm", ["auto", "own-hhg"])
 def test_every_nominal_release_keeps_its_certificates(spark, tmp_path, algorithm):
@@ -66,4 +102,3 @@ def test_every_nominal_release_keeps_its_certificates(spark, tmp_path, algorithm
     rows = pq.read_table(areas.record(areas.public.served()) / "blocks.parquet")
     assert rows["bound_of"].to_pylist()[-1] == OF_FILE
     assert None not in rows["lower_bound"].to_pylist()
-    assert CERTIFICATES.name == "certificates"
