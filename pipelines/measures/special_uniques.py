@@ -26,7 +26,7 @@ class SpecialUniques:
     sampled : int
     variables : tuple of str
     by_size_before, by_size_after : tuple of int
-        Minimal sample uniques of one variable, of two, ...
+        Minimal sample uniques of one variable, of two, ..., of all but one at most.
     records_before, records_after : int
         Records that have any.
     score_before, score_after : float
@@ -50,7 +50,7 @@ def _take(comparison: Comparison) -> SpecialUniques | None:
     variables = (*([] if region is None else [region]), *pairs.nominal)
     if len(variables) < 2:
         return None
-    most = min(len(variables), LARGEST_SET if len(variables) <= MANY else LARGEST_SET_OF_MANY)
+    most = min(len(variables) - 1, LARGEST_SET if len(variables) <= MANY else LARGEST_SET_OF_MANY)
     where = np.empty((len(pairs), 0), np.int64) if region is None else pairs.regions[:, None]
     before, after = (
         special_uniques(np.column_stack([where, codes]), most)

@@ -43,7 +43,9 @@ def special_uniques(codes: np.ndarray, max_size: int | None = None) -> SpecialUn
     codes : (n, p) int array
         Nominal key variables as codes from 0.
     max_size : int, optional
-        Largest set looked at, M; by default p - 1, which takes 2^p passes: of many variables give 3.
+        Largest set looked at, M; by default p - 1, which takes 2^p passes: of many variables give 3. A set of
+        all p is no part of another: a record that is unique on it alone is not special, and with M = p every
+        score would be 0.
 
     Notes
     -----
@@ -55,8 +57,8 @@ def special_uniques(codes: np.ndarray, max_size: int | None = None) -> SpecialUn
         raise ShapeMismatch("special uniques need (n, p) codes of two variables or more")
     n, p = keys.shape
     most = p - 1 if max_size is None else max_size
-    if not 1 <= most <= p:
-        raise InvalidParameter(f"the largest set must have 1 to {p} variables, found {most}")
+    if not 1 <= most < p:
+        raise InvalidParameter(f"the largest set must have 1 to {p - 1} variables, found {most}")
     counts = np.zeros((n, most), dtype=np.int64)
     scores, contributions = np.zeros(n), np.zeros(p)
     labels: dict[tuple[int, ...], np.ndarray] = {(): np.zeros(n, dtype=np.int64)}
