@@ -105,7 +105,7 @@ def _hellinger(comparison: Comparison) -> dict[str, float]:
 def _scores(pairs: Pairs) -> tuple[float, float] | None:
     """Error and ratio of the scores, main effects alone."""
     numbers = np.vstack([pairs.numbers_before, pairs.numbers_after])
-    means = np.nanmean(np.where(np.isnan(numbers), np.nan, numbers), axis=0) if numbers.size else 0.0
+    means = np.nanmean(numbers, axis=0) if numbers.size else 0.0
     columns = [np.where(np.isnan(numbers), means, numbers)]
     codes = np.vstack([pairs.codes_before, pairs.codes_after])
     for place in range(codes.shape[1]):

@@ -117,7 +117,8 @@ def _estimated(sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...
     changed = relative_changes(before[there], after[there])
     changed = np.where(changed <= EXACT, 0.0, np.minimum(changed, LARGEST_CHANGE))
     whole = [total[files == file].sum() for file in (0, 1)]
-    means = [each / max(count[files == file].sum(), 1e-300) for file, each in enumerate(whole)]
+    numbers = [count[files == file].sum() for file in (0, 1)]
+    means = [each / number if number > 0 else 0.0 for each, number in zip(whole, numbers, strict=True)]
     return Estimated(
         total_before=_rounded(whole[0]),
         total_after=_rounded(whole[1]),

@@ -147,17 +147,6 @@ class ControlTables:
         sizes = np.abs(self.errors(counts))
         return {name: self._largest(sizes, self.level == 1 + at) for at, name in enumerate(self.levels)}
 
-    def chi2_by_level(self, counts: np.ndarray) -> dict[Hashable | None, dict[int, float]]:
-        """Chi-square by level of regions (None: of the whole file) and dimension."""
-        squares = self.errors(counts) ** 2 * self.reciprocals
-        return {
-            name: {
-                int(d): float(squares[(self.level == at) & (self.dimension == d)].sum())
-                for d in np.unique(self.dimension[self.level == at])
-            }
-            for at, name in enumerate((None, *self.levels))
-        }
-
     def _largest(self, sizes: np.ndarray, among: np.ndarray) -> dict[int, int]:
         dimensions = np.unique(self.dimension[among])
         return {int(d): int(sizes[among & (self.dimension == d)].max(initial=0)) for d in dimensions}

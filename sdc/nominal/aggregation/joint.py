@@ -127,9 +127,8 @@ def joint_representatives(
     counts = np.bincount(representative, weights=masses, minlength=len(frequencies)).astype(np.int64)
     chi2 = tables.chi2(counts)
     least = int(masses.min())
-    if (
-        least > 1
-    ):  # each cell holds no cluster or at least the smallest: a bound for every clustering into such
+    if least > 1:
+        # A cell holds no cluster, or at least the smallest one: a bound for every clustering into such.
         bound = max(nested_bound(tables, least), choices.lower_bound or 0.0)
         choices = replace(choices, lower_bound=min(bound, chi2))
     return JointRepresentatives(
