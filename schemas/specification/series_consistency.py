@@ -3,9 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from schemas.specification.faults import NOTHING, Fault, fault
 from schemas.specification.model import Specification
+
+
+@dataclass(frozen=True)
+class _Need:
+    """The values that a kind of series can carry at one key, and why no other.
+
+    Attributes
+    ----------
+    section, key : str
+    values : tuple of str
+    why : str
+    of_nominal : bool
+        Whether it is asked only where all quasi-identifiers are nominal.
+    """
+
+    section: str
+    key: str
+    values: tuple[str, ...]
+    why: str
+    of_nominal: bool = False
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of series: how a message calls it, why it has units, and what else it needs."""
+
+    where: str
+    why_units: str
+    needs: tuple[_Need, ...]
+
+
+_KINDS = {
+    "register": _Kind(
+        "in a register",
+        "a register must know its units again from night to night",
+        (
+            _Need("method", "unit", ("record",), "classes of several units' records would not leave whole"),
+            _Need(
+                "method", "name", ("microaggregation",), "counts of combinations make no classes that stand"
+            ),
+            _Need("method", "algorithm", ("auto",), "nominal variables are protected by cluster", True),
+            _Need("method", "representative", ("auto", "mode", "medoid"), "its classes are clusters", True),
+            _Need("publish", "approval", ("none",), "tomorrow's night goes on from what is published"),
+        ),
+    ),
+    "append": _Kind(
+        "where nights are appended",
+        "what was published before is known by its unit",
+        (
+            _Need("method", "unit", ("record", "household"), "a unit has one record in one night"),
+            _Need("method", "name", ("microaggregation",), "SAFE's records are not those of their units"),
+            _Need("publish", "approval", ("none",), "tomorrow must know what is published"),
+            _Need("publish", "format", ("parquet",), "a table would hold the newest night alone"),
+        ),
+    ),
+}
 
 
 def series_faults(spec: Specification) -> Iterator[Fault]:
@@ -14,55 +71,34 @@ def series_faults(spec: Specification) -> Iterator[Fault]:
     if alone and spec.publish.keep is not None:
         allowed = 'no such key, unless [publish] series is not "single" or successive = "accept"'
         yield fault(("publish", "keep"), spec.publish.keep, allowed)
-    if spec.publish.series == "append":
-        yield from _append_faults(spec)
-    if spec.publish.series != "register":
-        for name in sorted(spec.series.model_fields_set):
-            allowed = 'no such key, unless [publish] series = "register"'
-            yield fault(("series", name), getattr(spec.series, name), allowed)
-        if spec.publish.changes != "keep":
-            allowed = 'keep, unless [publish] series = "register"'
-            yield fault(("publish", "changes"), spec.publish.changes, allowed)
-        return
+    if spec.publish.series in _KINDS:
+        yield from _unmet(spec, _KINDS[spec.publish.series])
+    yield from _of_registers(spec)
+
+
+def _unmet(spec: Specification, kind: _Kind) -> Iterator[Fault]:
     if spec.unit is None:
-        needed = "a variable of role unit: a register must know its units again from night to night"
-        yield fault(("variables",), NOTHING, needed)
-    if spec.method.unit != "record":
-        allowed = "record in a register: classes of several units' records would not leave whole"
-        yield fault(("method", "unit"), spec.method.unit, allowed)
-    if spec.method.name != "microaggregation":
-        allowed = "microaggregation in a register: counts of combinations make no classes that stand"
-        yield fault(("method", "name"), spec.method.name, allowed)
+        yield fault(("variables",), NOTHING, f"a variable of role unit: {kind.why_units}")
     nominal = spec.quasi_identifiers and spec.kinds() == "nominal"
-    if nominal and spec.method.algorithm != "auto":
-        allowed = "auto in a register of nominal variables, which is protected by cluster"
-        yield fault(("method", "algorithm"), spec.method.algorithm, allowed)
-    if nominal and spec.method.representative == "control_tables":
-        allowed = "auto, mode or medoid in a register, whose classes are clusters"
-        yield fault(("method", "representative"), spec.method.representative, allowed)
-    if spec.groups:
-        allowed = "no groups in a register: classes of two groups would not leave together"
-        yield fault(("groups",), spec.groups[0].name, allowed)
-    if spec.publish.approval != "none":
-        allowed = "none in a register: tomorrow's night goes on from what is published"
-        yield fault(("publish", "approval"), spec.publish.approval, allowed)
-    if spec.series.pool is not None and spec.series.pool < spec.release.k:
-        yield fault(("series", "pool"), spec.series.pool, f"at least k = {spec.release.k}")
+    for need in kind.needs:
+        value = getattr(getattr(spec, need.section), need.key)
+        if value not in need.values and (nominal or not need.of_nominal):
+            allowed = f"{', '.join(need.values)} {kind.where}: {need.why}"
+            yield fault((need.section, need.key), value, allowed)
 
 
-def _append_faults(spec: Specification) -> Iterator[Fault]:
-    if spec.unit is None:
-        needed = "a variable of role unit: what was published before is known by its unit"
-        yield fault(("variables",), NOTHING, needed)
-    if spec.method.unit == "unit":
-        allowed = "record or household where nights are appended: a unit has one record in one night"
-        yield fault(("method", "unit"), spec.method.unit, allowed)
-    if spec.method.name != "microaggregation":
-        allowed = "microaggregation where nights are appended: SAFE's records are not those of their units"
-        yield fault(("method", "name"), spec.method.name, allowed)
-    if spec.publish.approval != "none":
-        allowed = "none where nights are appended: tomorrow must know what is published"
-        yield fault(("publish", "approval"), spec.publish.approval, allowed)
-    if spec.publish.format != "parquet":
-        allowed = "parquet where nights are appended: a table would hold the newest night alone"
-        yield fault(("publish", "format"), spec.publish.format, allowed)
+def _of_registers(spec: Specification) -> Iterator[Fault]:
+    """Keys that a register alone has, and what must fit together in one."""
+    if spec.publish.series == "register":
+        if spec.groups:
+            allowed = "no groups in a register: classes of two groups would not leave together"
+            yield fault(("groups",), spec.groups[0].name, allowed)
+        if spec.series.pool is not None and spec.series.pool < spec.release.k:
+            yield fault(("series", "pool"), spec.series.pool, f"at least k = {spec.release.k}")
+        return
+    for name in sorted(spec.series.model_fields_set):
+        allowed = 'no such key, unless [publish] series = "register"'
+        yield fault(("series", name), getattr(spec.series, name), allowed)
+    if spec.publish.changes != "keep":
+        allowed = 'keep, unless [publish] series = "register"'
+        yield fault(("publish", "changes"), spec.publish.changes, allowed)

@@ -80,6 +80,14 @@ def test_a_shared_ledger_lies_outside_of_the_public_area(ledger, tmp_path):
     assert spec.shared_ledger == str(tmp_path.parent / "ledger")
 
 
+@pytest.mark.parametrize("key", [{"algorithm": "own-eee"}, {"representative": "control_tables"}])
+def test_a_register_of_nominal_variables_is_protected_by_cluster(key, tmp_path):
+    variables = {name: role for name, role in VARIABLES.items() if name != "income"}
+    (name,) = key
+    with pytest.raises(SpecificationError, match=rf"\[method\] {name}.* in a register"):
+        build_specification({**content(method=key), "variables": variables}, tmp_path)
+
+
 def test_groups_do_not_leave_together(tmp_path):
     groups = [{"name": "a", "variables": ["sex"]}, {"name": "b", "variables": ["income"]}]
     with pytest.raises(SpecificationError, match="register"):
