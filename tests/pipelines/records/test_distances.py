@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.pipelines.microdata import ROLES, persons, published, quality, run, specification
+from tests.pipelines.records.ordered import ORDERED, SIZES, steps_moved, with_orders
 
 pytestmark = pytest.mark.spark
-SIZES = ["tiny", "small", "middle", "large", "huge"]
 
 
 def release(spark, folder, roles, original, **sections):
@@ -33,29 +33,14 @@ def test_what_weighs_more_loses_less(spark, tmp_path):
 
 def test_ordinal_values_move_to_their_neighbours_and_strange_ones_reject_their_record(spark, tmp_path):
     rng = np.random.default_rng(4)
-    original = persons(150).drop(columns=["age", "income"])
-    n = len(original)
-    original = original.assign(
-        note=[f"n{i}" for i in range(n)],
-        size=rng.choice([*SIZES, None], n, p=[0.19] * 5 + [0.05]),
-        grade=rng.choice(SIZES, n),
-    )
+    original = with_orders(persons(150).drop(columns=["age", "income"]), rng)
     original.loc[7, "size"] = "CANARY"
     kept = {name: role for name, role in ROLES.items() if name not in ("age", "income", "sex")}
-    roles = kept | {
-        "sex": {"role": "other"},
-        "size": {"role": "quasi_identifier", "kind": "ordinal", "order": SIZES},
-        "grade": {"role": "quasi_identifier", "kind": "nominal"},
-    }
+    roles = kept | {"sex": {"role": "other"}, **ORDERED}
     frame, measured = release(spark, tmp_path, roles, original, missing={"max_rejected": 1})
     assert measured["counts"]["rejected"]["value not in its order"] == 1
     assert set(frame["size"].dropna()) <= set(SIZES)
-    before = original.set_index("note").loc[frame["note"]]
-    steps = {}
-    for name in ("size", "grade"):
-        ranks = [column.map(SIZES.index, na_action="ignore") for column in (before[name], frame[name])]
-        moved = np.abs(ranks[0].to_numpy(float) - ranks[1].to_numpy(float))
-        steps[name] = moved[moved > 0].mean()
+    steps = steps_moved(original, frame)
     assert steps["size"] < 1.3
     assert steps["size"] < 0.8 * steps["grade"]
 

@@ -8,9 +8,9 @@ from pipelines.records.similarity import PARTS, similarity
 from sdc.nominal.frequency import from_frame
 from sdc.nominal.points import all_distances
 from tests.pipelines.microdata import published, quality, run, specification
+from tests.pipelines.records.ordered import ORDERED, SIZES, steps_moved, with_orders
 
 QUASI = {"role": "quasi_identifier"}
-SIZES = ["tiny", "small", "middle", "large", "huge"]
 
 
 def distances(folder, roles, rows):
@@ -20,10 +20,10 @@ def distances(folder, roles, rows):
     values = [
         [None if pd.isna(value) else str(value) for value in coded.values(j)] for j in range(len(roles))
     ]
-    found = similarity(coded.frequencies, values, specification(folder, roles))
-    if found is None:
+    similar = similarity(coded.frequencies, values, specification(folder, roles))
+    if similar is None:
         return None
-    return all_distances(found.points)[np.ix_(coded.combination, coded.combination)]
+    return all_distances(similar.points)[np.ix_(coded.combination, coded.combination)]
 
 
 def test_plain_variables_of_equal_weight_have_no_distances_of_their_own(tmp_path):
@@ -64,30 +64,12 @@ def test_very_unlike_weights_stay_within_what_distances_can_hold(tmp_path):
 @pytest.mark.spark
 def test_records_are_carried_to_combinations_that_are_near_in_the_order(spark, tmp_path):
     rng = np.random.default_rng(4)
-    n = 300
-    original = pd.DataFrame(
-        {
-            "note": [f"n{i}" for i in range(n)],
-            "size": rng.choice([*SIZES, None], n, p=[0.19] * 5 + [0.05]),
-            "grade": rng.choice(SIZES, n),
-            "job": rng.choice(list("abcdefgh"), n),
-        }
-    )
+    original = with_orders(pd.DataFrame(index=range(300)), rng).assign(job=rng.choice(list("abcdefgh"), 300))
     original.to_parquet(tmp_path / "data", index=False)
-    roles = {
-        "note": {"role": "other"},
-        "size": QUASI | {"kind": "ordinal", "order": SIZES},
-        "grade": QUASI | {"kind": "nominal"},
-        "job": QUASI | {"kind": "nominal"},
-    }
+    roles = {"note": {"role": "other"}, **ORDERED, "job": QUASI | {"kind": "nominal"}}
     _, areas = run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
     frame = published(areas)
     assert frame.groupby(["size", "grade", "job"], dropna=False).size().min() >= 3
     assert quality(areas)["certificates"]["all"][0]["lower_bound"] > 0
-    before = original.set_index("note").loc[frame["note"]]
-    steps = {}
-    for name in ("size", "grade"):
-        ranks = [column.map(SIZES.index, na_action="ignore") for column in (before[name], frame[name])]
-        moved = np.abs(ranks[0].to_numpy(float) - ranks[1].to_numpy(float))
-        steps[name] = moved[moved > 0].mean()
+    steps = steps_moved(original, frame)
     assert steps["size"] < 0.8 * steps["grade"]
