@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
@@ -71,6 +71,11 @@ def with_originals(frame: DataFrame, specification: Specification, records: int)
     drawn = place < math.ceil(_PLACES * min(1.0, SAMPLED / max(records, 1)))
     values = [column(name).alias(f"v{i}") for i, name in enumerate(specification.quasi_identifiers)]
     return frame.withColumn(ORIGINAL, f.when(drawn, f.struct(*values)))
+
+
+def drawn_order(frame: DataFrame) -> list[Column]:
+    """The last keys of an order of records: those published alike by now may have been unlike before."""
+    return [f.col(ORIGINAL)] if ORIGINAL in frame.columns else []
 
 
 def pairs_of(protected: DataFrame, specification: Specification, records: int) -> Pairs | None:

@@ -25,6 +25,7 @@ from pipelines.engine.row_hash import HASH, content_order, with_hash
 from pipelines.intake.recode import orders_of, trees_of
 from pipelines.intake.scales import Scale
 from pipelines.intake.screen import PATTERN, REGION
+from pipelines.measures.pairs import drawn_order
 from pipelines.records.coordinates import Coordinates
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
@@ -208,7 +209,7 @@ def blocked(
         placed = placed.repartitionById(partitions, f.col(_PARTITION))
     else:
         placed = placed.coalesce(1)
-    ordered = placed.sortWithinPartitions(BLOCK, *content_order(frame, names))
+    ordered = placed.sortWithinPartitions(BLOCK, *content_order(frame, names), *drawn_order(frame))
     return ordered.select(*[column(name) for name in frame.columns], BLOCK)
 
 

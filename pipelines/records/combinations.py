@@ -24,6 +24,7 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column, map_in_arrow
 from pipelines.engine.row_hash import HASH, content_order, digest, with_hash
 from pipelines.measures.block_reports import OF_FILE
+from pipelines.measures.pairs import drawn_order
 from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
 from pipelines.records.method_parameters import parameters_of
 from pipelines.records.similarity import similarity
@@ -184,7 +185,7 @@ def carried_back(
         with_hash(frame, published)
         .select("*", *digest(keys))
         .repartition(*_DIGESTS)
-        .sortWithinPartitions(*_DIGESTS, *content_order(frame, published))
+        .sortWithinPartitions(*_DIGESTS, *content_order(frame, published), *drawn_order(frame))
         .drop(HASH)
     )
     schema = t.StructType([t.StructField(each.name, each.dataType, True) for each in frame.schema])
