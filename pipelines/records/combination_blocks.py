@@ -67,6 +67,11 @@ def solved_by_block(
         0 or at least k, with the total of each block kept.
     reports : list of dict
         One a block, in order, and one of the whole file.
+
+    Raises
+    ------
+    InvalidParameter
+        Where the algorithm cannot carry what was asked for: no block can be protected.
     """
     frequencies = task.frequencies
     blocks = cut(frequencies, task.k, most)
@@ -85,6 +90,9 @@ def solved_by_block(
         for number, members in enumerate(blocks)
     ]
     answers = spark.sparkContext.parallelize(tasks, len(tasks)).map(solve_task).collect()
+    unsupported = next((report["why"] for _, report in answers if report["status"] == "unsupported"), None)
+    if unsupported is not None:
+        raise InvalidParameter(unsupported)
     counts = np.zeros(len(frequencies), np.int64)
     for members, (protected, _) in zip(blocks, answers, strict=True):
         counts[members] = protected
@@ -132,7 +140,11 @@ def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
 
 
 def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
-    """Counts and report of one block; what an exception says could hold a value, its type does not."""
+    """Counts and report of one block; what an exception says could hold a value, its type does not.
+
+    What the algorithm cannot carry for any block comes back as a status, with the counts as they were: an
+    exception would pass through Spark, and end the run as one that nobody expected.
+    """
     start = time.monotonic()
     report: dict[str, Any] = {
         "block": task.block,
@@ -158,8 +170,8 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
         counts = solution.counts
         _check(task, counts)
         report |= proved(solution, tables.chi2(counts), OF_BLOCK)
-    except InvalidParameter:
-        raise  # what was asked for is impossible for every block; such a message holds no value
+    except InvalidParameter as error:  # such a message holds no value
+        return task.frequencies.counts, report | {"status": "unsupported", "why": str(error)}
     except Exception as error:
         counts = protect_block(task.frequencies, task.k, tables, seed=task.seed).counts
         again = bounded(ProtectionTask(task.frequencies, task.k, tables), ProtectedCounts(counts, "work"))
@@ -186,7 +198,7 @@ def proved(solution: ProtectedCounts, chi2: float, bound_of: str) -> dict[str, A
 
 def _check(task: Task, counts: np.ndarray) -> None:
     """A method that breaks its promise must never be believed."""
-    if counts.sum() != task.frequencies.records or ((counts > 0) & (counts < task.k)).any():
+    if counts.sum() != task.frequencies.records or ((counts != 0) & (counts < task.k)).any():
         raise ArithmeticError
 
 

@@ -1,12 +1,17 @@
 """Nominal algorithms on blocks of combinations: cut, solved, screened, and what a failure falls back to."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from pipelines.measures.block_reports import OF_BLOCK
 from pipelines.records import combination_blocks
-from pipelines.records.combination_blocks import Task, cut, solve_task
+from pipelines.records.combination_blocks import Task, cut, solve_task, solved_by_block
+from sdc.errors import InvalidParameter
+from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse
+from sdc.nominal.methods import ProtectionTask
 from sdc.nominal.protected_counts import ProtectedCounts
 
 TABLES = (("a",), ("b",), ("a", "b"))
@@ -61,10 +66,42 @@ def test_a_block_on_which_the_method_fails_falls_back_by_name_and_says_why(monke
     assert 0 < report["lower_bound"] <= report["objective"]
 
 
-def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch):
-    wrong = ProtectedCounts(np.ones(1, np.int64), "work")
+@pytest.mark.parametrize("counts", [[4, 1], [4, 2], [9, -3]], ids=["lost", "below k", "negative"])
+def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch, counts):
+    wrong = ProtectedCounts(np.array(counts), "work")
     monkeypatch.setattr(combination_blocks, "protect_counts", lambda *_, **__: wrong)
     part = FrequencyVector(np.array([[0], [1]]), np.array([4, 2]), np.array([2]), ("a",))
     counts, report = solve_task(Task(0, part, (("a",),), 3, "own-hhg", seed=4))
     assert counts.tolist() in ([6, 0], [0, 6], [3, 3])
     assert report["why"] == "ArithmeticError"
+
+
+class Driver:
+    """A session whose tasks run where they are called."""
+
+    def __init__(self):
+        self.sparkContext = self
+
+    def parallelize(self, tasks, number):
+        return SimpleNamespace(
+            map=lambda call: SimpleNamespace(collect=lambda: [call(task) for task in tasks])
+        )
+
+
+def test_what_an_algorithm_cannot_carry_ends_the_run_in_its_own_words():
+    file = frequencies(200, 3)
+    task = ProtectionTask(file, 3, ControlTables.of(file, TABLES), effort="exact")
+    with pytest.raises(InvalidParameter, match="random can be asked for effort fast, standard, thorough"):
+        solved_by_block(Driver(), task, "random", 60)
+
+
+def test_blocks_keep_their_totals_and_the_file_has_a_report_beside_them():
+    file = frequencies(200, 3)
+    counts, reports = solved_by_block(
+        Driver(), ProtectionTask(file, 3, ControlTables.of(file, TABLES)), "random", 60
+    )
+    for members, report in zip(cut(file, 3, 60), reports, strict=False):
+        assert counts[members].sum() == file.counts[members].sum() == report["records"]
+    assert [report.get("whole_file", False) for report in reports] == [False] * (len(reports) - 1) + [True]
+    assert len(reports) == 1 + len(cut(file, 3, 60))
+    assert set(counts[counts > 0] >= 3) == {True}
