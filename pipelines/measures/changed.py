@@ -26,7 +26,7 @@ FEWEST_FOR_SCORES = 10
 
 @dataclass(frozen=True)
 class Changed:
-    """Attributes are shares, from 0 to 1, where nothing else is said.
+    """What protection changed, as shares from 0 to 1 where nothing else is said.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ DIGITS = 10
 
 @dataclass(frozen=True)
 class Estimated:
-    """Of one variable, weighted or not.
+    """Totals, means and quantiles of one variable, weighted or not.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Estimated:
 
 @dataclass(frozen=True)
 class EstimatesOfVariable:
-    """Of one numeric quasi-identifier; `weighted` where the release has weights."""
+    """Estimates of one numeric quasi-identifier; `weighted` where the release has weights."""
 
     unweighted: Estimated
     weighted: Estimated | None

@@ -29,7 +29,7 @@ DIGITS = 9
 
 @dataclass(frozen=True)
 class Homogeneity:
-    """Of one sensitive variable.
+    """What classes give away of one sensitive variable.
 
     Attributes
     ----------

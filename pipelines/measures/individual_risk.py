@@ -28,7 +28,7 @@ DIGITS = 9
 
 @dataclass(frozen=True)
 class IndividualRisk:
-    """Of the region and all quasi-identifiers together.
+    """Risk on the region and all quasi-identifiers together.
 
     Attributes
     ----------

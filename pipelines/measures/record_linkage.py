@@ -31,7 +31,7 @@ MOST_CATEGORIES = 20
 
 @dataclass(frozen=True)
 class RecordLinkage:
-    """Attributes are of the drawn records.
+    """What is linked, or is inside an interval, of the drawn records.
 
     Attributes
     ----------

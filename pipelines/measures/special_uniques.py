@@ -19,7 +19,7 @@ LARGEST_SET, LARGEST_SET_OF_MANY, MANY = 3, 2, 20
 
 @dataclass(frozen=True)
 class SpecialUniques:
-    """Among the drawn records.
+    """Minimal sample uniques among the drawn records, and the scores they make.
 
     Attributes
     ----------

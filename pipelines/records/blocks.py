@@ -161,8 +161,15 @@ def plan(
 
 
 def records_within_memory(plain: int, domains: Sequence[int]) -> int:
-    """Records of the largest block that is `MOST_NUMBERS` at most: a record has a number for each of its
-    `plain` variables, and for each category of the others that the block can hold."""
+    """Records of the largest block whose points are `MOST_NUMBERS` at most.
+
+    Parameters
+    ----------
+    plain : int
+        Columns of points that are one number a record.
+    domains : sequence of int
+        Categories of each further variable: one number a record each, of those that a block can hold.
+    """
 
     def numbers(records: int) -> int:
         return records * (plain + sum(min(domain, records) for domain in domains))

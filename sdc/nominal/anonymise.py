@@ -105,13 +105,11 @@ def anonymise(
     structural_zeros : callable or sequence of mappings, optional
         For the local search: combinations that cannot be, as a rule that takes the distinct combinations
         as a frame and marks the impossible ones, or as a list of values that cannot occur together.
-
     region : name or sequence of names, optional
         Columns that are regions, finest first: they stay as they are, records move within the finest
         only, and k holds on combination and region. Control tables may name each level.
     region_dimension : int
         Region, at every level, by all tables of up to so many variables are control tables, too.
-
     distances : mapping of name to Nominal, Ordinal, Hierarchical or Costs, optional
         Distances and weights of variables, for the clusters of the two-step methods and for which records
         take which of the protected combinations; the others are nominal of weight 1.

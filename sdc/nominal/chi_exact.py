@@ -31,7 +31,6 @@ class ChiExactParameters:
     ----------
     nodes : int
         Branch-and-bound nodes, the work limit; the default takes minutes at worst for 200 records.
-
     deviation_weight : float
         w of (5.6.1): cost of each record by which a combination changes, in units of chi-square. It
         stands for the tables that are not controlled.
