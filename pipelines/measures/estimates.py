@@ -26,6 +26,8 @@ EXACT = 1e-9
 LARGEST_CHANGE = 1e6
 #: Significant digits kept of such sums.
 DIGITS = 10
+#: Decimals of a shift in standard deviations: finer, it and the release would say what value a record had.
+SHIFT_DECIMALS = 2
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Estimated:
     regions, exact : int
         Regions with a value, and those whose total is exact to `EXACT`.
     quantile_shifts : tuple of float
-        After less before in standard deviations, of the drawn records; empty where none were drawn. A
-        quantile itself is a value of a record, which no evidence holds.
+        After less before in hundredths of a standard deviation, of the drawn records; empty where none
+        were drawn. A quantile itself is a value of a record, which no evidence holds.
     """
 
     total_before: float
@@ -147,7 +149,9 @@ def _shifts(pairs: Pairs | None, name: str, deviation: float, weighted: bool) ->
         for numbers in (pairs.numbers_before, pairs.numbers_after)
     )
     shifts = (after - before) / deviation
-    return () if np.isnan(shifts).any() else tuple(float(f"{shift:.4g}") for shift in shifts)
+    return (
+        () if np.isnan(shifts).any() else tuple(round(float(shift), SHIFT_DECIMALS) + 0.0 for shift in shifts)
+    )
 
 
 def _glance(section: Mapping[str, EstimatesOfVariable], k: int) -> Iterator[str]:
