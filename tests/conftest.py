@@ -23,11 +23,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """A small quiet session: UI off, loopback only, as a small input gets."""
+    """A small quiet session: UI off, loopback only, as a tiny input gets."""
+    from pipelines.engine.jvm import InputSize
     from pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
-    session = open_session("local[2]", private, {"spark.driver.memory": "2g"}, small=True, clustering=True)
+    memory = {"spark.driver.memory": "2g"}
+    session = open_session("local[2]", private, memory, size=InputSize.TINY, clustering=True)
     yield session
     session.stop()
 

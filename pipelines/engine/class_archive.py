@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from pipelines.engine.jvm import ARCHIVE, QUICK
+from pipelines.engine.jvm import ARCHIVE, QUICK, InputSize
 from pipelines.engine.session import open_session
 
 
@@ -23,7 +23,7 @@ def make_archive() -> bool:
     with tempfile.TemporaryDirectory(dir=ARCHIVE.parent) as folder:
         fresh = Path(folder) / ARCHIVE.name
         jvm = (*QUICK, f"-XX:ArchiveClassesAtExit={fresh}", "-Xlog:disable")
-        spark = open_session("local[2]", Path(folder), jvm=jvm, small=True)
+        spark = open_session("local[2]", Path(folder), jvm=jvm, size=InputSize.SMALL)
         _typical_queries(spark, Path(folder) / "records")
         gateway = spark.sparkContext._gateway
         assert gateway is not None

@@ -1,8 +1,9 @@
 """Options of the JVM that this process starts, so that a short run is short.
 
 Most of a run on a small file is the JVM's: it reads the classes of Spark, and compiles what is called a few
-times only. A small file gets the quick compiler alone; and classes come from an archive, where one was made:
-see `pipelines.engine.class_archive`. The archive is the JVM's own (class data sharing);
+times only. A small file gets the quick compiler alone, and for a tiny one Spark writes no code to compile
+(`pipelines.engine.session`); and classes come from an archive, where one was made: see
+`pipelines.engine.class_archive`. The archive is the JVM's own (class data sharing);
 one that does not fit Java, Spark or memory settings is not used, and nothing is said.
 """
 
@@ -11,28 +12,42 @@ from __future__ import annotations
 import glob
 import os
 import sys
+from enum import Enum
 from pathlib import Path
 
 #: Bytes of input up to which the thorough compiler costs more than it gives.
 SMALL_INPUT = 64 * 2**20
+#: Bytes up to which code that Spark writes for a query costs more than it gives: about 20,000 records.
+TINY_INPUT = 512 * 2**10
 ARCHIVE = Path(sys.prefix) / "share" / "microguard" / "spark-classes.jsa"
 #: Only the JVM's quick compiler, and no threads for collecting garbage.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
-def is_small(input_path: str | None) -> bool:
-    """Whether the file, folder or glob of this name makes a short run; None is an input of unknown size."""
-    return input_path is not None and _size(input_path) <= SMALL_INPUT
+class InputSize(Enum):
+    """How long a run on an input is."""
+
+    TINY = "tiny"
+    SMALL = "small"
+    LARGE = "large"
 
 
-def jvm_options(small: bool) -> tuple[str, ...]:
-    """Options for a run on an input that is small, or is not."""
-    quick = QUICK if small else ()
+def input_size(input_path: str | None) -> InputSize:
+    """The size of the file, folder or glob of this name; None is an input of unknown size."""
+    size = None if input_path is None else _bytes(input_path)
+    if size is None or size > SMALL_INPUT:
+        return InputSize.LARGE
+    return InputSize.TINY if size <= TINY_INPUT else InputSize.SMALL
+
+
+def jvm_options(size: InputSize) -> tuple[str, ...]:
+    """Options for a run on an input of this size."""
+    quick = () if size is InputSize.LARGE else QUICK
     archived = (f"-XX:SharedArchiveFile={ARCHIVE}", "-Xlog:disable") if ARCHIVE.exists() else ()
     return (*quick, *archived)
 
 
-def _size(input_path: str) -> int:
+def _bytes(input_path: str) -> int:
     """Bytes of all files behind a path; none for what cannot be looked at, which is refused soon after."""
     files = (
         Path(folder) / name

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.engine import workers
 from pipelines.engine.java import java_home
-from pipelines.engine.jvm import is_small, jvm_options
+from pipelines.engine.jvm import InputSize, input_size, jvm_options
 from schemas.errors import MicroguardError
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
@@ -58,6 +58,13 @@ _LOCAL = {
 }
 #: For a small input: planning again after each shuffle costs more than it saves, and so do more tasks.
 _SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+_BY_SIZE = {
+    InputSize.LARGE: {},
+    InputSize.SMALL: _SMALL,
+    # Expressions are interpreted: to write and compile code for them takes longer than thousands of records.
+    InputSize.TINY: _SMALL
+    | {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
+}
 
 
 def submitted() -> bool:
@@ -82,7 +89,7 @@ def session(
     MicroguardError
         Where Spark cannot finish.
     """
-    spark = open_session(master, private, small=is_small(input_path), clustering=clustering)
+    spark = open_session(master, private, size=input_size(input_path), clustering=clustering)
     try:
         with without_values_of_records():
             yield spark
@@ -156,7 +163,7 @@ def open_session(
     settings: dict[str, str] | None = None,
     jvm: Sequence[str] | None = None,
     *,
-    small: bool = False,
+    size: InputSize = InputSize.LARGE,
     clustering: bool = False,
 ) -> SparkSession:
     """Session for one job.
@@ -171,8 +178,8 @@ def open_session(
         Further Spark settings; they win.
     jvm : sequence of str, optional
         Options of the JVM; those of `jvm_options` where none are given. Without effect under spark-submit.
-    small : bool
-        Whether the input is, so that the session is made for a short run.
+    size : InputSize
+        Of what the session is to read: for less a session starts and plans quicker.
     clustering : bool
         Whether records are to be clustered: Python workers of this machine have the methods loaded ahead.
     """
@@ -186,10 +193,10 @@ def open_session(
             del os.environ["SPARK_CONF_DIR"]  # for spark-submit; a class archive knows no folder of files
         builder = builder.master(_with_a_second_try(master or "local[*]"))
         logs = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
-        options = jvm_options(small) if jvm is None else jvm
+        options = jvm_options(size) if jvm is None else jvm
         chosen["spark.driver.extraJavaOptions"] = " ".join([logs, *options])
         if (master or "local").startswith("local"):
-            chosen |= _LOCAL | (_SMALL if small else {}) | (workers.PRELOADED if clustering else {})
+            chosen |= _LOCAL | _BY_SIZE[size] | (workers.PRELOADED if clustering else {})
         if private is not None:
             chosen["spark.local.dir"] = str(private)
     for key, value in (chosen | (settings or {})).items():

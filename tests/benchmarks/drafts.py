@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.draft import draft
+from pipelines.engine.jvm import InputSize
 from pipelines.engine.session import open_session
 from pipelines.intake.accept import accept_input
 from pipelines.intake.read import read
@@ -27,7 +28,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     rows, right, columns = [], 0, 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        spark = open_session("local[2]", folder, small=True)
+        spark = open_session("local[2]", folder, size=InputSize.SMALL)
         try:
             for file in files:
                 path = file.write(folder)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from pipelines.engine.jvm import InputSize
 from pipelines.engine.session import open_session
 from pipelines.series.settings import SeriesSettings
 from tests.benchmarks.table import Table
@@ -26,7 +27,7 @@ STREAMS, NIGHTS = 500, 8
 def run(quick: bool = False) -> Iterator[Table]:
     """Streams under both rules for corrections, at k = 3 and 5 (quick: a tenth of them, k = 3)."""
     with tempfile.TemporaryDirectory() as folder:
-        spark = open_session("local[2]", Path(folder), small=True)
+        spark = open_session("local[2]", Path(folder), size=InputSize.TINY)
         try:
             yield brute_force(spark, STREAMS // 10 if quick else STREAMS, (3,) if quick else (3, 5))
         finally:

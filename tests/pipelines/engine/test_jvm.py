@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.engine import jvm
+from pipelines.engine.jvm import InputSize
 
 QUICK = "-XX:TieredStopAtLevel=1"
 
@@ -14,29 +15,41 @@ QUICK = "-XX:TieredStopAtLevel=1"
 @pytest.fixture(autouse=True)
 def _without_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jvm, "ARCHIVE", tmp_path / "none.jsa")
+    monkeypatch.setattr(jvm, "TINY_INPUT", 50)
     monkeypatch.setattr(jvm, "SMALL_INPUT", 100)
 
 
-@pytest.mark.parametrize(("sizes", "quick"), [((60,), True), ((60, 40), True), ((60, 41), False)])
-def test_the_files_of_a_folder_or_glob_count_together(sizes: tuple[int, ...], quick: bool, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("sizes", "size"),
+    [
+        ((20, 30), InputSize.TINY),
+        ((60,), InputSize.SMALL),
+        ((60, 40), InputSize.SMALL),
+        ((60, 41), InputSize.LARGE),
+    ],
+)
+def test_the_files_of_a_folder_or_glob_count_together(
+    sizes: tuple[int, ...], size: InputSize, tmp_path: Path
+):
     folder = tmp_path / "records" / "part"
     folder.mkdir(parents=True)
-    for number, size in enumerate(sizes):
-        (folder / f"{number}.parquet").write_bytes(bytes(size))
+    for number, length in enumerate(sizes):
+        (folder / f"{number}.parquet").write_bytes(bytes(length))
     for name in (folder, folder.parent, folder / "*.parquet", tmp_path / "*" / "part"):
-        assert jvm.is_small(str(name)) == quick
+        assert jvm.input_size(str(name)) is size
 
 
-def test_an_input_of_unknown_size_is_not_small_and_an_absent_one_is(tmp_path: Path):
-    assert not jvm.is_small(None)
-    assert jvm.is_small(str(tmp_path / "absent"))
+def test_an_input_of_unknown_size_is_large_and_an_absent_one_is_tiny(tmp_path: Path):
+    assert jvm.input_size(None) is InputSize.LARGE
+    assert jvm.input_size(str(tmp_path / "absent")) is InputSize.TINY
 
 
 def test_what_is_small_gets_the_quick_compiler():
-    assert jvm.jvm_options(small=False) == ()
-    assert QUICK in jvm.jvm_options(small=True)
+    assert jvm.jvm_options(InputSize.LARGE) == ()
+    for size in (InputSize.TINY, InputSize.SMALL):
+        assert QUICK in jvm.jvm_options(size)
 
 
 def test_classes_come_from_the_archive_where_there_is_one(tmp_path: Path):
     (tmp_path / "none.jsa").touch()
-    assert f"-XX:SharedArchiveFile={tmp_path / 'none.jsa'}" in jvm.jvm_options(small=False)
+    assert f"-XX:SharedArchiveFile={tmp_path / 'none.jsa'}" in jvm.jvm_options(InputSize.LARGE)
