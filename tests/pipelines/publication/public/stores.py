@@ -17,11 +17,12 @@ class Faulty:
     ----------
     at : int or None
         Number of the operation, from 0.
-    fault : {"killed before", "killed after", "answer lost"}
-        A process that is killed asks for nothing more; a store whose answer is lost goes on.
+    fault : {"killed", "answer lost"}
+        A process that is killed before the operation asks for nothing more; a store whose answer is lost has
+        done what it was asked for, and goes on.
     """
 
-    def __init__(self, at: int | None = None, fault: str = "killed before") -> None:
+    def __init__(self, at: int | None = None, fault: str = "killed") -> None:
         self.count, self._at, self._fault, self._dead = 0, at, fault, False
 
     def __getattr__(self, name):
@@ -31,15 +32,12 @@ class Faulty:
     def _failing(self, function):
         def asked(*arguments, **options):
             number, self.count = self.count, self.count + 1
-            if self._dead or (number == self._at and self._fault == "killed before"):
-                self._dead = True
+            self._dead |= number == self._at and self._fault == "killed"
+            if self._dead:
                 raise Killed
             answer = function(*arguments, **options)
             if number == self._at:
-                if self._fault == "answer lost":
-                    raise GenericError("no answer")
-                self._dead = True
-                raise Killed
+                raise GenericError("no answer")
             return answer
 
         return asked

@@ -24,7 +24,7 @@ from tests.pipelines.releases import CELLS, ID, Killed, entry, manifest, staged
 
 ADDRESS = "s3://lake/persons"
 SECOND = "f" * 32
-FAULTS = ["killed before", "killed after", "answer lost"]
+FAULTS = ["killed", "answer lost"]
 
 
 @pytest.fixture
