@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -51,15 +52,11 @@ class Page:
 
     def __init__(self, folder: Path, evidence: Evidence, measures: Iterable[Drawn]) -> None:
         shown = list(measures)
-        environment = jinja2.Environment(
-            autoescape=True, undefined=jinja2.ChainableUndefined, loader=jinja2.FileSystemLoader(_HERE)
-        )
-        environment.globals |= {"n": _count, "g": _number, "percent": _percent, "named": _named}
         quality = evidence.release.specification.get("quality", {})
         limits = [each for each in evidence.verdicts if each.check == "release" and not each.promised]
         accepted = quality.get("accept", {})
         self._path = folder / PAGE
-        self._template = environment.get_template("page.html")
+        self._template = _environment().get_template("page.html")
         self._drawn = {
             "release": evidence.release,
             "counts": evidence.counts,
@@ -72,7 +69,7 @@ class Page:
             "recodes": dict(_recodes(evidence.release.specification)),
             "glance": list(_glance(evidence, shown)),
             "checksum": checksum(folder / QUALITY),
-            "parts": [Markup(part) for part in _parts(environment, evidence, shown)],
+            "parts": [Markup(part) for part in _parts(evidence, shown)],
             "stage_plot": Markup(plots.stage_plot(evidence.stages)) if evidence.stages else None,
             "style": Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         }
@@ -90,19 +87,33 @@ class Page:
         return self._path
 
 
-def _parts(environment: jinja2.Environment, evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
+@cache
+def _environment() -> jinja2.Environment:
+    """Templates, compiled once however many pages are drawn."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.ChainableUndefined, loader=jinja2.FileSystemLoader(_HERE)
+    )
+    environment.globals |= {"n": _count, "g": _number, "percent": _percent, "named": _named}
+    return environment
+
+
+def _parts(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
     for measure in measures:
         template = f"sections/{measure.name}.html"
         section = evidence.sections.get(measure.name)
         if section is None or not (_HERE / template).is_file():
             continue
         drawn = measure.plots(section, evidence.release.k)
-        yield environment.get_template(template).render(
-            section=section,
-            plots={name: Markup(svg) for name, svg in drawn.items()},
-            release=evidence.release,
-            counts=evidence.counts,
-            units=f"{evidence.release.specification.get('method', {}).get('unit', 'record')}s",
+        yield (
+            _environment()
+            .get_template(template)
+            .render(
+                section=section,
+                plots={name: Markup(svg) for name, svg in drawn.items()},
+                release=evidence.release,
+                counts=evidence.counts,
+                units=f"{evidence.release.specification.get('method', {}).get('unit', 'record')}s",
+            )
         )
 
 
