@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
@@ -24,6 +24,8 @@ from sdc.risk.individual import class_risk
 
 #: Digits kept of sums whose order Spark decides.
 DIGITS = 9
+#: Columns of the digest of a class.
+HALVES = ("__digest0", "__digest1")
 
 
 @dataclass(frozen=True)
@@ -62,14 +64,8 @@ def _take(comparison: Comparison) -> IndividualRisk:
 def _of_classes(comparison: Comparison) -> IndividualRisk:
     weight, keys = comparison.specification.weight, comparison.joint_keys
     frames = (comparison.screened.frame, comparison.protected)
-    parts = [_records(frame, file, keys, weight) for file, frame in enumerate(frames)]
-    halves = [f"__digest{half}" for half in (0, 1)]
-    classes = (
-        parts[0]
-        .unionByName(parts[1])
-        .groupBy("file", *halves)
-        .agg(f.count(f.lit(1)).cast("double").alias("f"), f.sum("w").alias("units"))
-    )
+    parts = [records_by_class(frame, file, keys, weight) for file, frame in enumerate(frames)]
+    classes = class_counts(parts[0].unionByName(parts[1]))
     by_file = (
         classes.select("file", "f", "units")
         .mapInArrow(_valued, "file int, risk double, largest double")
@@ -86,9 +82,18 @@ def _of_classes(comparison: Comparison) -> IndividualRisk:
     )
 
 
-def _records(frame: DataFrame, file: int, keys: list[str], weight: str | None) -> DataFrame:
+def records_by_class(
+    frame: DataFrame, file: int, keys: list[str], weight: str | None, *more: Column
+) -> DataFrame:
+    """Records by the digest of their class (`HALVES`), with the file, the weight ``w`` and more columns."""
     w = f.lit(1.0) if weight is None else column(weight).cast("double")
-    return frame.select(f.lit(file).alias("file"), *digest(keys), w.alias("w"))
+    return frame.select(f.lit(file).alias("file"), *digest(keys), w.alias("w"), *more)
+
+
+def class_counts(records: DataFrame) -> DataFrame:
+    """Classes of each file with their records ``f`` and the units ``units`` that they stand for."""
+    sums = (f.count(f.lit(1)).cast("double").alias("f"), f.sum("w").alias("units"))
+    return records.groupBy("file", *HALVES).agg(*sums)
 
 
 def _valued(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -15,6 +15,7 @@ from pipelines.measures.dominance import DOMINANCE
 from pipelines.measures.edit_rules import EDIT_RULES
 from pipelines.measures.estimates import ESTIMATES
 from pipelines.measures.homogeneity import HOMOGENEITY
+from pipelines.measures.household_risk import HOUSEHOLD_RISK
 from pipelines.measures.individual_risk import INDIVIDUAL_RISK
 from pipelines.measures.loss import LOSS
 from pipelines.measures.measure import Measure
@@ -28,6 +29,7 @@ from pipelines.measures.vanished import VANISHED
 RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     RISK,
     INDIVIDUAL_RISK,
+    HOUSEHOLD_RISK,
     RECORD_LINKAGE,
     SPECIAL_UNIQUES,
     UNIQUES,

@@ -10,6 +10,7 @@ import pytest
 from pipelines.audit.release import audit
 from pipelines.records import product
 from schemas.errors import InputRejected, ProtectionFailed
+from sdc.risk.individual import household_risk, individual_risk
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
 
 pytestmark = pytest.mark.spark
@@ -33,6 +34,17 @@ def fewest_homes(original, areas, variables=("sex", "age", "income")):
     both = published(areas).merge(original[["note", "home"]], on="note")
     assert len(both) == len(original)
     return both.groupby(["region", *variables])["home"].nunique().min()
+
+
+def assert_household_risk(section, original, released, variables):
+    both = released.merge(original[["note", "home"]], on="note")
+    for when, frame in (("before", original), ("after", both)):
+        classes = frame.groupby(["region", *variables], dropna=False).ngroup().to_numpy()
+        risk = household_risk(individual_risk(classes, frame["weight"].to_numpy()), frame["home"].to_numpy())
+        by_home = pd.Series(risk).groupby(frame["home"].to_numpy()).first()
+        assert section["households"] == len(by_home)
+        assert section[f"expected_{when}"] == pytest.approx(by_home.sum(), rel=1e-8)
+        assert section[f"largest_{when}"] == pytest.approx(by_home.max(), rel=1e-8)
 
 
 @pytest.mark.parametrize("kinds", ["mixed", "nominal"])
@@ -62,6 +74,7 @@ def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(spar
     assert audit(areas.public.release(areas.public.served())).passed
     page = (areas.record(areas.public.served()) / "report.html").read_text()
     assert "at least k = 3 households" in page
+    assert_household_risk(found["household_risk"], original, published(areas), list(variables))
 
 
 def test_households_decide_alike_whatever_the_order_of_the_records(spark, tmp_path):
