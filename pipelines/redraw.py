@@ -1,4 +1,4 @@
-"""Draw the page of a release anew, from its evidence and what the ledger holds of it now."""
+"""Draw pages anew, from the evidence and what the ledger holds now: those of releases, and their index."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.evidence.evidence import read_evidence, read_quality
+from pipelines.evidence.index import INDEX, write_index
 from pipelines.evidence.page import PAGE, Page
 from pipelines.measures.measure import Measure
 from pipelines.measures.registry import RECORD_MEASURES
@@ -18,11 +19,10 @@ MEASURES: dict[str, tuple[Measure[Any, Any], ...]] = {"records": RECORD_MEASURES
 
 
 def write_page_of(areas: Areas, release_id: str) -> Path:
-    """Write the page of a release from its evidence, with what the ledger holds of it now."""
-    folder = areas.record(release_id)
-    measures = MEASURES[read_quality(folder)["release"]["content"]]
-    evidence = read_evidence(folder, {measure.name: measure.section for measure in measures})
-    return Page(folder, evidence, measures).write(Ledger(areas).status(release_id))
+    """Write the page of a release from its evidence, with what the ledger holds of it now, and the index."""
+    page = _write(areas, release_id)
+    redraw_index(areas)
+    return page
 
 
 def redraw(areas: Areas, release_ids: Iterable[str]) -> None:
@@ -33,6 +33,22 @@ def redraw(areas: Areas, release_ids: Iterable[str]) -> None:
     """
     for release_id in release_ids:
         try:
-            write_page_of(areas, release_id)
+            _write(areas, release_id)
         except Exception:  # what was published or withdrawn stays so, whatever its page says
             (areas.record(release_id) / PAGE).unlink(missing_ok=True)
+    redraw_index(areas)
+
+
+def redraw_index(areas: Areas) -> None:
+    """Draw the index anew; one that cannot be drawn goes, for the same reason."""
+    try:
+        write_index(areas)
+    except Exception:  # as above
+        (areas.evidence / INDEX).unlink(missing_ok=True)
+
+
+def _write(areas: Areas, release_id: str) -> Path:
+    folder = areas.record(release_id)
+    measures = MEASURES[read_quality(folder)["release"]["content"]]
+    evidence = read_evidence(folder, {measure.name: measure.section for measure in measures})
+    return Page(folder, evidence, measures).write(Ledger(areas).status(release_id))

@@ -35,7 +35,7 @@ from pipelines.publication.retention import Retained, retain
 from pipelines.publication.sources.collisions import refuse_collisions
 from pipelines.publication.sources.sketching import keep_sketch
 from pipelines.publication.waiting import Waiting, let_wait, waits_already
-from pipelines.redraw import redraw
+from pipelines.redraw import redraw, redraw_index
 from schemas.errors import MicroguardError
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
@@ -149,15 +149,17 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
         if job.specification.publish.approval == "required":
             let_wait(waiting, areas)
             release.page.write(Ledger(areas).status(release_id))
+            redraw_index(areas)
             return _answer(areas, release_id, "Verified, and waiting for approval")
         with job.progress.stage("publish"):
             publish(waiting.staged, waiting.manifest, areas, waiting.entry, accepted=waiting.accepted)
     except MicroguardError:
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
+        redraw_index(areas)
         raise
     retained = retain(areas, waiting.entry.name)
-    redraw(areas, retained.withdrawn)
     release.page.write(Ledger(areas).status(release_id))
+    redraw(areas, retained.withdrawn)
     areas.forget_work(release_id)
     return _answer(areas, release_id, "Published", retained)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from pipelines.evidence.index import index_of
 from pipelines.publication.areas import Areas
 from pipelines.publication.publish import publish
 from pipelines.redraw import redraw
@@ -33,3 +34,28 @@ def test_a_page_that_cannot_be_drawn_goes(tmp_path):
     (record / "report.html").write_text("Published")
     redraw(areas, ["a" * 32, "b" * 32])
     assert not (record / "report.html").exists()
+
+
+def test_the_index_says_what_became_of_every_release(tmp_path):
+    areas, second, refused = Areas.of(tmp_path / "lake", tmp_path / "evidence"), "f" * 32, "e" * 32
+    assert index_of(areas) == []
+    publish(staged(areas), manifest(), areas, entry())
+    publish(staged(areas, second), manifest(second), areas, entry(second), accepted=True)
+    for release_id, passed in ((ID, True), (second, True), (refused, False)):
+        record = areas.record(release_id)
+        record.mkdir(parents=True, exist_ok=True)
+        release = QUALITY["release"] | {"release_id": release_id, "name": "<b>persons</b>"}
+        verdicts = [verdict | {"passed": passed} for verdict in QUALITY["verdicts"]]
+        (record / "quality.json").write_text(json.dumps(QUALITY | {"release": release, "verdicts": verdicts}))
+    redraw(areas, [ID, second])
+    lines = {line.release_id: line for line in index_of(areas)}
+    assert {each: line.state for each, line in lines.items()} == {
+        ID: "published", second: "published", refused: "refused"
+    }  # fmt: skip
+    assert [each for each, line in lines.items() if line.current] == [second]
+    assert lines[refused].failed == lines[refused].checks > 0 == lines[ID].failed
+    withdraw(str(areas.public.release(second)))
+    text = (areas.evidence / "index.html").read_text()
+    assert f'href="{ID}/report.html"' in text
+    assert "withdrawn" in text
+    assert "<b>persons" not in text

@@ -1,0 +1,110 @@
+"""The index page of an evidence area: every release that its ledger, or a folder of evidence, knows.
+
+Drawn anew whenever the ledger has a new line; each line leads to the page of its release.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from pipelines.engine.files import write_atomically
+from pipelines.evidence.evidence import QUALITY
+from pipelines.evidence.page import PAGE
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Entry, Ledger
+
+INDEX = "index.html"
+_HERE = Path(__file__).parent
+#: What the last line of the ledger makes of a release, in words.
+STATES = {
+    "published": "published",
+    "intended": "not finished",
+    "withdrawing": "being withdrawn",
+    "withdrawn": "withdrawn",
+    "abandoned": "not published",
+    "waiting": "waits for approval",
+    "rejected": "rejected",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One release.
+
+    Attributes
+    ----------
+    release_id, name, at, state, by, note : str
+        `at` is the time of what happened to it last.
+    current : bool
+        Whether readers are led to it.
+    checks, failed : int or None
+        Verdicts of its gate; None where its evidence is gone.
+    published : int or None
+        Records, or cells.
+    page : str or None
+        Where its page is, seen from the index.
+    """
+
+    release_id: str
+    name: str
+    at: str
+    state: str
+    by: str
+    note: str
+    current: bool
+    checks: int | None
+    failed: int | None
+    published: int | None
+    page: str | None
+
+
+def write_index(areas: Areas) -> Path:
+    """Write the index beside the evidence of the releases, newest first."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
+    )
+    style = Markup((_HERE / "page.css").read_text(encoding="utf-8"))
+    text = environment.get_template("index.html").render(lines=index_of(areas), style=style)
+    write_atomically(areas.evidence / INDEX, text)
+    return areas.evidence / INDEX
+
+
+def index_of(areas: Areas) -> list[Line]:
+    """The lines of the index, newest first; what was refused is in no ledger, but left its evidence."""
+    known, served = Ledger(areas).latest(), areas.public.served()
+    refused = {path.parent.name for path in areas.evidence.glob(f"*/{QUALITY}")} - set(known)
+    lines = [_line(areas.record(each), known.get(each), each == served) for each in (*known, *refused)]
+    return sorted(lines, key=lambda line: (line.at, line.release_id), reverse=True)
+
+
+def _line(folder: Path, entry: Entry | None, current: bool) -> Line:
+    quality = _quality(folder)
+    release, verdicts = quality.get("release", {}), quality.get("verdicts")
+    return Line(
+        release_id=folder.name,
+        name=entry.name if entry is not None else str(release.get("name", "")),
+        at=entry.at if entry is not None else str(release.get("at", "")),
+        state="refused" if entry is None else STATES[entry.event],
+        by="" if entry is None else entry.by,
+        note="" if entry is None else entry.note,
+        current=current,
+        checks=None if verdicts is None else len(verdicts),
+        failed=None if verdicts is None else sum(not each["passed"] for each in verdicts),
+        published=quality.get("counts", {}).get("published"),
+        page=f"{folder.name}/{PAGE}" if (folder / PAGE).is_file() else None,
+    )
+
+
+def _quality(folder: Path) -> Mapping[str, Any]:
+    """The evidence; nothing where it is gone, or other software wrote it."""
+    try:
+        return dict(json.loads((folder / QUALITY).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
