@@ -1,0 +1,105 @@
+"""An agency that publishes a register every night: the real job, in a session that stays warm."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import SparkSession
+
+from pipelines.engine.progress import Progress
+from pipelines.engine.session import open_session
+from pipelines.job import Job
+from pipelines.protect import records_of
+from pipelines.publication.areas import Areas
+from pipelines.publication.publish import finish_what_died
+from pipelines.run import run
+from pipelines.series.source import JOINT
+from tests.benchmarks.series_stream import roles
+from tests.pipelines.microdata import specification
+
+#: A benchmark counts how far a series goes from its source: no night is refused for it.
+NO_LIMITS = {"max_waiting": 1.0, "max_ghosts": 1.0, "max_stale": 1.0}
+#: Many short runs follow each other: planning again after every shuffle costs more than it saves.
+_SHORT = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A night as the agency knows it.
+
+    Attributes
+    ----------
+    release : Path
+        Public folder of what is current after it.
+    seconds : float
+        Wall time of the run.
+    stages : dict of str to float
+        Of its stages.
+    counts : dict
+        `NightCounts` of a register; empty otherwise.
+    """
+
+    release: Path
+    seconds: float
+    stages: dict[str, float]
+    counts: dict[str, int]
+
+
+class Agency:
+    """One series of releases.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    folder : Path
+        Holds the input, the public and the evidence area.
+    kind : {"numeric", "nominal", "mixed"}
+    k : int
+    register : bool
+        Under the rule of a series; else every night is solved anew and a steward accepts it.
+    """
+
+    def __init__(
+        self, spark: SparkSession, folder: Path, kind: str, k: int, *, register: bool = True
+    ) -> None:
+        how: dict[str, Any] = {"publish": {"series": "single", "successive": "accept"}}
+        if register:
+            how = {"publish": {"series": "register"}, "series": NO_LIMITS}
+        given = {"release": {"k": k}, "input": {"path": "register.parquet"}, **how}
+        self._spark, self._spec = spark, specification(folder, roles(kind), **given)
+        self.areas = Areas(folder / "lake", folder / "evidence")
+
+    def publish(self, frame: pd.DataFrame) -> Done:
+        """Run the job on tonight's register."""
+        frame.to_parquet(self._spec.folder / "register.parquet", index=False)
+        progress, start = Progress(quiet=True), time.perf_counter()
+        with self.areas.lock():
+            finish_what_died(self.areas)
+            told = run(records_of(self._spec), Job(self._spark, self._spec, self.areas, progress)).content
+        seconds = time.perf_counter() - start
+        release = self.areas.release(told["release_id"])
+        counts = told.get("night") or self._counts(told["release_id"])
+        return Done(release, seconds, dict(progress.seconds), counts)
+
+    def _counts(self, release_id: str) -> dict[str, int]:
+        path = self.areas.record(release_id) / JOINT
+        return dict(json.loads(path.read_text())["night"]) if path.is_file() else {}
+
+
+@contextmanager
+def warm_session(folder: Path) -> Iterator[SparkSession]:
+    """A session for many short runs."""
+    private = folder / "spark"
+    private.mkdir(mode=0o700)
+    spark = open_session("local[2]", private, _SHORT)
+    try:
+        yield spark
+    finally:
+        spark.stop()

@@ -1,0 +1,190 @@
+"""The attack on a series by whoever has all its public folders, and nothing else.
+
+`python -m tests.benchmarks.series_attack FOLDER FOLDER ...` attacks the releases in these folders, oldest
+first: it aligns their rows, subtracts totals of regions and classes, intersects classes and their sensitive
+values, and solves the linear system of all means from their rounded values. It shares no code with the
+software that it attacks, nor with the software's own audit.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tests.benchmarks.series_copies import Copy, Followed, follow
+from tests.benchmarks.series_equations import same_history, solve
+
+#: Copies that follow each other and are solved together: with more of them more values were corrected in
+#: between, with fewer there are more unknowns than means.
+WINDOW = 5
+#: A region of which fewer rows than this share stay in their class was solved anew.
+STAYS = 0.5
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the attacker knows.
+
+    Attributes
+    ----------
+    copies, tracks : int
+    smallest : int
+        Fewest rows that share their whole history.
+    below_k : int
+        Rows that share it with fewer than k, themselves counted.
+    close_totals : int
+        Pairs of totals of two copies, of a region or a class, that fewer than k rows tell apart.
+    one_value : int
+        Rows whose classes show several sensitive values each, and have one in common.
+    values : DataFrame
+        Values claimed to be known: plain columns and region of the row, `variable`, `value`, and `copy`, the
+        first of those that it was solved from. Each row and variable once.
+    sums : int
+        Sums over 2 to k - 1 rows claimed likewise.
+    removed : DataFrame
+        Totals of fewer than k rows that came or left, claimed from totals of regions alone, no row being
+        followed: `copy`, `region`, `rows` (positive where they left), `variable`, `value`.
+    """
+
+    copies: int
+    tracks: int
+    smallest: int
+    below_k: int
+    close_totals: int
+    one_value: int
+    values: pd.DataFrame
+    sums: int
+    removed: pd.DataFrame
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the attack failed altogether."""
+        counts = (self.below_k, self.close_totals, self.one_value, self.sums)
+        return not (any(counts) or len(self.values) or len(self.removed))
+
+
+def attack(copies: Sequence[Copy]) -> Found:
+    """Attack the copies of all releases, oldest first."""
+    followed = follow(copies)
+    _, sizes = same_history(followed)
+    values, sums = _solved(followed)
+    return Found(
+        len(copies),
+        int(sizes.sum()),
+        int(sizes.min(initial=len(followed.rows))),
+        int(sizes[sizes < followed.k].sum()),
+        close_totals(followed),
+        one_value(followed),
+        values,
+        sums,
+        removed(followed),
+    )
+
+
+def _solved(followed: Followed) -> tuple[pd.DataFrame, int]:
+    """Claims of all windows."""
+    found, sums, number = [], 0, len(followed.copies)
+    for first in range(max(1, number - WINDOW + 1)):
+        window = followed.among(first, min(first + WINDOW, number))
+        claims = solve(window)
+        sums += claims.sums
+        traces = window.traces().iloc[claims.values["track"].to_numpy(np.int64)].reset_index(drop=True)
+        found.append(traces.assign(**claims.values[["variable", "value"]], copy=first))
+    every = pd.concat(found, ignore_index=True)
+    names = [name for name in every.columns if name not in ("value", "copy")]
+    return every.drop_duplicates(names, ignore_index=True), sums
+
+
+def close_totals(followed: Followed) -> int:
+    """Pairs of totals that fewer than k rows tell apart: of a region in two copies, of two classes."""
+    of, sizes = same_history(followed)
+    first = np.unique(of, return_index=True)[1]
+    classes, region = followed.classes()[first], followed.regions()[first]
+    found = 0
+    for one, other in combinations(range(len(followed.copies)), 2):
+        left, right = classes[:, one], classes[:, other]
+        moved = np.bincount(region, np.where((left < 0) != (right < 0), sizes, 0))
+        found += _few(moved, followed.k)
+        both = (left >= 0) & (right >= 0)
+        pairs, place = np.unique(np.column_stack([left, right])[both], axis=0, return_inverse=True)
+        if not len(pairs):
+            continue
+        width = int(classes.max()) + 1
+        size = [np.bincount(each[each >= 0], sizes[each >= 0], width) for each in (left, right)]
+        common = np.bincount(place.reshape(-1), sizes[both])
+        found += _few(size[0][pairs[:, 0]] + size[1][pairs[:, 1]] - 2 * common, followed.k)
+    return found
+
+
+def _few(apart: np.ndarray, k: int) -> int:
+    return int(((apart > 0) & (apart < k)).sum())
+
+
+def one_value(followed: Followed) -> int:
+    """Rows left with one sensitive value that each of their classes shows beside others."""
+    of, sizes = same_history(followed)
+    columns = followed.classes()[np.unique(of, return_index=True)[1]]
+    found = np.zeros(len(sizes), bool)
+    for name in followed.copies[0].sensitive:
+        shown = []
+        for number, copy in enumerate(followed.copies):
+            own = followed.rows[followed.rows["copy"] == number]
+            values = copy.frame[name].iloc[own["place"]].to_numpy()
+            shown.append(pd.Series(values).groupby(own["class"].to_numpy()).agg(frozenset).to_dict())
+        for history, classes in enumerate(columns):
+            sets = {shown[copy][each] for copy, each in enumerate(classes) if each >= 0}
+            common = frozenset.intersection(*sets)
+            found[history] |= len(common) == 1 and min(map(len, sets)) > 1
+    return int(sizes[found].sum())
+
+
+def removed(followed: Followed) -> pd.DataFrame:
+    """Totals of the few who came or left, where a region was solved anew: its totals hold all the same.
+
+    Means keep totals, so the totals of two copies differ by those who came or left, up to rounding.
+    """
+    first, found = followed.copies[0], []
+    for copy in range(len(followed.copies) - 1):
+        tables = [_of_regions(followed, number) for number in (copy, copy + 1)]
+        for region in tables[0].index.intersection(tables[1].index):
+            before, after = tables[0].loc[region], tables[1].loc[region]
+            rows = int(before["rows"] - after["rows"])
+            stay = len(before["classes"] & after["classes"]) / len(before["classes"] | after["classes"])
+            if 0 < abs(rows) < followed.k and stay < STAYS:
+                for name in first.numeric:
+                    value = (before[name] - after[name]) * np.sign(rows)
+                    found.append((copy, region, rows, name, value))
+    return pd.DataFrame(found, columns=["copy", "region", "rows", "variable", "value"])
+
+
+def _of_regions(followed: Followed, number: int) -> pd.DataFrame:
+    """Rows, classes and totals of the regions of one copy, by number of the region."""
+    own = followed.rows[followed.rows["copy"] == number]
+    copy = followed.copies[number]
+    names = list(copy.numeric)
+    frame = copy.frame[names].iloc[own["place"]].astype(np.float64)
+    by_region = frame.groupby(own["region"].to_numpy())
+    classes = own.groupby("region")["class"].agg(frozenset)
+    return by_region.sum().assign(rows=by_region.size(), classes=classes)
+
+
+def main(folders: Sequence[str]) -> None:
+    """Attack the releases in these folders and say how much was found; no value is shown."""
+    found = attack([Copy.of(Path(folder)) for folder in folders])
+    rows = found.values.drop(columns=["variable", "value", "copy"]).drop_duplicates()
+    print(f"{found.copies} copies, {found.tracks} rows followed; the fewest that share all: {found.smallest}")
+    print(f"{found.below_k} rows share their history with fewer than k")
+    print(f"{found.close_totals} pairs of totals are told apart by fewer than k rows")
+    print(f"{found.one_value} rows are left one sensitive value")
+    print(f"{len(found.values)} values of {len(rows)} rows and {found.sums} small sums follow from the means")
+    print(f"{len(found.removed)} totals of fewer than k rows that came or left follow from regions alone")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

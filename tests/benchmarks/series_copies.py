@@ -1,0 +1,157 @@
+"""What an attacker holds of a series: copies of public folders, their rows followed from one to the next.
+
+Nothing of the software is used here: files are read as any reader would, and aligned by what they show.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+#: Decimal places that published numbers are looked through for; beyond them they count as exact.
+PLACES = 6
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One release, as copied from the public area.
+
+    Attributes
+    ----------
+    name : str
+    k : int
+        What its manifest promises.
+    frame : DataFrame
+    region, protected, numeric, plain, sensitive : tuple of str
+        Columns; numeric are those of the protected ones that are means, plain all published as they are.
+    """
+
+    name: str
+    k: int
+    frame: pd.DataFrame
+    region: tuple[str, ...]
+    protected: tuple[str, ...]
+    numeric: tuple[str, ...]
+    plain: tuple[str, ...]
+    sensitive: tuple[str, ...]
+
+    @classmethod
+    def of(cls, folder: Path) -> Copy:
+        """Read a public folder."""
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        columns = manifest["columns"]
+        parts = sorted((folder / "microdata").glob("*.parquet"))
+        frame = pd.concat([pq.read_table(part).to_pandas() for part in parts], ignore_index=True)
+        means = manifest["method"]["representative"] in ("auto", "mean")
+        protected = [each for each in columns if each["protected"]]
+        return cls(
+            manifest["release_id"],
+            manifest["guarantee"]["k"],
+            frame,
+            tuple(each["name"] for each in columns if each["role"] == "region"),
+            tuple(each["name"] for each in protected),
+            tuple(each["name"] for each in protected if each["kind"] == "numeric" and means),
+            tuple(each["name"] for each in columns if not each["protected"] and each["role"] != "region"),
+            tuple(each["name"] for each in columns if each["role"] == "sensitive"),
+        )
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Rows of all copies, each a track through them.
+
+    Attributes
+    ----------
+    copies : tuple of Copy
+    rows : DataFrame
+        A row for each row of each copy: `copy`, `region`, `class` (equal values are one class in all copies),
+        `track`, and `place` in the copy's frame.
+    """
+
+    copies: tuple[Copy, ...]
+    rows: pd.DataFrame
+
+    @property
+    def k(self) -> int:
+        """The largest promise."""
+        return max(copy.k for copy in self.copies)
+
+    def among(self, first: int, last: int) -> Followed:
+        """The copies first to last - 1 alone."""
+        chosen = self.rows[(self.rows["copy"] >= first) & (self.rows["copy"] < last)]
+        return Followed(self.copies[first:last], chosen.assign(copy=chosen["copy"] - first))
+
+    def classes(self) -> np.ndarray:
+        """Class of each track in each copy, -1 where it is in none, (tracks, copies); tracks renumbered."""
+        track, _ = pd.factorize(self.rows["track"], sort=True)
+        found = np.full((int(track.max(initial=-1)) + 1, len(self.copies)), -1, np.int64)
+        found[track, self.rows["copy"]] = self.rows["class"]
+        return found
+
+    def regions(self) -> np.ndarray:
+        """Region of each track, (tracks,), in the order of `classes`."""
+        return np.asarray(self.rows.groupby("track", sort=True)["region"].first(), np.int64)
+
+    def traces(self) -> pd.DataFrame:
+        """Region and plain columns of each track, as it is met first, in the order of `classes`."""
+        first = self.rows.drop_duplicates("track").sort_values("track")
+        names = [*self.copies[0].region, *self.copies[0].plain]
+        parts = []
+        for number, own in first.groupby("copy", sort=True):
+            frame = self.copies[int(number)].frame.iloc[own["place"]][names]
+            parts.append(frame.set_axis(own["track"].to_numpy()))
+        return pd.concat(parts).sort_index().reset_index(drop=True)
+
+
+def follow(copies: Sequence[Copy]) -> Followed:
+    """Follow rows by the columns that are published as they are, and by their class.
+
+    A row whose plain columns no other row of a copy has is followed by them, whatever its class becomes. One
+    whose plain columns and class no other has is followed by both. The rest of a class are alike to the
+    reader: the first of them in one copy is the first in the next.
+    """
+    first = copies[0]
+    names = [*first.region, *first.protected, *first.plain]
+    pooled = pd.concat([copy.frame[names] for copy in copies], ignore_index=True)
+    sizes = [len(copy.frame) for copy in copies]
+    region = _numbered(pooled, first.region)
+    of_class = _numbered(pooled, [*first.region, *first.protected])
+    plain = _numbered(pooled, [*first.region, *first.plain]) if first.plain else np.zeros(len(pooled), int)
+    rows = pd.DataFrame(
+        {
+            "copy": np.repeat(np.arange(len(copies)), sizes),
+            "region": region,
+            "class": of_class,
+            "plain": plain,
+        }
+    )
+    rows["place"] = rows.groupby("copy").cumcount()
+    together = rows.groupby(["copy", "plain"])["place"].transform("size")
+    alone = together.groupby(rows["plain"]).transform("max") == 1
+    rank = rows.groupby(["copy", "class", "plain"]).cumcount()
+    key = pd.DataFrame(
+        {"plain": plain, "class": np.where(alone, -1, of_class), "rank": np.where(alone, 0, rank)}
+    )
+    rows["track"] = key.groupby(list(key.columns), sort=False).ngroup()
+    return Followed(tuple(copies), rows.drop(columns="plain"))
+
+
+def rounding(copies: Sequence[Copy], name: str) -> float:
+    """Unit that the published means of a variable are multiples of; 0 where they show none."""
+    values = np.unique(np.concatenate([copy.frame[name].to_numpy(np.float64) for copy in copies]))
+    values = values[np.isfinite(values)]
+    for places in range(PLACES + 1):
+        scaled = values * 10.0**places
+        if np.allclose(scaled, np.rint(scaled), rtol=1e-9, atol=1e-9):
+            return 10.0**-places
+    return 0.0
+
+
+def _numbered(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    return np.asarray(frame.groupby(list(names), sort=False, dropna=False).ngroup(), np.int64)

@@ -1,0 +1,108 @@
+"""The attacker's linear system: every published mean is a sum of originals, known up to its rounding.
+
+Unknowns are sums over rows that were in the same classes of all copies. Values are taken to stay as they are
+from one copy to the next; where they do not, the system contradicts itself, and nothing is claimed of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from tests.benchmarks.series_copies import Followed, rounding
+
+#: Largest number of unknowns that hang together and are solved; larger ones are left alone.
+MOST_UNKNOWNS = 2_000
+#: Singular values below this share of the largest are none: entries are 1/2 to 1/30 and 0.
+NO_VALUE = 1e-9
+#: Standard errors of uniform rounding beyond which an estimate is not wrong for its sake.
+ERRORS = 3.0
+#: A value known within this share of itself is known.
+KNOWN_WITHIN = 0.01
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Values that the attacker claims to know.
+
+    Attributes
+    ----------
+    values : DataFrame
+        `track`, `variable`, `value`: of single rows.
+    sums : int
+        Sums over 2 to k - 1 rows that are known as well.
+    """
+
+    values: pd.DataFrame
+    sums: int
+
+
+def same_history(followed: Followed) -> tuple[np.ndarray, np.ndarray]:
+    """History of each track, and the tracks that share each."""
+    _, of, sizes = np.unique(followed.classes(), axis=0, return_inverse=True, return_counts=True)
+    return of.reshape(-1), sizes
+
+
+def solve(followed: Followed) -> Claims:
+    """Solve for what follows from the means of all copies together."""
+    of, sizes = same_history(followed)
+    classes = followed.classes()
+    first = np.unique(of, return_index=True)[1]
+    columns = classes[first]  # classes of each history
+    means = _means(followed)
+    history, copy = np.nonzero(columns >= 0)
+    cell = pd.Series(columns[history, copy]) + copy * (classes.max() + 1)
+    equation, cells = pd.factorize(cell)
+    rows = np.bincount(equation, sizes[history])
+    matrix = coo_matrix((1.0 / rows[equation], (equation, history)), shape=(len(cells), len(sizes))).tocsr()
+    right = means.loc[cells % (classes.max() + 1)].to_numpy(np.float64)
+    number, component = connected_components(matrix.T @ matrix, directed=False)
+    unknowns = np.bincount(component, minlength=number)
+    owner = component[matrix.indices[matrix.indptr[:-1]]]
+    unit = np.array([rounding(followed.copies, name) for name in means.columns])
+    track_of = np.full(len(sizes), -1, np.int64)
+    track_of[of] = np.arange(len(of))
+    found, sums = [], 0
+    for which in np.flatnonzero((unknowns > 1) & (unknowns <= MOST_UNKNOWNS)):
+        own = np.flatnonzero(component == which)
+        block = matrix[np.flatnonzero(owner == which)][:, own].toarray()
+        estimate, known = _known(block, right[owner == which], unit)
+        single, few = sizes[own] == 1, (sizes[own] > 1) & (sizes[own] < followed.k)
+        sums += int(known[few].any(axis=1).sum())
+        for j, name in enumerate(means.columns):
+            chosen = np.flatnonzero(single & known[:, j])
+            found.append(
+                pd.DataFrame({"track": track_of[own[chosen]], "variable": name, "value": estimate[chosen, j]})
+            )
+    columns_of = ["track", "variable", "value"]
+    return Claims(pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=columns_of), sums)
+
+
+def _means(followed: Followed) -> pd.DataFrame:
+    """Published means by class."""
+    names = list(followed.copies[0].numeric)
+    first = followed.rows.drop_duplicates("class")
+    parts = [
+        followed.copies[number].frame.iloc[own["place"]][names].set_axis(own["class"].to_numpy())
+        for number, own in first.groupby("copy")
+    ]
+    return pd.concat(parts)
+
+
+def _known(block: np.ndarray, right: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Estimates of all unknowns, and which of them are known, both (unknowns, variables)."""
+    left, values, turned = np.linalg.svd(block, full_matrices=False)
+    kept = values > NO_VALUE * values[0]
+    span = turned[kept]
+    follows = 1.0 - (span**2).sum(axis=0) < NO_VALUE
+    inverse = (span.T / values[kept]) @ left[:, kept].T
+    estimate = inverse @ right
+    spread = np.sqrt((inverse**2).sum(axis=1))[:, None] * unit / np.sqrt(12.0) * ERRORS
+    residual = np.sqrt(((right - block @ estimate) ** 2).sum(axis=0))
+    consistent = residual <= np.sqrt(len(right)) * np.maximum(unit, np.finfo(float).eps * 1e6) / 2
+    near = spread <= np.maximum(KNOWN_WITHIN * np.abs(estimate), unit)
+    return estimate, follows[:, None] & near & consistent

@@ -1,0 +1,161 @@
+"""A register as an agency has it night after night: who is in it, what is known of them, what happens.
+
+Every night 1 % come, 1 % leave and 0.5 % are corrected; between them bursts, mass departures, units that
+return, corrections that are taken back, empty nights, and nights with fewer changes than any k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+#: Shares of the register that come, leave and are corrected on a night on which nothing else happens.
+COME, LEAVE, CORRECTED = 0.01, 0.01, 0.005
+#: Units of a region at first; no night has fewer than a seventh of them in any region.
+OF_REGION = 400
+#: What happens instead on some nights, numbered from 1.
+EVENTS = {
+    5: "empty",
+    7: "few",
+    9: "burst",
+    12: "mass departure",
+    15: "return",
+    18: "empty",
+    20: "taken back",
+    22: "region emptied",
+    24: "region returns",
+    26: "few",
+}
+#: Shares of those nights: who comes in a burst, who leaves with a mass, who of the departed returns.
+BURST, MASS, RETURN = 0.05, 0.10, 0.5
+#: Of a region that is emptied, the share that stays.
+STAYS = 0.15
+#: The unit, and what tells every row apart: with the latter a reader can follow each of them.
+UNIT, TRACE = "person", "weight"
+
+_NUMERIC = ("income", "rent", "savings", "hours", "age")
+_NOMINAL = ("sex", "civil", "sector", "tenure", "origin")
+#: Quasi-identifiers by kind of the register.
+QUASI_IDENTIFIERS = {
+    "numeric": dict.fromkeys(_NUMERIC, "numeric"),
+    "nominal": dict.fromkeys(_NOMINAL, "nominal"),
+    "mixed": dict.fromkeys(_NOMINAL[:2], "nominal") | dict.fromkeys(_NUMERIC[:3], "numeric"),
+}
+
+
+def roles(kind: str) -> dict[str, dict[str, str]]:
+    """Roles of the columns, as a specification has them."""
+    protected = {
+        name: {"role": "quasi_identifier", "kind": own} for name, own in QUASI_IDENTIFIERS[kind].items()
+    }
+    plain = {"diagnosis": {"role": "sensitive"}, TRACE: {"role": "weight"}}
+    return {UNIT: {"role": "unit"}, "region": {"role": "region"}, **protected, **plain}
+
+
+@dataclass(frozen=True)
+class Tonight:
+    """A night.
+
+    Attributes
+    ----------
+    number : int
+        Counted from 1.
+    event : str
+        What happened; empty on a night like others.
+    frame : DataFrame
+        The register: a row a unit.
+    """
+
+    number: int
+    event: str
+    frame: pd.DataFrame
+
+
+def register_nights(
+    kind: str, units: int, number: int, seed: int, *, calm: bool = False
+) -> Iterator[Tonight]:
+    """The register of each night.
+
+    Parameters
+    ----------
+    kind : {"numeric", "nominal", "mixed"}
+    units : int
+        On the first night.
+    number : int
+        Of nights.
+    seed : int
+    calm : bool
+        Nothing but what happens every night.
+    """
+    random = np.random.default_rng(seed)
+    people = _people(kind, units, 2 * units, random)
+    original = people.copy()
+    there = np.arange(len(people)) < units
+    never = np.arange(units, len(people))  # who has not been in the register yet, next first
+    regions = people["region"].to_numpy()
+    for night in range(1, number + 1):
+        event = "" if calm else EVENTS.get(night, "")
+        if night > 1 and event != "empty":
+            count = int(there.sum())
+            come, leave, change = _shares(event, count)
+            leavers = random.choice(np.flatnonzero(there), leave, replace=False)
+            comers, never = never[:come], never[come:]
+            if event == "return":
+                away = np.setdiff1d(np.flatnonzero(~there), never)
+                away = np.setdiff1d(away, comers)
+                comers = np.concatenate([comers, random.choice(away, int(RETURN * len(away)), replace=False)])
+            there[leavers] = False
+            there[comers] = True
+            if event == "region emptied":
+                own = np.flatnonzero(there & (regions == regions[0]))
+                there[random.permutation(own)[int(STAYS * len(own)) :]] = False
+            if event == "region returns":
+                there[np.setdiff1d(np.flatnonzero(regions == regions[0]), never)] = True
+            if event == "taken back":
+                people = original.copy()
+            _correct(people, random.choice(np.flatnonzero(there), change, replace=False), kind, random)
+        frame = people[there]
+        yield Tonight(night, event, frame.iloc[random.permutation(len(frame))].reset_index(drop=True))
+
+
+def _shares(event: str, count: int) -> tuple[int, int, int]:
+    """How many come, leave and are corrected."""
+    if event == "few":
+        return 1, 1, 0
+    come = BURST if event == "burst" else COME
+    leave = MASS if event == "mass departure" else LEAVE
+    return round(come * count), round(leave * count), round(CORRECTED * count)
+
+
+def _people(kind: str, units: int, number: int, random: np.random.Generator) -> pd.DataFrame:
+    """Everybody who will ever be in the register."""
+    wealth = random.normal(size=number)
+    columns: dict[str, np.ndarray] = {
+        UNIT: random.permutation(number) + 1_000_000,
+        "region": np.array([f"r{i}" for i in random.integers(0, max(1, units // OF_REGION), number)]),
+        "income": np.round(np.exp(8 + 0.6 * wealth + 0.5 * random.normal(size=number))),
+        "rent": np.round(np.exp(6 + 0.3 * wealth + 0.4 * random.normal(size=number))),
+        "savings": np.round(np.exp(9 + 0.9 * wealth + random.normal(size=number))),
+        "hours": random.integers(1, 61, number),
+        "age": random.integers(18, 100, number),
+    }
+    for place, name in enumerate(_NOMINAL):
+        values = 2 + place
+        share = 1.0 / np.arange(1, values + 1)
+        columns[name] = np.array(list("abcdefgh"))[random.choice(values, number, p=share / share.sum())]
+    frame = pd.DataFrame(columns)[[UNIT, "region", *QUASI_IDENTIFIERS[kind]]]
+    diagnosis = np.array([f"d{i}" for i in range(8)])[random.integers(0, 8, number)]
+    return frame.assign(diagnosis=diagnosis, **{TRACE: random.permutation(number) / 1024.0 + 1.0})
+
+
+def _correct(people: pd.DataFrame, chosen: np.ndarray, kind: str, random: np.random.Generator) -> None:
+    """Give the chosen another value of one protected variable."""
+    names = list(QUASI_IDENTIFIERS[kind])
+    which = random.integers(0, len(names), len(chosen))
+    for place, name in enumerate(names):
+        own = chosen[which == place]
+        other = random.choice(len(people), len(own))
+        people.iloc[own, people.columns.get_loc(name)] = people[name].to_numpy()[other]
