@@ -1,7 +1,8 @@
-"""Random streams of small registers, every history by brute force: nobody below k, nothing determined.
+"""Registers night after night: by brute force, through the real job under attack, what they cost, how fast.
 
-Arrivals, departures, bursts, returns, corrections and their taking back, empty nights; up to 30 units each,
-so that all that a reader of every release could know is counted one by one.
+Random streams of small registers, every history counted: arrivals, departures, bursts, returns, corrections
+and their taking back, empty nights; up to 30 units each. Then a large register through the real job, its
+public folders attacked, beside the same register solved anew every night, which the attack must break.
 """
 
 from __future__ import annotations
@@ -10,28 +11,90 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pyspark.sql import SparkSession
 
 from pipelines.engine.jvm import InputSize
 from pipelines.engine.session import open_session
 from pipelines.series.settings import SeriesSettings
+from tests.benchmarks.series_agency import warm_session, wide_session
+from tests.benchmarks.series_cost import cost, waiting
+from tests.benchmarks.series_nights import Watched, found_in, watched
+from tests.benchmarks.series_speed import first_and_later
 from tests.benchmarks.table import Table
 from tests.pipelines.series.register import Register, streams
 
 STREAMS, NIGHTS = 500, 8
 
 
+@dataclass(frozen=True)
+class Size:
+    """How large the registers through the real job are.
+
+    Attributes
+    ----------
+    units : int
+        Of a register over many nights.
+    nights, anew : int
+        Of registers under the rule, and solved anew.
+    cases : tuple of (kind, k)
+    timed : tuple of int
+        Units of the registers whose first night is timed beside a later one.
+    """
+
+    units: int
+    nights: int
+    anew: int
+    cases: tuple[tuple[str, int], ...]
+    timed: tuple[int, ...]
+
+
+WHOLE = Size(10_000, 30, 30, tuple(product(("numeric", "mixed", "nominal"), (3, 5))), (100_000, 1_000_000))
+QUICK = Size(2_000, 5, 3, (("mixed", 3),), (20_000,))
+
+
 def run(quick: bool = False) -> Iterator[Table]:
-    """Streams under both rules for corrections, at k = 3 and 5 (quick: a tenth of them, k = 3)."""
+    """All tables (quick: a tenth of the streams at k = 3, one register over five nights)."""
     with tempfile.TemporaryDirectory() as folder:
         spark = open_session("local[2]", Path(folder), size=InputSize.TINY)
         try:
             yield brute_force(spark, STREAMS // 10 if quick else STREAMS, (3,) if quick else (3, 5))
         finally:
             spark.stop()
+    size = QUICK if quick else WHOLE
+    with tempfile.TemporaryDirectory() as folder:
+        yield from through_the_job(Path(folder), size)
+    for units in size.timed:
+        with tempfile.TemporaryDirectory() as folder, wide_session(Path(folder)) as spark:
+            yield first_and_later(spark, Path(folder), "numeric", units, 3, 3)
+
+
+def through_the_job(folder: Path, size: Size) -> Iterator[Table]:
+    """The attack on every register, and what each costs."""
+    registers: list[Watched] = []
+    solved_anew: list[Watched] = []
+    with warm_session(folder) as spark:
+        for kind, k in size.cases:
+            registers.append(_watched(spark, folder, kind, k, size, register=True))
+            if k == min(k for _, k in size.cases):
+                solved_anew.append(_watched(spark, folder, kind, k, size, register=False))
+    yield found_in([*registers, *solved_anew])
+    yield waiting(registers)
+    for anew in solved_anew:
+        (series,) = (each for each in registers if (each.kind, each.k) == (anew.kind, anew.k))
+        yield cost(series, anew)
+
+
+def _watched(spark: SparkSession, folder: Path, kind: str, k: int, size: Size, *, register: bool) -> Watched:
+    own = folder / f"{kind}-{k}-{register}"
+    own.mkdir()
+    nights = size.nights if register else size.anew
+    return watched(spark, own, kind, k, size.units, nights, register=register)
 
 
 def brute_force(spark: object, number: int, ks: tuple[int, ...]) -> Table:

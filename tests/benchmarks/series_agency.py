@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ from tests.pipelines.microdata import specification
 
 #: A benchmark counts how far a series goes from its source: no night is refused for it.
 NO_LIMITS = {"max_waiting": 1.0, "max_ghosts": 1.0, "max_stale": 1.0}
-#: Many short runs follow each other: planning again after every shuffle costs more than it saves.
-_SHORT = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+#: Many short runs on few records: what is compiled for a plan is worth less than compiling it costs.
+_SHORT = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ class Agency:
         self._spark, self._spec = spark, specification(folder, roles(kind), **given)
         self.areas = Areas(folder / "lake", folder / "evidence")
 
-    def publish(self, frame: pd.DataFrame) -> Done:
+    def publish(self, frame: pd.DataFrame, progress: Progress | None = None) -> Done:
         """Run the job on tonight's register."""
         frame.to_parquet(self._spec.folder / "register.parquet", index=False)
-        progress, start = Progress(quiet=True), time.perf_counter()
+        progress, start = progress or Progress(quiet=True), time.perf_counter()
         with self.areas.lock():
             finish_what_died(self.areas)
             told = run(records_of(self._spec), Job(self._spark, self._spec, self.areas, progress)).content
@@ -93,12 +93,21 @@ class Agency:
         return dict(json.loads(path.read_text())["night"]) if path.is_file() else {}
 
 
+def warm_session(folder: Path) -> AbstractContextManager[SparkSession]:
+    """A session for many short runs on few records."""
+    return _session(folder, _SHORT, small=True)
+
+
+def wide_session(folder: Path) -> AbstractContextManager[SparkSession]:
+    """A session as a large input gets."""
+    return _session(folder, {}, small=False)
+
+
 @contextmanager
-def warm_session(folder: Path) -> Iterator[SparkSession]:
-    """A session for many short runs."""
+def _session(folder: Path, settings: dict[str, str], *, small: bool) -> Iterator[SparkSession]:
     private = folder / "spark"
     private.mkdir(mode=0o700)
-    spark = open_session("local[2]", private, _SHORT)
+    spark = open_session("local[2]", private, settings, small=small)
     try:
         yield spark
     finally:

@@ -1,0 +1,174 @@
+"""What a register costs its readers: loss, ghosts, values that are out of date, and nights of waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from tests.benchmarks.series_nights import Watched
+from tests.benchmarks.series_stream import QUASI_IDENTIFIERS, TRACE
+from tests.benchmarks.table import Table
+
+#: Where plots go, in the working folder.
+RESULTS = Path("build/benchmarks")
+#: Nights that the table shows; the plot shows all.
+SHOWN = (1, 5, 10, 15, 20, 25, 30)
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Nights from when units came to when they were first published.
+
+    Attributes
+    ----------
+    comers : int
+        Units that came after the first night.
+    median, most : float
+        Of those who were published: median, and 95 % quantile.
+    never : int
+        Comers who left, or the nights ended, before they were published.
+    """
+
+    comers: int
+    median: float
+    most: float
+    never: int
+
+
+def losses(series: Watched) -> list[tuple[float, float]]:
+    """Information lost each night, of the values of that night and of those that were protected.
+
+    SSE/SST, the mean over the numeric quasi-identifiers, plus the share of changed nominal values, by units
+    of that night that are published. The second leaves out what is lost because a correction waits.
+    """
+    found, seen = [], pd.DataFrame()
+    for tonight, done in zip(series.nights, series.done, strict=True):
+        published = released(done.release)
+        truth = tonight.frame.set_index(TRACE)
+        fresh = published.index.difference(seen.index) if series.register else published.index
+        seen = pd.concat([seen, truth.loc[truth.index.intersection(fresh)]]) if series.register else truth
+        both = published.index.intersection(truth.index)
+        found.append(
+            (
+                _loss(series.kind, published.loc[both], truth.loc[both]),
+                _loss(series.kind, published.loc[both], seen.loc[both]),
+            )
+        )
+    return found
+
+
+def released(folder: Path) -> pd.DataFrame:
+    """Published records by what tells each of them apart."""
+    parts = [pq.read_table(part).to_pandas() for part in sorted((folder / "microdata").glob("*.parquet"))]
+    return pd.concat(parts).set_index(TRACE)
+
+
+def _loss(kind: str, published: pd.DataFrame, truth: pd.DataFrame) -> float:
+    numeric, changed = [], []
+    for name, own in QUASI_IDENTIFIERS[kind].items():
+        if own == "numeric":
+            values = truth[name].to_numpy(np.float64)
+            errors = published[name].to_numpy(np.float64) - values
+            numeric.append((errors**2).sum() / ((values - values.mean()) ** 2).sum())
+        else:
+            changed.append((published[name].to_numpy() != truth[name].to_numpy()).mean())
+    return float(np.mean(numeric) if numeric else 0.0) + float(np.mean(changed) if changed else 0.0)
+
+
+def waits(series: Watched) -> Waits:
+    """How long comers waited."""
+    came: dict[float, int] = {}
+    shown: dict[float, int] = {}
+    before: Path | None = None
+    for night, (tonight, done) in enumerate(zip(series.nights, series.done, strict=True)):
+        for trace in tonight.frame[TRACE]:
+            came.setdefault(trace, night)
+        if done.release != before:
+            for trace in released(done.release).index:
+                shown.setdefault(trace, night)
+        before = done.release
+    comers = [trace for trace, night in came.items() if night]
+    nights = np.array([shown[trace] - came[trace] for trace in comers if trace in shown])
+    never = len(comers) - len(nights)
+    return Waits(len(comers), float(np.median(nights)), float(np.quantile(nights, 0.95)), never)
+
+
+def waiting(all_series: Sequence[Watched]) -> Table:
+    """Ghosts, stale values and waiting units after the last night, and how long comers waited."""
+    rows: list[tuple[object, ...]] = []
+    for series in all_series:
+        counts, found = series.done[-1].counts, waits(series)
+        shares = [100 * counts[name] / counts["published"] for name in ("ghosts", "stale")]
+        most = max(100 * done.counts["waiting"] / done.counts["units"] for done in series.done)
+        rows.append(
+            (
+                f"{series.kind}, k = {series.k}",
+                len(series.nights),
+                *shares,
+                most,
+                found.comers,
+                found.median,
+                found.most,
+                found.never,
+            )
+        )
+    columns = (
+        "register",
+        "nights",
+        "ghosts, % of rows",
+        "out of date, % of rows",
+        "most waiting, % of units",
+    )
+    more = ("comers", "nights waited, median", "95 %", "never published")
+    return Table("What a register costs after its last night", (*columns, *more), rows)
+
+
+def cost(series: Watched, anew: Watched) -> Table:
+    """Loss each night against solving again, and ghosts and waiting units; a plot beside it."""
+    ours, again = losses(series), losses(anew)
+    rows: list[tuple[object, ...]] = []
+    for night, (tonight, done) in enumerate(zip(series.nights, series.done, strict=True)):
+        counts = done.counts
+        fresh = again[night][0] if night < len(again) else None
+        share = [100 * counts[name] / counts["published"] for name in ("ghosts", "stale", "waiting")]
+        percent = None if fresh is None else 100 * fresh
+        rows.append(
+            (night + 1, tonight.event or "-", percent, 100 * ours[night][1], 100 * ours[night][0], *share)
+        )
+    columns = ("night", "event", "solved anew: loss, %", "rule: loss, %", "rule: loss with corrections, %")
+    plot = _plotted(series, rows)
+    return Table(
+        f"A register night by night, {series.kind}, k = {series.k}",
+        (*columns, "ghosts, %", "out of date, %", "waiting, %"),
+        [row for row in rows if row[0] in SHOWN],
+        f"All nights: {plot}.",
+    )
+
+
+def _plotted(series: Watched, rows: Sequence[tuple[object, ...]]) -> Path:
+    """Loss, ghosts, stale values and waiting units over the nights, as SVG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    nights = [row[0] for row in rows]
+    for place, name in (
+        (2, "solved anew"),
+        (3, "rule, values as protected"),
+        (4, "rule, values of the night"),
+    ):
+        left.plot(nights, [np.nan if row[place] is None else row[place] for row in rows], label=name)
+    for place, name in ((5, "ghosts"), (6, "out of date"), (7, "waiting")):
+        right.plot(nights, [row[place] for row in rows], label=name)
+    for axes, title in ((left, "information loss, %"), (right, "share of published records, %")):
+        axes.set(xlabel="night", title=title)
+        axes.legend(frameon=False)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"series-{series.kind}-{series.k}.svg"
+    figure.savefig(path)
+    return path

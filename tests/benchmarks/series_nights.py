@@ -1,0 +1,145 @@
+"""A register over many nights through the real job, what its readers can find out.
+
+The control is the same register with every night solved anew and accepted: the attack must break it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import SparkSession
+
+from tests.benchmarks.series_agency import Agency, Done
+from tests.benchmarks.series_attack import WINDOW, Found, attack
+from tests.benchmarks.series_copies import Copy
+from tests.benchmarks.series_equations import KNOWN_WITHIN
+from tests.benchmarks.series_stream import TRACE, Tonight, register_nights
+from tests.benchmarks.table import Table
+
+SEED = 11
+#: Unit of the values in the register: all of them are whole numbers.
+WHOLE = 1.0
+#: The rounded means of a region of 400 leave a total about 12 to either side.
+TOTAL_WITHIN = 12.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A register over its nights.
+
+    Attributes
+    ----------
+    kind : str
+    k : int
+    register : bool
+        Under the rule of a series, or solved anew every night.
+    nights : tuple of Tonight
+    done : tuple of Done
+    """
+
+    kind: str
+    k: int
+    register: bool
+    nights: tuple[Tonight, ...]
+    done: tuple[Done, ...]
+
+    def releases(self) -> dict[Path, int]:
+        """Public folders in order, each with its first night, counted from 0."""
+        found: dict[Path, int] = {}
+        for night, done in enumerate(self.done):
+            found.setdefault(done.release, night)
+        return found
+
+
+def watched(
+    spark: SparkSession, folder: Path, kind: str, k: int, units: int, nights: int, *, register: bool = True
+) -> Watched:
+    """Publish every night of a register."""
+    agency = Agency(spark, folder, kind, k, register=register)
+    stream = tuple(register_nights(kind, units, nights, SEED))
+    return Watched(kind, k, register, stream, tuple(agency.publish(tonight.frame) for tonight in stream))
+
+
+def attacked(series: Watched) -> tuple[Found, int, int]:
+    """What the attacker finds, and how many of the claimed values, and of the claimed totals, are right."""
+    releases = series.releases()
+    found = attack([Copy.of(folder) for folder in releases])
+    night_of = np.array(list(releases.values()))
+    return (
+        found,
+        _right_values(series, found.values, night_of),
+        _right_totals(series, found.removed, night_of),
+    )
+
+
+def _right_values(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -> int:
+    """Claimed values that are the unit's on the first night of the window that it was there."""
+    right = 0
+    for copy, own in claims.groupby("copy"):
+        window = [series.nights[night].frame for night in night_of[int(copy) : int(copy) + WINDOW]]
+        truth = pd.concat(window).drop_duplicates(TRACE).set_index(TRACE)
+        for name, of_variable in own.groupby("variable"):
+            values = truth[name].reindex(of_variable[TRACE]).to_numpy(np.float64)
+            right += int(_same(of_variable["value"].to_numpy(np.float64), values).sum())
+    return right
+
+
+def _right_totals(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -> int:
+    """Claimed totals of those who came or left that are theirs."""
+    right = 0
+    for claim in claims.to_dict("records"):
+        before, after = (series.nights[night_of[int(claim["copy"]) + offset]].frame for offset in (0, 1))
+        one, other = (before, after) if claim["rows"] > 0 else (after, before)
+        gone = one[~one[TRACE].isin(other[TRACE])]
+        if len(gone) == abs(claim["rows"]):
+            truth = float(gone[claim["variable"]].sum())
+            right += abs(claim["value"] - truth) <= max(TOTAL_WITHIN, KNOWN_WITHIN * abs(truth))
+    return right
+
+
+def _same(claimed: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    return np.abs(claimed - truth) <= np.maximum(WHOLE, KNOWN_WITHIN * np.abs(truth))
+
+
+def found_in(all_series: Sequence[Watched]) -> Table:
+    """What the attack found; it must find nothing under the rule, and must break what was solved anew."""
+    rows: list[tuple[object, ...]] = []
+    for series in all_series:
+        found, values, totals = attacked(series)
+        who = f"{series.kind}, k = {series.k}, {'rule' if series.register else 'solved anew'}"
+        if series.register:
+            assert found.nothing, f"{who}: the attack succeeded"
+            assert found.smallest >= series.k
+        else:
+            assert found.below_k, f"{who}: the attack failed, so it is none"
+            assert series.kind == "nominal" or values, f"{who}: the attack knows no value, so it is none"
+        removed = f"{len(found.removed)} ({totals})"
+        rows.append(
+            (
+                who,
+                len(series.nights),
+                found.copies,
+                found.tracks,
+                found.smallest,
+                found.below_k,
+                found.close_totals,
+                found.one_value,
+                f"{len(found.values)} ({values})",
+                found.sums,
+                removed,
+            )
+        )
+    columns = ("series", "nights", "releases", "rows followed", "smallest history", "rows below k")
+    more = (
+        "close totals",
+        "one sensitive value",
+        "values (right)",
+        "small sums",
+        "totals of regions (right)",
+    )
+    units = len(all_series[0].nights[0].frame)
+    return Table(f"The attack on a register of {units:,} units", (*columns, *more), rows)

@@ -1,0 +1,92 @@
+"""A night of a register beside its first: seconds and CPU seconds by stage, memory, in a warm session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipelines.engine.progress import Progress
+from tests.benchmarks.series_agency import Agency
+from tests.benchmarks.series_stream import register_nights
+from tests.benchmarks.table import Table
+
+#: Nights before the clock starts, of a register so small that only the session is warmed.
+WARM_UNITS, WARM_NIGHTS = 2_000, 2
+
+
+class Meter(Progress):
+    """Progress that counts the CPU seconds of this process, Spark's and the workers', stage by stage."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.cpu: dict[str, float] = {}
+
+    @contextmanager
+    def stage(
+        self, name: str, total: int | None = None, done: Callable[[], int] | None = None
+    ) -> Iterator[None]:
+        """Run a stage."""
+        before = cpu_seconds()
+        try:
+            with super().stage(name, total, done):
+                yield
+        finally:
+            self.cpu[name] = self.cpu.get(name, 0.0) + cpu_seconds() - before
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of all that it has started and still runs (Linux)."""
+    tick = os.sysconf("SC_CLK_TCK")
+    parents, ticks = {}, {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:  # gone in between
+            continue
+        parents[int(entry.parent.name)] = int(fields[1])
+        ticks[int(entry.parent.name)] = sum(int(each) for each in fields[11:15])
+    ours = {os.getpid()}
+    while grown := {child for child, parent in parents.items() if parent in ours} - ours:
+        ours |= grown
+    return sum(ticks.get(each, 0) for each in ours) / tick
+
+
+def first_and_later(spark: SparkSession, folder: Path, kind: str, units: int, nights: int, k: int) -> Table:
+    """The first night and the last of a few, on each of which 1 % come, leave and 0.5 % are corrected."""
+    (folder / "warm").mkdir()
+    warm = Agency(spark, folder / "warm", kind, k)
+    for tonight in register_nights(kind, WARM_UNITS, WARM_NIGHTS, 1, calm=True):
+        warm.publish(tonight.frame)
+    (folder / "timed").mkdir()
+    agency = Agency(spark, folder / "timed", kind, k)
+    measured: list[tuple[float, Meter]] = []
+    for tonight in register_nights(kind, units, nights, 2, calm=True):
+        meter = Meter()
+        done = agency.publish(tonight.frame, meter)
+        measured.append((done.seconds, meter))
+    (first, one), (last, other) = measured[0], measured[-1]
+    rows: list[tuple[object, ...]] = [
+        (
+            name,
+            one.seconds.get(name, 0.0),
+            other.seconds.get(name, 0.0),
+            one.cpu.get(name, 0.0),
+            other.cpu.get(name, 0.0),
+        )
+        for name in dict.fromkeys([*one.seconds, *other.seconds])
+    ]
+    totals = (sum(one.cpu.values()), sum(other.cpu.values()))
+    rows.append(("whole night", first, last, *totals))
+    rows.append(("later / first", 1.0, last / first, 1.0, totals[1] / totals[0]))
+    columns = (
+        "stage",
+        "first night, s",
+        f"night {nights}, s",
+        "first night, CPU s",
+        f"night {nights}, CPU s",
+    )
+    return Table(f"A register of {units:,} units, {kind}, k = {k}, 1 % changes a night", columns, rows)
