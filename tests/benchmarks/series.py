@@ -71,7 +71,7 @@ def run(quick: bool = False) -> Iterator[Table]:
         yield from through_the_job(Path(folder), size)
     for units in size.timed:
         with tempfile.TemporaryDirectory() as folder, wide_session(Path(folder)) as spark:
-            yield first_and_later(spark, Path(folder), "numeric", units, 3, 3)
+            yield first_and_later(spark, Path(folder), "numeric", units, 3, 3, "fast")
 
 
 def through_the_job(folder: Path, size: Size) -> Iterator[Table]:

@@ -64,15 +64,28 @@ class Agency:
     k : int
     register : bool
         Under the rule of a series; else every night is solved anew and a steward accepts it.
+    effort : {"fast", "standard"}
     """
 
     def __init__(
-        self, spark: SparkSession, folder: Path, kind: str, k: int, *, register: bool = True
+        self,
+        spark: SparkSession,
+        folder: Path,
+        kind: str,
+        k: int,
+        *,
+        register: bool = True,
+        effort: str = "standard",
     ) -> None:
         how: dict[str, Any] = {"publish": {"series": "single", "successive": "accept"}}
         if register:
             how = {"publish": {"series": "register"}, "series": NO_LIMITS}
-        given = {"release": {"k": k}, "input": {"path": "register.parquet"}, **how}
+        given = {
+            "release": {"k": k},
+            "input": {"path": "register.parquet"},
+            "method": {"effort": effort},
+            **how,
+        }
         self._spark, self._spec = spark, specification(folder, roles(kind), **given)
         self.areas = Areas(folder / "lake", folder / "evidence")
 

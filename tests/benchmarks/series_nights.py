@@ -21,6 +21,8 @@ from tests.benchmarks.series_stream import TRACE, Tonight, register_nights
 from tests.benchmarks.table import Table
 
 SEED = 11
+#: Of both the series and its control.
+EFFORT = "fast"
 #: Unit of the values in the register: all of them are whole numbers.
 WHOLE = 1.0
 #: The rounded means of a region of 400 leave a total about 12 to either side.
@@ -59,7 +61,7 @@ def watched(
     spark: SparkSession, folder: Path, kind: str, k: int, units: int, nights: int, *, register: bool = True
 ) -> Watched:
     """Publish every night of a register."""
-    agency = Agency(spark, folder, kind, k, register=register)
+    agency = Agency(spark, folder, kind, k, register=register, effort=EFFORT)
     stream = tuple(register_nights(kind, units, nights, SEED))
     return Watched(kind, k, register, stream, tuple(agency.publish(tonight.frame) for tonight in stream))
 

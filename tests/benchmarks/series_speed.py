@@ -55,14 +55,16 @@ def cpu_seconds() -> float:
     return sum(ticks.get(each, 0) for each in ours) / tick
 
 
-def first_and_later(spark: SparkSession, folder: Path, kind: str, units: int, nights: int, k: int) -> Table:
+def first_and_later(
+    spark: SparkSession, folder: Path, kind: str, units: int, nights: int, k: int, effort: str
+) -> Table:
     """The first night and the last of a few, on each of which 1 % come, leave and 0.5 % are corrected."""
     (folder / "warm").mkdir()
-    warm = Agency(spark, folder / "warm", kind, k)
+    warm = Agency(spark, folder / "warm", kind, k, effort=effort)
     for tonight in register_nights(kind, WARM_UNITS, WARM_NIGHTS, 1, calm=True):
         warm.publish(tonight.frame)
     (folder / "timed").mkdir()
-    agency = Agency(spark, folder / "timed", kind, k)
+    agency = Agency(spark, folder / "timed", kind, k, effort=effort)
     measured: list[tuple[float, Meter]] = []
     for tonight in register_nights(kind, units, nights, 2, calm=True):
         meter = Meter()
@@ -89,4 +91,6 @@ def first_and_later(spark: SparkSession, folder: Path, kind: str, units: int, ni
         "first night, CPU s",
         f"night {nights}, CPU s",
     )
-    return Table(f"A register of {units:,} units, {kind}, k = {k}, 1 % changes a night", columns, rows)
+    return Table(
+        f"A register of {units:,} units, {kind}, k = {k}, {effort}, 1 % changes a night", columns, rows
+    )

@@ -18,15 +18,18 @@ COME, LEAVE, CORRECTED = 0.01, 0.01, 0.005
 OF_REGION = 400
 #: What happens instead on some nights, numbered from 1.
 EVENTS = {
-    5: "empty",
-    7: "few",
-    9: "burst",
-    12: "mass departure",
-    15: "return",
-    18: "empty",
-    20: "taken back",
-    22: "region emptied",
-    24: "region returns",
+    3: "few",
+    4: "empty",
+    5: "burst",
+    6: "mass departure",
+    8: "return",
+    9: "region emptied",
+    10: "taken back",
+    11: "region returns",
+    15: "empty",
+    18: "burst",
+    20: "mass departure",
+    23: "return",
     26: "few",
 }
 #: Shares of those nights: who comes in a burst, who leaves with a mass, who of the departed returns.

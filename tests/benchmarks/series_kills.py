@@ -1,0 +1,135 @@
+"""Kills at random moments of the nights of a register: the series goes on, and is the undisturbed one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks.series_agency import NO_LIMITS
+from tests.benchmarks.series_stream import register_nights, roles
+from tests.benchmarks.table import Table
+from tests.system.command import ACCEPTED, COMMAND, TIMEOUT
+
+KIND, UNITS, K, SEED = "mixed", 600, 3, 5
+#: Kills of one night, at most; then it is let finish.
+MOST_A_NIGHT = 15
+
+
+@dataclass
+class Series:
+    """A register whose every night is a process of its own.
+
+    Attributes
+    ----------
+    folder : Path
+    key : Path
+        The agency's key: two series of one key and one input have the same release ids.
+    """
+
+    folder: Path
+    key: Path
+
+    def prepare(self, number: int) -> None:
+        """Write the specification, and the register of each night."""
+        self.folder.mkdir()
+        variables = "\n".join(
+            f"[variables.{name}]\n" + "\n".join(f'{key} = "{value}"' for key, value in role.items())
+            for name, role in roles(KIND).items()
+        )
+        limits = "\n".join(f"{name} = {value}" for name, value in NO_LIMITS.items())
+        (self.folder / "release.toml").write_text(
+            f'[release]\nname = "persons"\nk = {K}\nseed = 7\n[input]\npath = "register.parquet"\n'
+            f"{variables}\n{ACCEPTED}\n[series]\n{limits}\n"
+            '[publish]\nseries = "register"\npath = "lake"\nevidence = "evidence"\n'
+        )
+        for tonight in register_nights(KIND, UNITS, number, SEED):
+            tonight.frame.to_parquet(self.folder / f"night{tonight.number}.parquet", index=False)
+
+    def begin(self, night: int) -> subprocess.Popen[bytes]:
+        """Start the job on a night's register."""
+        given = self.folder / "register.parquet"
+        given.unlink(missing_ok=True)
+        os.link(self.folder / f"night{night}.parquet", given)
+        return subprocess.Popen(
+            [COMMAND, "protect", str(self.folder / "release.toml"), "--quiet"],
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "MICROGUARD_KEY_FILE": str(self.key)},
+        )
+
+    def finish(self, night: int) -> float:
+        """Run a night to its end; its seconds."""
+        start = time.monotonic()
+        run = self.begin(night)
+        _, told = run.communicate(timeout=TIMEOUT)
+        assert run.returncode == 0, told.decode()
+        return time.monotonic() - start
+
+    def current(self) -> str:
+        """Id of the release that readers are given, its files whole."""
+        lake = self.folder / "lake"
+        release_id: str = json.loads((lake / "current.json").read_text())["release_id"]
+        manifest = json.loads((lake / release_id / "manifest.json").read_text())
+        for name, entry in manifest["files"].items():
+            content = (lake / release_id / name).read_bytes()
+            assert hashlib.sha256(content).hexdigest() == entry["sha256"], "a reader met half a release"
+        return release_id
+
+    def published(self) -> dict[str, dict[str, str]]:
+        """Of every release, the checksum of each of its files of records and tables."""
+        lake = self.folder / "lake"
+        return {
+            folder.parent.name: {
+                path.relative_to(folder.parent).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+                for path in sorted(folder.parent.rglob("*.parquet"))
+            }
+            for folder in lake.glob("*/manifest.json")
+        }
+
+    def generations(self) -> list[str]:
+        """Numbers and release ids of the sealed states, in order."""
+        return sorted(path.name for path in (self.folder / "evidence" / "series" / "persons").glob("[0-9]*"))
+
+
+def kills(folder: Path, number: int, nights: int = 10) -> Table:
+    """Kill the job `number` times at random moments of nights 2 to `nights`; then compare the two series."""
+    key = folder / "key"
+    key.write_text(secrets.token_hex(32))
+    key.chmod(0o600)
+    undisturbed, killed = Series(folder / "undisturbed", key), Series(folder / "killed", key)
+    undisturbed.prepare(nights)
+    killed.prepare(nights)
+    seconds = [undisturbed.finish(night) for night in range(1, nights + 1)]
+    killed.finish(1)
+    random, done = np.random.default_rng(SEED), 0
+    each = min(MOST_A_NIGHT, -(-number // (nights - 1)))
+    for night in range(2, nights + 1):
+        before = killed.current()
+        for _ in range(min(each, number - done)):
+            run = killed.begin(night)
+            time.sleep(random.uniform(0.0, seconds[night - 1]))
+            os.killpg(run.pid, signal.SIGKILL)
+            run.communicate()
+            done += run.returncode == -signal.SIGKILL
+            assert killed.current() in (before, *undisturbed.published()), "a reader met another release"
+        killed.finish(night)
+        killed.current()
+    assert killed.published() == undisturbed.published(), "the series is not the undisturbed one"
+    assert killed.generations() == undisturbed.generations(), "the series forked"
+    releases = len(undisturbed.published())
+    columns = ("nights", "releases", "kills", "releases identical", "forks")
+    return Table(
+        f"Kills at random moments of nights 2 to {nights}, {UNITS} units, {KIND}, k = {K}",
+        columns,
+        [(nights, releases, done, releases, 0)],
+    )

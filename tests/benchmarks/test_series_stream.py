@@ -1,0 +1,53 @@
+"""The register of the benchmark does what its nights are named for, and the same again for a seed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+
+from tests.benchmarks.series_stream import TRACE, UNIT, register_nights
+
+
+@pytest.fixture(scope="module")
+def nights():
+    return list(register_nights("mixed", 1_200, 12, 1))
+
+
+def changes(before, after):
+    """Units that came, left, and have other values."""
+    one, other = before.frame.set_index(UNIT).sort_index(), after.frame.set_index(UNIT).sort_index()
+    both = one.index.intersection(other.index)
+    corrected = (one.loc[both] != other.loc[both]).any(axis=1).sum()
+    return len(other.index.difference(one.index)), len(one.index.difference(other.index)), int(corrected)
+
+
+def test_every_night_has_each_unit_once_and_what_tells_it_apart(nights):
+    for night in nights:
+        assert night.frame[UNIT].is_unique
+        assert night.frame[TRACE].is_unique
+
+
+def test_events_are_what_they_are_named_for(nights):
+    found = {after.event: changes(before, after) for before, after in pairwise(nights)}
+    assert found["empty"] == (0, 0, 0)
+    assert found["few"] == (1, 1, 0)
+    assert found["burst"][0] == pytest.approx(60, abs=2)
+    assert found["mass departure"][1] == pytest.approx(120, abs=12)
+    assert found["region emptied"][1] > 200
+    assert found["region returns"][0] > 200
+    assert found["taken back"][2] > 20
+
+
+def test_units_that_return_were_there_before(nights):
+    position = next(i for i, night in enumerate(nights) if night.event == "return")
+    before = pd.concat([night.frame[UNIT] for night in nights[: position - 1]]).unique()
+    came = set(nights[position].frame[UNIT]) - set(nights[position - 1].frame[UNIT])
+    assert len(came & set(before)) > len(came) / 2
+
+
+def test_a_seed_gives_the_same_nights(nights):
+    again = register_nights("mixed", 1_200, 3, 1)
+    for one, other in zip(nights, again, strict=False):
+        pd.testing.assert_frame_equal(one.frame, other.frame)
