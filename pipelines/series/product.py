@@ -123,6 +123,6 @@ class Nights(Records, ABC):
 
 
 def written_down(frame: DataFrame, folder: Path) -> DataFrame:
-    """The frame as it was written."""
+    """The frame as it was written; its schema is known, so no file is opened to infer it."""
     frame.write.mode("overwrite").parquet(str(folder))
-    return frame.sparkSession.read.parquet(str(folder))
+    return frame.sparkSession.read.schema(frame.schema).parquet(str(folder))

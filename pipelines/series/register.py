@@ -38,7 +38,7 @@ from pipelines.series.generations import BIRTHS, PLAN, UNITS, Generation, Genera
 from pipelines.series.night import night, pool
 from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
 from pipelines.series.product import Nights, WrittenNight, written_down
-from pipelines.series.settings import CLASS, GONE, ORIGIN, PATTERN, REGION, STATE, STATUS, SUPERSEDED, VERSION
+from pipelines.series.settings import CLASS, ORIGIN, PATTERN, REGION, STATE, STATUS, SUPERSEDED, VERSION
 from schemas.errors import GateRefused
 from schemas.specification.model import Specification
 
@@ -111,7 +111,9 @@ class Register(Nights):
         work = job.areas.work(release_id, "resume")
         with job.progress.stage("night"):
             tonight = written_down(self._keyed(job, screened), work / "tonight")
-            units = _no_units(tonight) if begins else job.spark.read.parquet(str(_of(latest).units))
+            units = _no_units(tonight)
+            if not begins:
+                units = job.spark.read.schema(units.schema).parquet(str(_of(latest).units))
             keys = tonight.select(UNIT, ROW, REGION, PATTERN)
             rows = written_down(night(units, keys, settings, number), work / "night")
             chosen = pool(rows, settings, first=begins)
@@ -132,7 +134,7 @@ class Register(Nights):
             )
         with job.progress.stage("next state"):
             made = self._state(job, generations, release_id, rows, protected, number, begins)
-        counts = counted(made.after, number)
+        counts = counted(made.units, number)
         if counts.changes_nothing and not begins:
             raise NothingNew(_of(latest).release_id, asdict(counts))
         exceeded = counts.over(settings)
@@ -147,11 +149,13 @@ class Register(Nights):
             "scales": {name: asdict(scale) for name, scale in factors.items()},
         }
         write_atomically(made.pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
+        with job.progress.stage("next state"):
+            published_tonight = written_down(made.published, work / "published")
         self._generations = generations
         self.measures = Nights.measures if reports else ()
         comparison = Comparison(specification, originals, exposed, protected, reports, factors)
-        regions = by_region(made.after)
-        self._night = ProtectedNight(comparison, contract, made.published, counts, regions, number)
+        regions = by_region(made.units)
+        self._night = ProtectedNight(comparison, contract, published_tonight, counts, regions, number)
         return self._night
 
     def stage(self, job: Job, protected: ProtectedRecords, release_id: str) -> Staged:
@@ -219,13 +223,11 @@ class Register(Nights):
         newborn = born(protected, [*region, *specification.quasi_identifiers], self._settings, number)
         pending = generations.pending(release_id)
         fresh = written_down(births_of(newborn, rows, names), pending / BIRTHS)
-        after = written_down(next_units(rows, fresh, number), job.areas.work(release_id, "resume") / "after")
-        forgotten = f.col(SUPERSEDED) & (f.col(STATUS) == GONE)
-        units = written_down(after.where(~forgotten).select(*STATE), pending / UNITS)
-        births = fresh
-        for generation in [] if begins else generations.since_begun():
-            births = births.unionByName(job.spark.read.parquet(str(generation.births)))
-        return _Made(pending, after, published(births, units))
+        units = written_down(next_units(rows, fresh, number), pending / UNITS)
+        earlier = [] if begins else generations.since_begun()
+        folders = [pending / BIRTHS, *(generation.births for generation in earlier)]
+        births = job.spark.read.schema(fresh.schema).parquet(*map(str, folders))
+        return _Made(pending, units, published(births, units))
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ class _Made:
     """A generation in the making: its folder, what happened to each unit, and what is published."""
 
     pending: Path
-    after: DataFrame
+    units: DataFrame
     published: DataFrame
 
 
