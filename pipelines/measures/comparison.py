@@ -36,6 +36,11 @@ class Comparison:
         were (`pipelines.measures.pairs`).
     reports : mapping of clustering to BlockReports
     scales : mapping of numeric quasi-identifier to Scale
+    release : DataFrame, optional
+        All records to be published, where others stand beside the protected ones: those of a register's
+        nights before. What a release gives away is measured of it.
+    released : int, optional
+        Its records.
     """
 
     specification: Specification
@@ -44,6 +49,18 @@ class Comparison:
     protected: DataFrame
     reports: Mapping[str, BlockReports]
     scales: Mapping[str, Scale]
+    release: DataFrame | None = None
+    released: int | None = None
+
+    @property
+    def published(self) -> DataFrame:
+        """All records of the release."""
+        return self.protected if self.release is None else self.release
+
+    @property
+    def records(self) -> int:
+        """How many these are."""
+        return self.screened.kept if self.released is None else self.released
 
     @property
     def keys(self) -> list[str]:

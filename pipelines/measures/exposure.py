@@ -19,8 +19,20 @@ class Exposure:
     dependencies: tuple[Dependency, ...]
 
 
-def exposure(screened: ScreenedInput, specification: Specification) -> Exposure:
-    """Risk before protection, and the columns that determine a protected one."""
+def exposure(
+    screened: ScreenedInput, specification: Specification, everybody: ScreenedInput | None = None
+) -> Exposure:
+    """Risk before protection, and the columns that determine a protected one.
+
+    Parameters
+    ----------
+    screened : ScreenedInput
+        Records to protect.
+    specification : Specification
+    everybody : ScreenedInput, optional
+        Records among which a column may determine another, where they are more than those: among a few
+        every column seems to.
+    """
     keys = [] if specification.region is None else [specification.region]
     risks = {
         group.name: risk(
@@ -28,4 +40,4 @@ def exposure(screened: ScreenedInput, specification: Specification) -> Exposure:
         )
         for group in specification.clusterings
     }
-    return Exposure(risks, tuple(dependencies(screened.frame, specification)))
+    return Exposure(risks, tuple(dependencies((everybody or screened).frame, specification)))

@@ -63,12 +63,12 @@ def _of_variable(comparison: Comparison, name: str) -> Homogeneity:
     keys = [f"__digest{half}" for half in (0, 1)]
     value, n, share = f.col("value"), f.col("n"), f.col("share")
     counts = (
-        comparison.protected.select(*digest(comparison.joint_keys), column(name).alias("value"))
+        comparison.published.select(*digest(comparison.joint_keys), column(name).alias("value"))
         .groupBy(*keys, value)
         .agg(f.count(f.lit(1)).alias("n"))
     )
     whole = counts.groupBy(value.alias("other")).agg(
-        (f.sum(n) / f.lit(max(comparison.screened.kept, 1))).alias("share")
+        (f.sum(n) / f.lit(max(comparison.records, 1))).alias("share")
     )
     classes = (
         counts.join(f.broadcast(whole), value.eqNullSafe(f.col("other")), how="inner")

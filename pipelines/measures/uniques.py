@@ -42,9 +42,9 @@ def _take(comparison: Comparison) -> Uniques | None:
     if not columns:
         return None
     joined = [[name] for name in columns] + [list(columns)]
-    counts = uniques(comparison.protected, comparison.joint_keys, joined, comparison.screened.kept)
+    counts = uniques(comparison.published, comparison.joint_keys, joined, comparison.records)
     by_column = dict(zip(columns, counts, strict=False))
-    return Uniques(comparison.screened.kept, by_column, counts[-1])
+    return Uniques(comparison.records, by_column, counts[-1])
 
 
 def _metrics(section: Uniques, comparison: Comparison) -> Mapping[MetricKey, float]:

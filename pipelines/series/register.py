@@ -27,6 +27,7 @@ from pipelines.job import Job
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.exposure import Exposure, exposure
 from pipelines.measures.frequency_tables import frequency_tables
+from pipelines.measures.registry import RELEASE_MEASURES
 from pipelines.product import NothingNew
 from pipelines.publication.identity import SERIES
 from pipelines.publication.read_back import Written
@@ -125,7 +126,7 @@ class Register(Nights):
         originals, strata = replace(screened, frame=arrivals), _strata(arrivals, specification)
         factors = frozen_scales(None if begins else latest, originals, specification)
         with job.progress.stage("risk before"):
-            exposed = exposure(originals, specification) if len(strata) else Exposure({}, ())
+            exposed = exposure(originals, specification, screened) if len(strata) else Exposure({}, ())
         protected, reports = arrivals, {}
         if len(strata):
             (group,) = specification.clusterings
@@ -152,8 +153,9 @@ class Register(Nights):
         with job.progress.stage("next state"):
             published_tonight = written_down(made.published, work / "published")
         self._generations = generations
-        self.measures = Nights.measures if reports else ()
-        comparison = Comparison(specification, originals, exposed, protected, reports, factors)
+        self.measures = Nights.measures if reports else RELEASE_MEASURES
+        release = (published_tonight, counts.published)
+        comparison = Comparison(specification, originals, exposed, protected, reports, factors, *release)
         regions = by_region(made.units)
         self._night = ProtectedNight(comparison, contract, published_tonight, counts, regions, number)
         return self._night

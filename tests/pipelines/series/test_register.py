@@ -51,9 +51,16 @@ def population(n=120):
     )
 
 
+def alike(first=120, n=12):
+    """A few who come last, of one sex and one diagnosis in each region."""
+    found = population(n).assign(person=np.arange(first, first + n))
+    place = np.arange(n) % 2
+    return found.assign(sex=np.array(["f", "m"])[place], diagnosis=np.array(["a", "b"])[place])
+
+
 #: Who is in the register each night: 40 come, 70 leave, whole classes among them, and one is corrected; then
-#: nothing changes.
-NIGHTS = (range(80), range(120), range(70, 120), range(70, 120))
+#: nothing changes; then so few come that they are alike in their diagnosis, and that it tells their sex.
+NIGHTS = (range(80), range(120), range(70, 120), range(70, 120), range(70, 132))
 
 
 def nights(everybody):
@@ -92,7 +99,9 @@ class Series:
 @pytest.fixture(scope="module")
 def series(spark, tmp_path_factory):
     found = Series(spark, tmp_path_factory.mktemp("register"))
-    found.told = [found.night(night) for night in nights(population())]
+    found.told = [
+        found.night(night) for night in nights(pd.concat([population(), alike()], ignore_index=True))
+    ]
     return found
 
 
@@ -101,11 +110,21 @@ def rows(folder):
 
 
 def test_three_nights_make_three_releases_and_the_fourth_changes_nothing(series):
-    first, second, third, fourth = (told["release_id"] for told in series.told)
+    first, second, third, fourth = (told["release_id"] for told in series.told[:4])
     assert len({first, second, third}) == 3
     assert fourth == third
     assert series.told[3]["night"]["corrected"] == 1
-    assert [len(rows(folder)) for folder in series.folders()] == [80, 120, len(rows(series.folders()[2]))]
+    assert [len(rows(folder)) for folder in series.folders()[:2]] == [80, 120]
+
+
+def test_what_a_release_gives_away_is_measured_of_all_its_records_and_not_of_tonights_few(series):
+    release = series.folders()[3]
+    quality = json.loads((series.areas.record(release.name) / "quality.json").read_text())
+    homogeneity = quality["homogeneity"]["diagnosis"]
+    assert homogeneity["records"] == len(rows(release)) > 12
+    assert homogeneity["homogeneous"] >= 12
+    assert quality["uniques_published"]["records"] == len(rows(release))
+    assert quality["determined"] == {"region": [], "diagnosis": [], "weight": []}
 
 
 def test_what_stands_is_published_again_bit_for_bit(series):
@@ -118,17 +137,17 @@ def test_what_stands_is_published_again_bit_for_bit(series):
 
 def test_a_reader_of_all_releases_who_can_follow_every_row_finds_nothing(series):
     found = joint_exposure(aligned([read_records(folder) for folder in series.folders()]))
-    assert found.units == 120
+    assert found.units == 132
     assert found.safe, found.faults()
 
 
 def test_the_audit_of_the_source_agrees_and_the_history_has_a_line_a_release(series):
     told = audit_source(series.spec).content
     assert told["smallest_history"] >= 3
-    assert told["units"] == 120
+    assert told["units"] == 132
     lines = history(series.spec).text.splitlines()
-    assert len(lines) == 4
-    assert [row["comers"] for row in history(series.spec).content["releases"]] == [80, 40, 0]
+    assert len(lines) == 5
+    assert [row["comers"] for row in history(series.spec).content["releases"]] == [80, 40, 0, 12]
 
 
 def test_the_manifest_says_which_night_it_is_and_the_evidence_who_came(series):
