@@ -24,6 +24,7 @@ from pipelines.engine.session import open_session
 from pipelines.series.settings import SeriesSettings
 from tests.benchmarks.series_agency import warm_session, wide_session
 from tests.benchmarks.series_cost import cost, waiting
+from tests.benchmarks.series_kills import kills
 from tests.benchmarks.series_nights import Watched, found_in, watched
 from tests.benchmarks.series_speed import first_and_later
 from tests.benchmarks.table import Table
@@ -45,6 +46,8 @@ class Size:
     cases : tuple of (kind, k)
     timed : tuple of int
         Units of the registers whose first night is timed beside a later one.
+    kills : (int, int)
+        How many, and up to which night.
     """
 
     units: int
@@ -52,26 +55,36 @@ class Size:
     anew: int
     cases: tuple[tuple[str, int], ...]
     timed: tuple[int, ...]
+    kills: tuple[int, int]
 
 
-WHOLE = Size(10_000, 30, 30, tuple(product(("numeric", "mixed", "nominal"), (3, 5))), (100_000, 1_000_000))
-QUICK = Size(2_000, 5, 3, (("mixed", 3),), (20_000,))
+WHOLE = Size(
+    units=10_000,
+    nights=30,
+    anew=30,
+    cases=tuple(product(("numeric", "mixed", "nominal"), (3, 5))),
+    timed=(100_000, 1_000_000),
+    kills=(100, 10),
+)
+QUICK = Size(units=2_000, nights=5, anew=3, cases=(("mixed", 3),), timed=(20_000,), kills=(1, 2))
 
 
 def run(quick: bool = False) -> Iterator[Table]:
     """All tables (quick: a tenth of the streams at k = 3, one register over five nights)."""
+    size = QUICK if quick else WHOLE
+    for units in size.timed:  # first: the JVM keeps the options of the session that started it
+        with tempfile.TemporaryDirectory() as folder, wide_session(Path(folder)) as spark:
+            yield first_and_later(spark, Path(folder), "numeric", units, 3, 3, "fast")
     with tempfile.TemporaryDirectory() as folder:
         spark = open_session("local[2]", Path(folder), size=InputSize.TINY)
         try:
             yield brute_force(spark, STREAMS // 10 if quick else STREAMS, (3,) if quick else (3, 5))
         finally:
             spark.stop()
-    size = QUICK if quick else WHOLE
     with tempfile.TemporaryDirectory() as folder:
         yield from through_the_job(Path(folder), size)
-    for units in size.timed:
-        with tempfile.TemporaryDirectory() as folder, wide_session(Path(folder)) as spark:
-            yield first_and_later(spark, Path(folder), "numeric", units, 3, 3, "fast")
+    with tempfile.TemporaryDirectory() as folder:
+        yield kills(Path(folder), *size.kills)
 
 
 def through_the_job(folder: Path, size: Size) -> Iterator[Table]:
