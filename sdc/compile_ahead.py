@@ -16,6 +16,7 @@ import pandas as pd
 from sdc.clusters.diversity import diversify
 from sdc.clusters.dominance import dominated
 from sdc.cta import CellTable, adjust
+from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, with_adjacent_multiples
 from sdc.microaggregation import individual_ranking, microaggregate
 from sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
 from sdc.microaggregation.methods import ALGORITHMS
@@ -85,6 +86,8 @@ def tables() -> None:
     )
     for name in ("local-search", "learning", "hybrid-swaps", "exact"):
         adjust(table, algorithm=name, effort="fast")
+    names = [str(cell) for cell in range(table.cells)]
+    controlled_rounding(with_adjacent_multiples(table, 1000), 1000, bytes(32), names)
 
 
 PARTS: dict[str, Callable[[], None]] = {

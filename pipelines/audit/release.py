@@ -120,6 +120,9 @@ def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
         cells, named = tables.cells(engine, folder, manifest), manifest["cells"]
         repeated = tables.repeated(engine, folder, manifest)
         margins = tables.margins(engine, folder, manifest)
+        if "base" in manifest.get("method", {}):
+            off, base = tables.off_base(engine, folder, manifest), manifest["method"]["base"]
+            findings.append(Finding("base", off == 0, f"{off} cells that are no multiple of {base}"))
     return [
         *findings,
         Finding("cells", cells == named, f"{cells} cells, the manifest says {named}"),

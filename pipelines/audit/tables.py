@@ -53,6 +53,15 @@ def repeated(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str
     )
 
 
+def off_base(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> int:
+    """Cells that are no multiple of the base that the manifest names."""
+    value, base = _name(manifest["value"]["name"]), int(manifest["method"]["base"])
+    return sum(
+        _one(engine, f"SELECT count(*) FROM {_file(folder, table)} WHERE {value} % {base} <> 0")
+        for table in manifest["tables"]
+    )
+
+
 def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> Margins:
     """Compare every total with the sum of its parts, in every dimension and at every level."""
     totals = wrong = 0

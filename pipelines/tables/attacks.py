@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.tables.problem import TableProblem
+from pipelines.tables.problem import CountMoves, TableProblem
 from schemas.specification.table import Table
 from sdc.cta import Adjustment
 from sdc.cta.attacker import Intervals, attacker_intervals
@@ -34,27 +34,29 @@ def intervals_of(
         largest_factor=LARGEST_FACTOR if table.levels == "secret" else 1.0,
         most_cells=most_cells,
         seed=seed,
-        relative=problem.base is None and table.levels == "secret",
-        directions=problem.base is None,
+        relative=problem.moves is None and table.levels == "secret",
+        directions=problem.moves is None,
     )
 
 
 def attacks(problem: TableProblem, adjustment: Adjustment, intervals: Intervals) -> Attacks:
     """Measures of the method that protected the table."""
-    if problem.base is not None:
-        return _of_counts(problem, adjustment, problem.base)
+    if problem.moves is not None:
+        return _of_counts(problem, adjustment, problem.moves)
     if not len(intervals.cells):
         return Attacks({}, {})
     return _of_magnitudes(problem, intervals)
 
 
-def _of_counts(problem: TableProblem, adjustment: Adjustment, base: int) -> Attacks:
+def _of_counts(problem: TableProblem, adjustment: Adjustment, moves: CountMoves) -> Attacks:
     still_or_drawn = problem.known.sensitive | (problem.known.values == 0)
     counts = problem.known.values[still_or_drawn]
     shown = np.rint(adjustment.values[still_or_drawn])
-    found = count_posterior(counts, shown, base)
+    finished = moves.everywhere and adjustment.work.programs > 0  # a program has no odds
+    found = count_posterior(counts, shown, moves.base, moves.odds, least=moves.least, as_moved=finished)
     section = {
-        "base": base,
+        "base": moves.base,
+        "least": moves.least,
         "posterior": found.odds.tolist(),
         "moved": found.moved.T.tolist(),
         "largest_posterior": found.largest,

@@ -25,14 +25,28 @@ COUNTS_GUARANTEE = (
     "secret draw whose expectation is the true count; others are changed a little so that every total is the "
     "sum of its parts."
 )
-LIMITS = (
-    "Any value may differ from the true one: do not read small differences between cells.",
+ROUNDED_GUARANTEE = (
+    "Every cell is published at a multiple of {base}, and every total is the sum of its parts. A count "
+    "between two multiples goes to the one or the other by a secret draw, the likelier the nearer it is; a "
+    "multiple stays, and nobody can tell."
+)
+INEXACT = "Any value may differ from the true one: do not read small differences between cells."
+ATTACKER = (
     "The protection holds against an attacker who knows the method, its parameters, every published number "
-    "and which cells there are, but not the key of the agency. Such an attacker knows that a sensitive value "
-    "lies in one of two bands, above or below the published one, and whoever learns in which of them knows "
-    "it as closely as that band is wide.",
+    "and which cells there are, but not the key of the agency. Such an attacker knows that "
+)
+BANDS = (
+    "a sensitive value lies in one of two bands, above or below the published one, and whoever learns in "
+    "which of them knows it as closely as that band is wide."
+)
+WITHIN_A_BASE = (
+    "a true count is less than {base} away from the published one. Tables of other periods are rounded "
+    "anew where any of their cells changed: whoever knows that a count stayed the same over many of them "
+    "can average it."
+)
+ONE_VALUE = (
     "Cells of the same source are published with the same value in every table, so that several tables say "
-    "no more about a cell than one of them. Microdata made from the same records may.",
+    "no more about a cell than one of them. Microdata made from the same records may."
 )
 ABSENT = "A cell that does not occur had no contributor; cells are neither added nor removed."
 COUNTS_ZEROS = (
@@ -47,11 +61,33 @@ RELAXED = (
 )
 
 
+RELAXED_ROUNDING = (
+    "Multiples next to the true counts did not add up: as few cells as could be found were let go further."
+)
+
+
 def table_limits(table: Table) -> tuple[str, ...]:
     """What a reader of this table must know."""
-    if not (table.counts and table.levels == "secret"):
-        return (*LIMITS, ABSENT)
-    return (*LIMITS, COUNTS_ZEROS[table.zeros == "omit"])
+    known = BANDS if table.base is None else WITHIN_A_BASE.format(base=table.base)
+    absent = COUNTS_ZEROS[table.zeros == "omit"] if table.counts and table.levels == "secret" else ABSENT
+    return (INEXACT, ATTACKER + known, ONE_VALUE, absent)
+
+
+def _guarantee(table: Table) -> str:
+    if table.base is not None:
+        return ROUNDED_GUARANTEE.format(base=table.base)
+    return COUNTS_GUARANTEE if table.counts and table.levels == "secret" else GUARANTEE
+
+
+def _relaxed(table: Table, steps: tuple[str, ...]) -> str:
+    return RELAXED.format(", ".join(steps)) if table.base is None else RELAXED_ROUNDING
+
+
+def _method(table: Table) -> dict[str, Any]:
+    """The method by its name, with what a reader needs to check the files against it."""
+    if table.base is None:
+        return {"name": "controlled tabular adjustment"}
+    return {"name": "controlled rounding", "base": table.base}
 
 
 def table_manifest(
@@ -69,13 +105,13 @@ def table_manifest(
         "name": specification.release.name,
         "software": {"name": "microguard", "version": version("microguard")},
         "content": FOLDER,
-        "guarantee": COUNTS_GUARANTEE if table.counts and table.levels == "secret" else GUARANTEE,
+        "guarantee": _guarantee(table),
         "limits": [
             *table_limits(table),
-            *([RELAXED.format(", ".join(written.relaxed))] if written.relaxed else []),
+            *([_relaxed(table, written.relaxed)] if written.relaxed else []),
             *([DIFFERENCING] if successor else []),
         ],
-        "method": {"name": "controlled tabular adjustment"},
+        "method": _method(table),
         "kind": table.kind,
         "value": {"name": table.value_name, "type": str(value_type(table))},
         "total": table.total,

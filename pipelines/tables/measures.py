@@ -13,8 +13,9 @@ attacker
     examined, of, sampled, narrowest, median, widest (width of the interval over the larger protection level;
     none where nothing is sensitive), below_protection. Of magnitudes: determined (cells whose direction
     follows), direction_error (least and median error of the best guess where the direction is known, over
-    the protected share of the guess), direction_odds. Of counts: posterior (by true count 0, 1, ... for each
-    of the published 0, base, twice the base), moved (cells, the same way round), largest_posterior.
+    the protected share of the guess), direction_odds. Of counts: base, least (the smallest count that may be
+    known), posterior (by true count 0, 1, ... for each of the published 0, base, twice the base), moved
+    (cells, the same way round), largest_posterior.
 changes
     by size of the cell: cells, sensitive cells, median and largest relative change.
 metrics

@@ -11,13 +11,15 @@ import numpy as np
 
 from pipelines.tables.a_priori import APriori, known_before
 from pipelines.tables.cells import Cells
-from pipelines.tables.standing import StandingCells, held_values, keep_standing
+from pipelines.tables.standing import StandingCells, held_values, keep_standing, refuse_other_multiples
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from sdc.cta import CellTable
+from sdc.cta.controlled_rounding.controlled_rounding import with_adjacent_multiples
+from sdc.cta.controlled_rounding.transition import rounding_odds
 from sdc.cta.counts.consistent import consistent_draws
-from sdc.cta.counts.count_table import as_known, totals, with_draws
-from sdc.cta.counts.draw import drawn_counts
+from sdc.cta.counts.count_table import as_known, as_rounded, totals, with_draws
+from sdc.cta.counts.draw import drawn_counts, transition
 from sdc.cta.program.relaxation import Relaxation, relax
 from sdc.cta.rules.identical_cells import identical_cells, merged
 from sdc.cta.rules.non_negative import kept_non_negative
@@ -35,6 +37,28 @@ from sdc.cta.table.summation import Summation
 
 
 @dataclass(frozen=True, eq=False)
+class CountMoves:
+    """Where small counts go, as whoever knows the method knows it.
+
+    Attributes
+    ----------
+    base : int
+        Small counts are published at 0, the base and twice the base.
+    odds : (2 base, 3) array
+        Of these for the counts 0 to 2 base - 1.
+    least : int
+        The smallest count that may be known.
+    everywhere : bool
+        Whether every cell is published at a multiple of the base, not only where small.
+    """
+
+    base: int
+    odds: np.ndarray
+    least: int
+    everywhere: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class TableProblem:
     """A table to adjust.
 
@@ -46,14 +70,16 @@ class TableProblem:
         The variable that each cell is: cells that are one and the same share it.
     secret : CellTable
         The variables, with the levels to adjust to: multiplied by the secret factors, or of counts exactly
-        where the small ones were drawn to.
+        where the small ones were drawn to; to be rounded, with room up to the multiples next to them.
     known : CellTable
         The variables, with levels and capacities as far as an attacker who knows rule and method can tell
         them.
-    base : int or None
-        Of the draw of small counts; None where nothing is drawn.
-    held : (variables,) boolean array or None
-        Those that were published before, and keep their values.
+    names : (variables,) tuple
+        What each variable is called by the draws of the key.
+    moves : CountMoves or None
+        How small counts move by the key; None where they are not drawn.
+    held : (variables,) array or None
+        Values that stand published and are kept, NaN where there is none.
     relaxation : Relaxation or None
         What gave way, as the table could not be protected otherwise.
     """
@@ -62,23 +88,26 @@ class TableProblem:
     variables: np.ndarray
     secret: CellTable
     known: CellTable
-    base: int | None = None
+    names: tuple[str, ...] = ()
+    moves: CountMoves | None = None
     held: np.ndarray | None = None
     relaxation: Relaxation | None = None
 
     def relaxed(self, table: Table) -> TableProblem | None:
         """The problem with what `table.relax` lets give way; None where nothing is enough.
 
-        The attacker of `known` is granted the room too: no less than the truth is possible to him.
-
         Raises
         ------
         NoSolutionFound
         """
-        found = relax(self.secret, table.mode, table.relax, self.held)
-        if found is None:
-            return None
-        return replace(self, secret=found.of(self.secret), known=found.of(self.known), relaxation=found)
+        steps = [step for step in table.relax if step != "adjacent"]
+        standing = None if self.held is None else np.isfinite(self.held)
+        found = relax(self.secret, table.mode, steps, standing)
+        return None if found is None else self.widened(found)
+
+    def widened(self, room: Relaxation) -> TableProblem:
+        """The problem with more room, for the attacker of `known` too: no less than the truth is possible."""
+        return replace(self, secret=room.of(self.secret), known=room.of(self.known), relaxation=room)
 
 
 def table_problem(
@@ -110,23 +139,32 @@ def table_problem(
     variables = identical_cells(by_rule)
     once = merged(by_rule, variables)
     names = _names(cells, variables)
-    base = least if _drawn(cells, table, least) else None
+    moves = _moves(cells, table, least)
     held = np.full(once.cells, np.nan) if standing is None else held_values(variables, standing)
-    if base is not None:
-        secret, known = _as_counts(once, base, key, names, held)
+    if table.method == "rounding":
+        assert moves is not None
+        refuse_other_multiples(held, moves.base)
+        secret = with_adjacent_multiples(once, moves.base)
+        known = as_rounded(once, moves.base)
+    elif moves is not None:
+        secret, known = _as_counts(once, moves.base, key, names, held)
     elif table.levels == "secret":
         known = with_room_for_factors(once, table.spread)
         secret = kept_non_negative(with_secret_levels(once, key, names, table.spread))
     else:
         secret = known = once
     kept = keep_standing(secret, once, held)
-    return TableProblem(by_rule, variables, kept, known, base, np.isfinite(held))
+    return TableProblem(by_rule, variables, kept, known, tuple(names), moves, held)
 
 
-def _drawn(cells: Cells, table: Table, least: int) -> bool:
-    """Whether small counts are drawn: not where the specification gives levels of its own."""
+def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
+    """How small counts are drawn: not at all where the specification gives levels of its own."""
+    if table.base is not None:
+        return CountMoves(table.base, rounding_odds(table.base), least, everywhere=True)
     given = "lower_protection" in cells.given
-    return table.counts and table.levels == "secret" and least > 1 and not given
+    if table.counts and table.levels == "secret" and least > 1 and not given:
+        return CountMoves(least, transition(least), least)
+    return None
 
 
 def _names(cells: Cells, variables: np.ndarray) -> list[str]:

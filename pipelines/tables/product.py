@@ -19,12 +19,13 @@ from pipelines.intake.screen import Rejects, ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
+from pipelines.tables.adjusted import adjusted, failed, protected_by_method
 from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cell_list import write_cells
 from pipelines.tables.cells import Cells, cells_of_microdata
 from pipelines.tables.cells_of_table import given_cells
 from pipelines.tables.files import published, stage_tables
-from pipelines.tables.manifest import LIMITS, table_manifest
+from pipelines.tables.manifest import table_limits, table_manifest
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison
 from pipelines.tables.problem import TableProblem, table_problem
 from pipelines.tables.published_cells import published_cells, write_published_cells
@@ -40,14 +41,12 @@ from schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from schemas.requirements.records import Requirement
 from schemas.requirements.tables import table_requirements
 from schemas.specification.model import Specification
-from schemas.specification.table import Table
 from schemas.specification.table_input import as_input, table_of
-from sdc.cta import Adjustment, CellTable
-from sdc.cta import adjust as adjust_table
+from sdc.cta import Adjustment
 from sdc.cta.attacker import Intervals
-from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from sdc.cta.program.infeasible import NoSolutionFound
 from sdc.cta.rules.less_room import with_less_room
-from sdc.errors import ImpossibleProtection, SdcError, SolverFailed
+from sdc.errors import ImpossibleProtection, SdcError
 
 #: Sensitive cells times cells that "auto" examines: each costs two linear programs over the table.
 _EXAMINED_WORK = 2_000_000
@@ -86,12 +85,12 @@ class Tables:
 
     content = "table"
     measures: tuple[Measure[Any, Any], ...] = TABLE_MEASURES
-    limits = LIMITS
     promise = "Every total is the sum of its parts, and every sensitive cell keeps its distance."
 
     def __init__(self, specification: Specification) -> None:
         self.specification = specification
         self.table = table_of(specification)
+        self.limits = table_limits(self.table)
         self.reader = as_input(specification)
 
     def follows(self, job: Job) -> Mapping[str, Any]:
@@ -120,7 +119,9 @@ class Tables:
             standing = self._standing(job, cells)
             problem = _problem(cells, self.specification, job.areas.key(), standing)
             write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
-            problem, adjustment = _relaxed_if_impossible(problem, self.specification, self.table)
+            problem, adjustment = protected_by_method(
+                problem, self.specification, self.table, job.areas.key()
+            )
         with job.progress.stage("attack"):
             comparison = self._attacked(cells, problem, adjustment, job.areas.key())
         return ProtectedTable(comparison, standing, {**self._described, "release_id": release_id})
@@ -138,7 +139,7 @@ class Tables:
             if narrower is None:
                 break
             try:
-                adjustment = _adjusted(narrower, self.specification, self.table)
+                adjustment = adjusted(narrower, self.specification, self.table)
             except ProtectionFailed:
                 break  # the gate judges the table there is
             problem = replace(problem, secret=narrower)
@@ -232,7 +233,7 @@ def _problem(cells: Cells, specification: Specification, key: bytes, standing: S
     except StandingValueFails as error:
         raise _contradicts(error) from error
     except (ImpossibleProtection, NoSolutionFound) as error:
-        raise _failed(error) from error
+        raise failed(error) from error
     except SdcError as error:
         raise InputRejected(f"The input makes no table: {error}.") from error
 
@@ -241,50 +242,6 @@ def _contradicts(error: StandingValueFails) -> GateRefused:
     return GateRefused(
         f"A table of this source was published before, and this one would contradict it: {error}. Nothing "
         "was published."
-    )
-
-
-def _relaxed_if_impossible(
-    problem: TableProblem, specification: Specification, table: Table
-) -> tuple[TableProblem, Adjustment]:
-    """Adjust; where lines prove that nothing can be protected, once more with what may give way."""
-    try:
-        return problem, _adjusted(problem.secret, specification, table)
-    except ProtectionFailed as error:
-        if not table.relax or not isinstance(error.__cause__, ImpossibleLines):
-            raise
-        try:
-            relaxed = problem.relaxed(table)
-        except NoSolutionFound as unproved:
-            raise _failed(unproved) from unproved
-        if relaxed is None:
-            raise
-    return relaxed, _adjusted(relaxed.secret, specification, table)
-
-
-def _adjusted(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
-    try:
-        found = adjust_table(
-            secret,
-            mode=table.mode,
-            algorithm=table.algorithm,
-            effort=table.effort,
-            seed=specification.release.seed,
-        )
-    except (ImpossibleProtection, NoSolutionFound, SolverFailed) as error:
-        raise _failed(error) from error
-    if not found.whole:
-        raise ProtectionFailed(
-            "No protected table was found whose cells are whole units of the last published digit. Nothing "
-            "was published. Raise table.decimals or table.effort."
-        )
-    return found
-
-
-def _failed(error: SdcError) -> ProtectionFailed:
-    return ProtectionFailed(
-        f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the evidence. "
-        "Nothing was published."
     )
 
 
@@ -298,5 +255,6 @@ def _original(cells: Cells, problem: TableProblem) -> Original:
         upper=np.where(directed, rule.upper_protection, 0.0),
         fall=problem.secret.lower_capacity[problem.variables],
         rise=problem.secret.upper_capacity[problem.variables],
+        base=None if problem.moves is None or not problem.moves.everywhere else problem.moves.base,
         relaxed=() if problem.relaxation is None else tuple(problem.relaxation.cells),
     )

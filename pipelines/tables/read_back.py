@@ -35,6 +35,7 @@ class Original:
     fall, rise : (cells,) arrays
         How far a cell may go.
     relaxed : names of the steps that let cells go further than the specification says.
+    base : number that every cell is published at a multiple of, if any.
     """
 
     codes: pd.DataFrame
@@ -44,6 +45,7 @@ class Original:
     fall: np.ndarray
     rise: np.ndarray
     relaxed: tuple[str, ...] = ()
+    base: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class WrittenTable:
     open : int
         Totals that are not the sum of their parts, or cells with two values in linked tables.
     unprotected, astray : int
-        Sensitive cells nearer to their value than the rule allows; cells beyond their capacity, missing or
-        not in the original table.
+        Sensitive cells nearer to their value than the rule allows; cells beyond their capacity, at no
+        multiple of the base, missing, or not in the original table.
     as_staged, as_declared : bool
         Whether the files hold what was handed to the stage, in the declared columns and types.
     relaxed : tuple of str
@@ -153,4 +155,6 @@ def _compared(written: pd.Series, original: Original, table: Table) -> tuple[int
     sensitive = (original.lower > 0) | (original.upper > 0)
     near = sensitive & (change < original.upper) & (change > -original.lower)
     beyond = (change > original.rise) | (-change > original.fall)
+    if original.base is not None:
+        beyond |= (change + original.units) % original.base != 0
     return int(np.sum(near)), int(np.sum(beyond | missing)) + foreign

@@ -172,6 +172,26 @@ def held_values(variables: np.ndarray, standing: StandingCells) -> np.ndarray:
     return held
 
 
+def refuse_other_multiples(held: np.ndarray, base: int) -> None:
+    """Refuse to round to a base beside values that are no multiples of it.
+
+    Parameters
+    ----------
+    held : (variables,) of `held_values`
+
+    Raises
+    ------
+    StandingValueFails
+    """
+    other = np.isfinite(held) & (held % base != 0)
+    if other.any():
+        raise StandingValueFails(
+            f"{int(other.sum())} cell(s) stand published at values that are no multiples of table.base = "
+            f"{base}; take the base of then, or the method of then",
+            variable=int(np.argmax(other)),
+        )
+
+
 def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> CellTable:
     """The table with every standing cell held at its published value.
 

@@ -39,9 +39,10 @@ def _attacker(table: Table) -> Iterator[Requirement]:
     if table.levels == "exact" or (table.counts and table.lower_protection is not None):
         return
     if table.counts:
+        wider = "the minimum frequency" if table.base is None else "table.base"
         mixed = (
             "what is published says too much about a small count: publish all zeros (table.zeros), merge "
-            "categories, raise the minimum frequency, or accept more in table.quality.max_posterior"
+            f"categories, raise {wider}, or accept more in table.quality.max_posterior"
         )
         yield Requirement(MetricKey("posterior"), mixed, at_most=table.quality.max_posterior)
         return

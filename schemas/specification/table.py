@@ -164,13 +164,22 @@ class Table(Section):
     cost, or pl with two levels, which make sensitive."""
     fixed_margins: bool = False
     """Whether margins that are not sensitive keep their values."""
-    relax: tuple[Literal["capacities", "fixed"], ...] = Field(default=(), strict=False)
-    """Magnitudes: what gives way, in this order and as little as it can, where a table is proved impossible
-    to protect: capacities of cells that are not sensitive, and then cells that may not move at all.
-    Protection, zeros and values published before never do. The evidence counts what gave way."""
+    relax: tuple[Literal["capacities", "fixed", "adjacent"], ...] = Field(default=(), strict=False)
+    """What gives way, in this order and as little as it can, where a table is proved impossible to protect.
+    Magnitudes: capacities of cells that are not sensitive, and then cells that may not move at all. Rounded
+    counts: "adjacent", cells may go one base beyond the multiples next to them, or three. Protection, zeros
+    and values published before never give way. The evidence counts what did."""
     costs: Text = "unit"
     """What a unit of change costs: "unit" (the same everywhere), "inverse" (1 over the value) or, for cells,
     a column."""
+    method: Literal["adjustment", "rounding"] = "adjustment"
+    """How the table is protected: sensitive cells go to where they are safe and others follow at least cost
+    ("adjustment"); or, of counts, every cell goes to a multiple of `base` next to it, up or down by the
+    secret key, so that its expectation is the true count wherever two dimensions allow it, and every total
+    is the sum of its parts ("rounding": unbiased controlled rounding)."""
+    base: Annotated[Count, Field(ge=2)] | None = None
+    """Rounding: the number whose multiples are published; the minimum frequency or more, as with less of it
+    a cell shows that it is too small."""
     mode: Literal["at-least", "exact"] = "at-least"
     """Sensitive cells move by at least their level, or by exactly one of their two levels."""
     levels: Literal["secret", "exact"] = "secret"

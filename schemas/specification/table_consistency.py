@@ -22,13 +22,27 @@ OF_CELLS = (
     "statuses",
 )
 """Keys that mean something to a table of finished cells only."""
+OF_ADJUSTMENT = (
+    "algorithm",
+    "mode",
+    "levels",
+    "spread",
+    "costs",
+    "capacity",
+    "fixed_margins",
+    "lower_protection",
+    "upper_protection",
+    "lower_capacity",
+    "upper_capacity",
+)
+"""Keys that mean nothing where cells are rounded."""
 
 
 def table_faults(spec: Specification) -> list[Fault]:
     """All faults of the section; none where there is no such section."""
     if spec.table is None:
         return []
-    checks = (_dimensions, _nesting, _numbers, _source, _counts, _relaxation, _rules, _publication)
+    checks = (_dimensions, _nesting, _numbers, _source, _counts, _rounding, _relaxation, _rules, _publication)
     return [each for check in checks for each in check(spec, spec.table)]
 
 
@@ -127,7 +141,7 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
         for key in ("a_priori", "status"):
             if getattr(table, key) is not None:
                 yield fault(("table", key), getattr(table, key), "no such key for counts, which are drawn")
-        if table.relax:
+        if table.relax and table.method != "rounding":
             yield fault(("table", "relax"), list(table.relax), "no such key for counts, which are drawn")
         if table.fixed_margins and table.levels == "secret":
             yield fault(("table", "fixed_margins"), True, "false for counts, whose totals follow the draws")
@@ -135,7 +149,30 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
         yield fault(("table", "zeros"), table.zeros, '"all", as zeros of a magnitude are no counts')
 
 
+def _rounding(spec: Specification, table: Table) -> Iterator[Fault]:
+    if table.method != "rounding":
+        if table.base is not None:
+            yield fault(("table", "base"), table.base, 'no such key unless method is "rounding"')
+        return
+    if not table.counts:
+        allowed = '"adjustment", as only numbers of contributors without weights are rounded'
+        yield fault(("table", "method"), table.method, allowed)
+    least = table.minimum_frequency or spec.release.k
+    if table.base is None:
+        yield fault(("table", "base"), NOTHING, f"a base to round to, {least} or more")
+    elif table.base < least:
+        allowed = f"{least} (the minimum frequency) or more: of less, a cell would show that it is too small"
+        yield fault(("table", "base"), table.base, allowed)
+    for key in OF_ADJUSTMENT:
+        if key in table.model_fields_set:
+            yield fault(("table", key), getattr(table, key), "no such key where cells are rounded")
+
+
 def _relaxation(spec: Specification, table: Table) -> Iterator[Fault]:
+    unfit = [step for step in table.relax if (step == "adjacent") != (table.method == "rounding")]
+    if unfit:
+        allowed = '"adjacent" where cells are rounded, otherwise "capacities" and "fixed"'
+        yield fault(("table", "relax"), unfit, allowed)
     if len(set(table.relax)) < len(table.relax):
         yield fault(("table", "relax"), list(table.relax), "each step once, in the order of trying")
 

@@ -15,6 +15,7 @@ BoundKind = Literal[
     "linear relaxation with line cuts",
     "linear relaxation with plane cuts",
     "branch and bound",
+    "nearest multiples",
     "nothing to protect",
 ]
 #: Relative difference of objective and bound below which optimality counts as proved: the solver's own

@@ -14,7 +14,7 @@ import numpy as np
 
 from sdc.cta import CellTable, adjust
 from sdc.cta.counts.count_table import totals, with_draws
-from sdc.cta.counts.draw import drawn_counts
+from sdc.cta.counts.draw import drawn_counts, transition
 from sdc.cta.counts.posterior import count_posterior
 from sdc.cta.rules.keyed_draw import keyed_numbers
 from sdc.cta.rules.secret_factor import largest_factors, with_secret_levels
@@ -59,7 +59,9 @@ def counts_from_what_is_shown(repetitions: int) -> Table:
             assert worst > MOST_POSTERIOR, "the control must be undone"
         else:
             assert worst < MOST_POSTERIOR, "a small count shows"
-            assert count_posterior(true, shown, LEAST).largest < MOST_POSTERIOR
+            assert (
+                count_posterior(true, shown, LEAST, transition(LEAST), least=LEAST).largest < MOST_POSTERIOR
+            )
     columns = ("method", "largest posterior of a count below 3, %", "genuine 3s that move, %")
     note = f"Poisson counts of mean 2 in 6x8 tables, {repetitions} of them, without true zeros."
     return Table("Small counts from what is shown", columns, rows, note)

@@ -167,6 +167,22 @@ def test_a_count_of_few_is_hidden_and_the_counts_stay_whole_and_non_negative(adj
                           dominance=None, decimals=None))  # fmt: skip
 
 
+def test_counts_rounded_to_a_base_are_published_gated_and_audited_from_outside(run, tmp_path):
+    chosen = specification(tmp_path, records(), kind="frequency", value=None, dominance=None, decimals=None,
+                           method="rounding", base=5, effort="standard")  # fmt: skip
+    content = run(chosen)
+    (frame,) = tables(content)
+    assert not (frame["frequency"] % 5).any()
+    quality, cells = evidence(content)
+    assert (cells["published"] - cells["original"]).abs().max() < 5
+    assert quality["metrics"]["posterior"] <= 0.7
+    assert quality["metrics"]["attacker_interval"] >= 1
+    manifest = json.loads((Path(content["release"]) / "manifest.json").read_text())
+    assert manifest["method"] == {"name": "controlled rounding", "base": 5}
+    findings = {finding.check: finding for finding in audit(Path(content["release"])).findings}
+    assert findings["base"].passed
+
+
 @pytest.mark.parametrize(
     ("table", "error", "said"),
     [

@@ -72,6 +72,22 @@ def as_known(table: CellTable, counts: np.ndarray, base: int) -> CellTable:
     )
 
 
+def as_rounded(table: CellTable, base: int) -> CellTable:
+    """What an attacker takes for possible where every count, totals too, is less than a base away."""
+    counts = table.values
+    small = (counts > 0) & (counts < 2 * base) & ~totals(table)
+    step = np.full(table.cells, base - 1.0)
+    level = np.where(small, step, 0.0)
+    return replace(
+        table,
+        sensitive=small,
+        lower_protection=level,
+        upper_protection=level,
+        lower_capacity=step,
+        upper_capacity=step,
+    )
+
+
 def totals(table: CellTable) -> np.ndarray:
     """(cells,) whether a cell is the total of a line with parts that can be more than nothing."""
     relations = table.relations

@@ -44,7 +44,7 @@ class Relaxation:
 
     lower_capacity: np.ndarray
     upper_capacity: np.ndarray
-    cells: Mapping[Step, int]
+    cells: Mapping[str, int]
     added: float
     least: bool
 

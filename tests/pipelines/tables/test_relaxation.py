@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipelines.tables.adjusted import protected_by_method
 from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cells import Cells, tabulated
 from pipelines.tables.manifest import RELAXED, table_manifest
 from pipelines.tables.measures import measured
 from pipelines.tables.problem import table_problem
-from pipelines.tables.product import _original, _relaxed_if_impossible
+from pipelines.tables.product import _original
 from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.standing import StandingCells
 from schemas.errors import ProtectionFailed, SpecificationError
@@ -50,7 +51,7 @@ def relaxed(chosen: Specification, standing: StandingCells | None = None):
     assert chosen.table is not None
     cells = cells_of(chosen)
     problem = table_problem(cells, chosen, KEY, standing)
-    return cells, *_relaxed_if_impossible(problem, chosen, chosen.table)
+    return cells, *protected_by_method(problem, chosen, chosen.table, KEY)
 
 
 def test_nothing_gives_way_unless_the_specification_says_what(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from schemas.specification.table_input import as_input, require_records, table_o
 TABLE = {"value": "turnover", "tables": [["a21", "region"]], "hierarchies": [["a10", "a21"]]}
 CELLS = {"source": "cells", "value": "turnover", "tables": [["a21", "region"]], "contributors": "firms"}
 
+COUNTS = {"kind": "frequency", "tables": [["a21", "region"]]}
+
 
 def build(table: dict[str, Any] | None, **changes: Any) -> Specification:
     content = {
@@ -102,6 +104,15 @@ def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None
         (CELLS | {"lower_protection": "firms"}, "upper_protection"),
         (CELLS | {"parents": {"a21": {"A": "B", "B": "A"}}}, "circle"),
         (CELLS | {"parents": {"a10": {"A": "B"}}}, "a10"),
+        (TABLE | {"method": "rounding", "base": 5}, "only numbers of contributors"),
+        (COUNTS | {"method": "rounding"}, "a base to round to, 3 or more"),
+        (COUNTS | {"method": "rounding", "base": 2}, "a cell would show that it is too small"),
+        (COUNTS | {"method": "rounding", "base": 4, "minimum_frequency": 5}, "5 (the minimum frequency)"),
+        (COUNTS | {"method": "rounding", "base": 5, "levels": "exact"}, "where cells are rounded"),
+        (COUNTS | {"method": "rounding", "base": 5, "capacity": 50.0}, "where cells are rounded"),
+        (COUNTS | {"method": "rounding", "base": 5, "relax": ["capacities"]}, "adjacent"),
+        (COUNTS | {"base": 5}, "no such key unless"),
+        (TABLE | {"relax": ["adjacent"]}, "adjacent"),
     ],
 )
 def test_a_faulty_table_is_refused_by_name(table: dict[str, Any], named: str) -> None:
@@ -109,6 +120,12 @@ def test_a_faulty_table_is_refused_by_name(table: dict[str, Any], named: str) ->
         build(table)
     assert named in str(caught.value)
     assert "[table]" in str(caught.value)
+
+
+def test_counts_are_rounded_to_a_base_of_the_minimum_frequency_or_more() -> None:
+    table = table_of(build(COUNTS | {"method": "rounding", "base": 3, "relax": ["adjacent"]}))
+    assert (table.method, table.base, table.levels) == ("rounding", 3, "secret")
+    assert table_of(build(COUNTS)).method == "adjustment"
 
 
 def test_a_table_is_published_as_parquet_only() -> None:

@@ -1,0 +1,104 @@
+"""The protected values of a table by the method that the specification names; refusals as sentences."""
+
+from __future__ import annotations
+
+from pipelines.tables.problem import TableProblem
+from schemas.errors import InputRejected, ProtectionFailed
+from schemas.specification.model import Specification
+from schemas.specification.table import Table
+from sdc.cta import Adjustment, CellTable
+from sdc.cta import adjust as adjust_table
+from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, room_beyond
+from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
+
+
+def protected_by_method(
+    problem: TableProblem, specification: Specification, table: Table, key: bytes
+) -> tuple[TableProblem, Adjustment]:
+    """Adjust or round; the problem says what gave way.
+
+    Raises
+    ------
+    InputRejected, ProtectionFailed
+    """
+    if table.method == "rounding":
+        return _rounded(problem, table, key)
+    return _relaxed_if_impossible(problem, specification, table)
+
+
+def adjusted(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
+    """Controlled tabular adjustment to whole units.
+
+    Raises
+    ------
+    ProtectionFailed
+    """
+    try:
+        found = adjust_table(
+            secret,
+            mode=table.mode,
+            algorithm=table.algorithm,
+            effort=table.effort,
+            seed=specification.release.seed,
+        )
+    except (ImpossibleProtection, NoSolutionFound, SolverFailed) as error:
+        raise failed(error) from error
+    if not found.whole:
+        raise ProtectionFailed(
+            "No protected table was found whose cells are whole units of the last published digit. Nothing "
+            "was published. Raise table.decimals or table.effort."
+        )
+    return found
+
+
+def failed(error: SdcError) -> ProtectionFailed:
+    """The reason why nothing was published, as a paragraph."""
+    return ProtectionFailed(
+        f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the evidence. "
+        "Nothing was published."
+    )
+
+
+def _rounded(problem: TableProblem, table: Table, key: bytes) -> tuple[TableProblem, Adjustment]:
+    assert problem.moves is not None
+    relax = "adjacent" in table.relax
+    try:
+        found = controlled_rounding(
+            problem.secret,
+            problem.moves.base,
+            key,
+            problem.names,
+            problem.held,
+            relax=relax,
+            effort=table.effort,
+        )
+    except InvalidParameter as error:
+        raise InputRejected(f"The input makes no table of rounded counts: {error}.") from error
+    except (ImpossibleProtection, NoSolutionFound) as error:
+        if relax:
+            raise failed(error) from error
+        advice = 'table.relax = ["adjacent"] lets as few cells as needed go further'
+        raise failed(type(error)(f"{error}; {advice}")) from error
+    except SolverFailed as error:
+        raise failed(error) from error
+    room = room_beyond(problem.secret, found.deviations)
+    return (problem if room is None else problem.widened(room)), found
+
+
+def _relaxed_if_impossible(
+    problem: TableProblem, specification: Specification, table: Table
+) -> tuple[TableProblem, Adjustment]:
+    """Adjust; where lines prove that nothing can be protected, once more with what may give way."""
+    try:
+        return problem, adjusted(problem.secret, specification, table)
+    except ProtectionFailed as error:
+        if not table.relax or not isinstance(error.__cause__, ImpossibleLines):
+            raise
+        try:
+            relaxed = problem.relaxed(table)
+        except NoSolutionFound as unproved:
+            raise failed(unproved) from unproved
+        if relaxed is None:
+            raise
+    return relaxed, adjusted(relaxed.secret, specification, table)

@@ -1,0 +1,120 @@
+"""Counts are rounded where the specification says so: measured, verified, kept, refused in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.tables.adjusted import protected_by_method
+from pipelines.tables.attacks import attacks, intervals_of
+from pipelines.tables.files import published
+from pipelines.tables.manifest import table_manifest
+from pipelines.tables.problem import table_problem
+from pipelines.tables.product import _original
+from pipelines.tables.read_back import WrittenTable, verify_written_table
+from pipelines.tables.standing import COUNT, StandingCells, StandingValueFails, new_cells, standing_cells
+from schemas.errors import ProtectionFailed
+from sdc.cta.counts.posterior import count_posterior
+from tests.pipelines.tables.test_standing import COUNTS, DESCRIBED, KEY, OTHER_KEY, counted
+from tests.schemas.specification.test_table import build
+
+ROUNDED = COUNTS | {"method": "rounding", "base": 5}
+
+
+def rounded(specification, cells, key=KEY, standing=None):
+    """The problem, its adjustment, and the published value of every cell."""
+    problem = table_problem(cells, specification, key, standing)
+    problem, adjustment = protected_by_method(problem, specification, specification.table, key)
+    return problem, adjustment, adjustment.values[problem.variables]
+
+
+def test_every_cell_is_a_multiple_next_to_its_count_and_totals_add_up() -> None:
+    specification = build(ROUNDED)
+    cells = counted(specification)
+    _, adjustment, shown = rounded(specification, cells)
+    assert adjustment.algorithm == "controlled-rounding"
+    assert not np.any(shown % 5)
+    assert np.all(np.abs(shown - cells.units) < 5)
+    assert not np.any(cells.tabulation.relations @ shown)
+    assert np.all(shown[cells.units == 0] == 0)
+
+
+def test_an_attacker_is_left_with_a_base_of_doubt_and_no_likely_count_below_the_minimum() -> None:
+    specification = build(ROUNDED)
+    problem, adjustment, _ = rounded(specification, counted(specification))
+    intervals = intervals_of(problem, adjustment, specification.table, most_cells=20, seed=0)
+    assert len(intervals.cells)
+    assert np.all(intervals.upper - np.maximum(intervals.lower, 0) >= 4)
+    found = attacks(problem, adjustment, intervals)
+    assert (found.section["base"], found.section["least"]) == (5, 3)
+    assert found.metrics["posterior"] == found.section["largest_posterior"] < 0.7
+
+
+def test_odds_that_a_program_left_in_the_table_count_where_they_say_more() -> None:
+    specification = build(ROUNDED)
+    moves = table_problem(counted(specification), specification, KEY).moves
+    counts = np.repeat(np.arange(10.0), 60)
+    ones_alone_go_up = np.where(counts == 1, 5.0, np.where(counts < 5, 0.0, 10.0))
+    by_method = count_posterior(counts, ones_alone_go_up, 5, moves.odds, least=3)
+    as_moved = count_posterior(counts, ones_alone_go_up, 5, moves.odds, least=3, as_moved=True)
+    assert by_method.largest < 0.7 * as_moved.largest
+
+
+def test_written_files_are_compared_with_base_and_neighbours(tmp_path) -> None:
+    specification = build(ROUNDED)
+    cells = counted(specification)
+    problem, _, shown = rounded(specification, cells)
+    original = _original(cells, problem)
+    assert original.base == 5
+    for values, astray in (
+        (shown, 0),
+        (cells.units, int(np.sum(cells.units % 5 != 0))),
+        (shown + 5, int(np.sum(shown + 5 >= cells.units + 5))),
+    ):
+        contents = published(cells.codes, values, specification.table)
+        (tmp_path / "table").mkdir(exist_ok=True)
+        for name, content in contents.items():
+            pq.write_table(content, tmp_path / "table" / name)
+        written = verify_written_table(tmp_path, contents, specification.table, original)
+        assert written.astray == astray
+
+
+def test_the_next_table_keeps_what_stands_and_another_base_is_refused() -> None:
+    specification = build(ROUNDED)
+    cells = counted(specification)
+    _, _, shown = rounded(specification, cells)
+    listed = new_cells(cells, specification.table, shown, None, DESCRIBED)
+    assert {cell.measure for cell in listed} == {COUNT}
+    standing = standing_cells(cells, specification.table, listed[::2])
+    _, _, again = rounded(specification, cells, OTHER_KEY, standing)
+    assert np.array_equal(again[standing.published], shown[standing.published])
+    assert not np.any(cells.tabulation.relations @ again)
+    other = build(ROUNDED | {"base": 7})
+    with pytest.raises(StandingValueFails, match=r"no multiples of table.base = 7"):
+        table_problem(cells, other, KEY, standing)
+
+
+def test_a_total_that_stands_too_far_away_is_refused_with_what_to_do_and_relaxed_where_allowed() -> None:
+    specification = build(ROUNDED)
+    cells = counted(specification)
+    total = (cells.codes == "Total").all(axis=1).to_numpy()
+    far = np.where(total, np.ceil(cells.units / 5) * 5 + 25, 0.0)
+    standing = StandingCells(total, far)
+    with pytest.raises(ProtectionFailed, match=r"table.relax = \[\"adjacent\"\]"):
+        rounded(specification, cells, standing=standing)
+    relaxing = build(ROUNDED | {"relax": ["adjacent"]})
+    problem, _, shown = rounded(relaxing, cells, standing=standing)
+    assert shown[total] == far[total]
+    assert not np.any(cells.tabulation.relations @ shown)
+    assert problem.relaxation is not None
+    assert problem.relaxation.cells["adjacent"] >= 1
+    assert np.all(problem.known.upper_capacity >= problem.secret.upper_capacity)
+    written = WrittenTable(4, 1, 0, 0, 0, True, True, _original(cells, problem).relaxed)
+    manifest = table_manifest(relaxing, relaxing.table, "r", written, False)
+    assert manifest["method"] == {"name": "controlled rounding", "base": 5}
+    assert any("let go further" in limit for limit in manifest["limits"])
+    untouched = table_manifest(relaxing, relaxing.table, "r", replace(written, relaxed=()), False)
+    assert len(untouched["limits"]) == len(manifest["limits"]) - 1
