@@ -12,6 +12,7 @@ from pipelines.tables.problem import CountMoves, TableProblem
 from schemas.specification.table import Table
 from sdc.cta import Adjustment
 from sdc.cta.attacker import Intervals, attacker_intervals
+from sdc.cta.controlled_rounding.controlled_rounding import WALK_ALONE
 from sdc.cta.counts.posterior import count_posterior
 from sdc.cta.rules.secret_factor import LARGEST_FACTOR
 
@@ -52,7 +53,7 @@ def _of_counts(problem: TableProblem, adjustment: Adjustment, moves: CountMoves)
     still_or_drawn = problem.known.sensitive | (problem.known.values == 0)
     counts = problem.known.values[still_or_drawn]
     shown = np.rint(adjustment.values[still_or_drawn])
-    finished = moves.everywhere and adjustment.work.programs > 0  # a program has no odds
+    finished = moves.everywhere and adjustment.algorithm != WALK_ALONE  # a program has no odds
     found = count_posterior(counts, shown, moves.base, moves.odds, least=moves.least, as_moved=finished)
     section = {
         "base": moves.base,

@@ -50,6 +50,8 @@ class Basis:
     direction : (lines,) of the cell last asked for: what its rise by one takes from the cell of each line
     touched : (lines,) positions of its entries, the first `count` of them
     count : int
+    work : int
+        Entries of the product form that were read.
     """
 
     def __init__(self, relations: sparse.csr_matrix) -> None:
@@ -68,7 +70,7 @@ class Basis:
             lines=np.empty(1024, dtype=np.int64),
             entries=np.empty(1024),
         )
-        self._size = self._filled = self._began = 0
+        self._size = self._filled = self._began = self.work = 0
 
     def move(self, cell: int) -> int:
         """Compute the direction of a cell, and find the line without a cell that it would open most."""
@@ -92,7 +94,7 @@ class Basis:
         self._size += 1
 
     def _direction(self, cell: int) -> int:
-        self.count, open_line = _solve(
+        self.count, open_line, read = _solve(
             cell,
             self._columns,
             self.direction,
@@ -102,6 +104,7 @@ class Basis:
             self._size,
             self.cells,
         )
+        self.work += int(read)
         return int(open_line)
 
     def _renew(self) -> None:
@@ -132,7 +135,7 @@ def _clear(direction, touched, marked, count):
 
 @kernel
 def _solve(cell, columns, direction, touched, marked, etas, size, cells):
-    count = 0
+    count, read = 0, size
     for at in range(columns.pointers[cell], columns.pointers[cell + 1]):
         line = columns.lines[at]
         direction[line], marked[line] = columns.entries[at], True
@@ -143,6 +146,7 @@ def _solve(cell, columns, direction, touched, marked, etas, size, cells):
             continue
         share = direction[etas.rows[eta]] / etas.pivots[eta]
         direction[etas.rows[eta]] = share
+        read += etas.ends[eta + 1] - etas.ends[eta]
         for at in range(etas.ends[eta], etas.ends[eta + 1]):
             line = etas.lines[at]
             left = direction[line] - share * etas.entries[at]
@@ -156,7 +160,7 @@ def _solve(cell, columns, direction, touched, marked, etas, size, cells):
         line = touched[at]
         if cells[line] == NONE and abs(direction[line]) > largest:
             open_line, largest = line, abs(direction[line])
-    return count, open_line
+    return count, open_line, read
 
 
 @kernel

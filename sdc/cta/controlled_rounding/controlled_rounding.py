@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sdc.cta.controlled_rounding.annealing import annealed_multiples
 from sdc.cta.controlled_rounding.box import Box
 from sdc.cta.controlled_rounding.program import nearest_multiples, nearest_start
 from sdc.cta.controlled_rounding.walk import walked
@@ -18,6 +19,7 @@ from sdc.cta.result import Adjustment, Work
 from sdc.cta.rules.keyed_draw import keyed_numbers
 from sdc.cta.table.cell_table import CellTable
 from sdc.cta.table.check import check
+from sdc.cta.table.summation import Summation
 from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch, SolverFailed
 from sdc.solver import Solution, Status
 
@@ -25,7 +27,14 @@ from sdc.solver import Solution, Status
 WIDER = (1, 3)
 #: Of a base: what is so near to a multiple is one; the tolerance of solver and walk.
 WHOLE_TOLERANCE = 1e-6
+#: Share of cells that a walk leaves between multiples from which an integer program takes hours, and
+#: annealing is tried first where cells may go further.
+MOST_OPEN = 1 / 3
+#: `Adjustment.algorithm` where the walk alone decided, so that odds and expectations are exact.
+WALK_ALONE = "unbiased walk"
+_FROM_NEAR = "walk from the nearest values beside what stands"
 _MOVES, _LEFT = b"microguard/cta/rounding-walk", b"microguard/cta/rounding-left"
+_SEED = b"microguard/cta/rounding-seed"
 
 
 def controlled_rounding(
@@ -41,8 +50,8 @@ def controlled_rounding(
     """Round every cell to a multiple of the base next to it so that every line still adds up.
 
     Multiples of the base stay, and with them zeros. The expectation of a cell over all keys is its value
-    wherever the walk alone decides (`Adjustment.work.programs` is 0): in two dimensions of which one is
-    hierarchical always, otherwise for most cells.
+    where the walk alone decides (`Adjustment.algorithm` is `WALK_ALONE`): in two dimensions of which one is
+    hierarchical always, unless cells stand published; otherwise about.
 
     Parameters
     ----------
@@ -54,10 +63,10 @@ def controlled_rounding(
     held : (cells,) array, optional
         What a cell stands published with, NaN where it does not.
     relax : bool
-        Whether cells may go beyond the next multiples, as few and as little as needed, where these cannot
-        add up.
+        Whether cells may go beyond the next multiples, as few and as little as is found, where these cannot
+        add up, or where an integer program would take hours to tell.
     effort : {"fast", "standard", "thorough", "exact"}
-        Work of the integer program that finishes what a walk leaves open.
+        Work of what finishes a walk that ends between multiples: an integer program, or annealing.
 
     Raises
     ------
@@ -80,15 +89,8 @@ def controlled_rounding(
     shares = table.values / base
     box = Box.around(shares, held / base)
     draws = _Draws.of(table, key, identities)
-    steps = (0, *WIDER) if relax else (0,)
-    for bases in steps:
-        try:
-            multiples, work = _rounded(table, shares, box, bases, draws, effort)
-            return _result(table, base, multiples, held, work)
-        except (ImpossibleProtection, NoSolutionFound):
-            if bases == steps[-1]:
-                raise
-    raise AssertionError("the last step returns or raises")
+    found = _Rounding(table, shares, box, draws, effort).found(relax)
+    return _result(table, base, found, held)
 
 
 def with_adjacent_multiples(table: CellTable, base: int) -> CellTable:
@@ -138,34 +140,97 @@ class _Draws:
     moves: np.ndarray
     left: np.ndarray
     order: np.ndarray
+    seed: int
 
     @classmethod
     def of(cls, table: CellTable, key: bytes, identities: Sequence[str]) -> _Draws:
         """Parts of totals first, by their names: they give way to each other, and totals move last."""
         order = np.lexsort((np.asarray(identities), totals(table)))
-        return cls(keyed_numbers(key, _MOVES, identities), keyed_numbers(key, _LEFT, identities), order)
+        seed = int(keyed_numbers(key, _SEED, [""])[0] * 2**53)
+        return cls(keyed_numbers(key, _MOVES, identities), keyed_numbers(key, _LEFT, identities), order, seed)
 
 
-def _rounded(
-    table: CellTable, shares: np.ndarray, box: Box, bases: int, draws: _Draws, effort: str
-) -> tuple[np.ndarray, Work]:
-    """(cells,) multiples in units of the base, and what they took."""
-    relations, start, programs = table.relations, shares, 0
-    if np.any(shares < box.lower) or np.any(shares > box.upper):
-        start, programs = _solved(nearest_start(relations, shares, box, bases), bases)[: table.cells], 1
-    near = np.rint(start)
-    start = np.where(np.abs(start - near) <= WHOLE_TOLERANCE, near, start)
-    lower, upper = np.floor(start), np.ceil(start)
-    order = draws.order[(upper > lower)[draws.order]]
-    ends = walked(relations, start, lower, upper, order, draws.moves[order])
-    near = np.rint(ends)
-    ends = np.where(np.abs(ends - near) <= WHOLE_TOLERANCE, near, ends)
-    if np.array_equal(ends, near) and not np.any(relations @ ends):
-        return ends, Work(programs=programs, moves=len(order))
-    solution = nearest_multiples(relations, np.floor(ends + draws.left), box, bases, effort)
-    over = np.rint(_solved(solution, bases)).reshape(-1, table.cells)
-    multiples = box.lower + over[0] + (over[2] - over[1] if bases else 0.0)
-    return multiples, Work(programs=programs + 1, nodes=solution.nodes, moves=len(order))
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Values in units of the base, what found them, and its work."""
+
+    multiples: np.ndarray
+    algorithm: str
+    work: Work
+
+    def then(self, multiples: np.ndarray, step: str, programs: int = 0, nodes: int = 0) -> _Found:
+        """What another step made of it."""
+        work = replace(self.work, programs=self.work.programs + programs, nodes=nodes)
+        return _Found(multiples, f"{self.algorithm}, {step}", work)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rounding:
+    """One table to round: values in units of the base, what they may become, draws, and work allowed."""
+
+    table: CellTable
+    shares: np.ndarray
+    box: Box
+    draws: _Draws
+    effort: str
+
+    def found(self, relax: bool) -> _Found:
+        """Multiples that add up, by a walk and what finishes it."""
+        steps = (0, *WIDER) if relax else (0,)
+        walk: _Found | None = None
+        for bases in steps:
+            try:
+                if walk is None or walk.work.programs:  # a walk from the truth is the same at every step
+                    walk = self._walk(bases)
+                return self._finished(walk, bases, relax)
+            except (ImpossibleProtection, NoSolutionFound):
+                if bases == steps[-1]:
+                    raise
+        raise AssertionError("the last step returns or raises")
+
+    def _walk(self, bases: int) -> _Found:
+        """Where the walk ends, from the truth or as near to it as cells that are kept allow."""
+        start, programs, name = self.shares, 0, WALK_ALONE
+        if np.any(start < self.box.lower) or np.any(start > self.box.upper):
+            near = nearest_start(self.table.relations, self.shares, self.box, bases)
+            start, programs, name = _solved(near, bases)[: self.table.cells], 1, _FROM_NEAR
+        start = _near_whole(start)
+        lower, upper = np.floor(start), np.ceil(start)
+        order = self.draws.order[(upper > lower)[self.draws.order]]
+        ends = walked(self.table.relations, start, lower, upper, order, self.draws.moves[order])
+        return _Found(_near_whole(ends), name, Work(programs=programs, moves=len(order)))
+
+    def _finished(self, walk: _Found, bases: int, relax: bool) -> _Found:
+        """The walk itself where it ended at multiples, otherwise the nearest ones that were found."""
+        ends, relations = walk.multiples, self.table.relations
+        between = ends != np.rint(ends)
+        if not between.any() and not np.any(relations @ ends):
+            return walk
+        targets = np.floor(ends + self.draws.left)
+        if relax and (bases or between.mean() > MOST_OPEN):
+            annealed = self._annealed(targets)
+            if annealed is not None:
+                return walk.then(annealed, "annealing")
+        solution = nearest_multiples(relations, targets, self.box, bases, self.effort)
+        over = np.rint(_solved(solution, bases)).reshape(-1, self.table.cells)
+        multiples = self.box.lower + over[0] + (over[2] - over[1] if bases else 0.0)
+        return walk.then(multiples, "integer program", 1, solution.nodes)
+
+    def _annealed(self, targets: np.ndarray) -> np.ndarray | None:
+        """Multiples by annealing; None where sums of inner cells are not free, or it went too far."""
+        standing = np.any(self.box.kept & (self.shares != 0))
+        summation = None if standing else Summation.of(self.table.relations)
+        if summation is None:
+            return None
+        found = annealed_multiples(
+            summation, targets, self.box, self.draws.order, self.draws.seed, self.effort
+        )
+        return found if self.box.beyond(found).max() <= WIDER[-1] else None
+
+
+def _near_whole(values: np.ndarray) -> np.ndarray:
+    near = np.rint(values)
+    return np.where(np.abs(values - near) <= WHOLE_TOLERANCE, near, values)
 
 
 def _solved(solution: Solution, bases: int) -> np.ndarray:
@@ -183,12 +248,11 @@ def _solved(solution: Solution, bases: int) -> np.ndarray:
     return solution.values
 
 
-def _result(table: CellTable, base: int, multiples: np.ndarray, held: np.ndarray, work: Work) -> Adjustment:
-    values = base * multiples
+def _result(table: CellTable, base: int, found: _Found, held: np.ndarray) -> Adjustment:
+    values = base * found.multiples
     deviations = values - table.values
     relaxed = room_beyond(table, deviations)
-    whole = np.array_equal(values % base, np.zeros(table.cells))
-    if not whole or not check(table if relaxed is None else relaxed.of(table), values).sound:
+    if np.any(values % base) or not check(table if relaxed is None else relaxed.of(table), values).sound:
         raise SolverFailed("the rounded table failed its independent check; nothing is returned")
     rest = table.values % base
     nearest = np.where(np.isfinite(held), np.abs(held - table.values), np.minimum(rest, -table.values % base))
@@ -201,9 +265,9 @@ def _result(table: CellTable, base: int, multiples: np.ndarray, held: np.ndarray
         lower_bound=float(table.costs @ nearest),
         bound_kind="nearest multiples",
         unavoidable=float((table.costs * nearest)[table.sensitive].sum()),
-        algorithm="controlled-rounding",
+        algorithm=found.algorithm,
         stopped_by="work",
-        work=work,
+        work=found.work,
         history=(),
         whole=True,
     )

@@ -22,6 +22,11 @@ from sdc.kernels.compile import kernel
 #: Of a base: room that is none. The walk may leave a box by so much, and is put back into it at its end.
 ROOM_TOLERANCE = 1e-9
 
+#: Entries read after which a walk ends where it is: a thousand million take about five seconds. A table of
+#: two hierarchies and 24,000 cells takes five thousand million, one of three dimensions and as many cells
+#: more.
+MOST_WORK = 10_000_000_000
+
 
 def walked(
     relations: sparse.csr_matrix,
@@ -43,6 +48,8 @@ def walked(
     basis = Basis(relations)
     values, lower, upper = np.array(start, dtype=float), lower.astype(float), upper.astype(float)
     for cell, number in zip(order.tolist(), numbers.tolist(), strict=True):
+        if basis.work > MOST_WORK:
+            break
         line = basis.move(cell)
         if line == NONE:
             line = _step(

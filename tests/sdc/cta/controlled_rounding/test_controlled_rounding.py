@@ -10,11 +10,13 @@ from scipy import sparse
 
 from sdc.cta import CellTable
 from sdc.cta.controlled_rounding.controlled_rounding import (
+    WALK_ALONE,
     controlled_rounding,
     room_beyond,
     with_adjacent_multiples,
 )
 from sdc.cta.controlled_rounding.transition import rounding_odds
+from sdc.cta.counts.count_table import totals
 from sdc.cta.counts.posterior import count_posterior
 from sdc.cta.program.infeasible import NoSolutionFound
 from sdc.cta.table.relations import Dimension, tabulate
@@ -80,7 +82,7 @@ def test_every_two_way_table_is_rounded_to_adjacent_multiples_by_the_walk_alone(
     counts = np.random.default_rng(seed).integers(0, 3 * base, (rows, columns)) * 1.0
     table = grid_table(counts, base)
     result = controlled_rounding(table, base, KEY, names(table.cells))
-    assert result.work.programs == 0
+    assert result.algorithm == WALK_ALONE
     assert_rounded(table, result, base)
 
 
@@ -137,7 +139,7 @@ def test_the_mean_over_keys_is_the_truth_where_the_walk_decides():
     cases = [grid_table(np.array([[1.0, 2, 7], [3, 0, 4], [2, 2, 1]]), 5), linked_table(5)]
     for table in cases:
         results = [controlled_rounding(table, 5, key, names(table.cells)) for key in keys(500)]
-        assert all(result.work.programs == 0 for result in results)
+        assert all(result.algorithm == WALK_ALONE for result in results)
         mean = np.mean([result.values for result in results], axis=0)
         rest = table.values % 5
         error = np.sqrt(rest * (5 - rest) / 500)
@@ -147,7 +149,7 @@ def test_the_mean_over_keys_is_the_truth_where_the_walk_decides():
 def test_where_a_program_finishes_the_walk_the_mean_stays_within_a_tenth_of_a_base():
     table, called = hierarchical_table(5, 1)
     results = [controlled_rounding(table, 5, key, called) for key in keys(60)]
-    assert any(result.work.programs for result in results)
+    assert any(result.algorithm != WALK_ALONE for result in results)
     bias = np.mean([result.deviations for result in results], axis=0)
     assert abs(bias.mean()) < 0.1 * 5
     assert np.sqrt(np.mean(bias**2)) < 2 * 2.5 / np.sqrt(60), "little more than chance leaves"
@@ -205,6 +207,22 @@ def test_odds_are_the_unbiased_ones_and_the_posterior_of_a_small_count_follows(b
     evenly = (1 - 1 / base) / np.sum(1 - np.arange(base) / base)
     assert found.odds[0, 1] == pytest.approx(evenly), "of what is published at 0"
     assert found.largest < 0.7
+
+
+def test_where_no_program_would_end_few_totals_go_a_base_further_and_no_inner_cell_does():
+    counts = np.random.default_rng(6).poisson(1.0, (3, 3, 3, 3)) * 1.0
+    table = grid_table(counts, 5)
+    mixed = np.random.default_rng(7).permutation(table.cells)
+    result = controlled_rounding(table, 5, KEY, names(table.cells), relax=True, effort="fast")
+    assert result.algorithm == f"{WALK_ALONE}, annealing"
+    assert not np.any(table.relations @ result.values)
+    beyond = np.abs(result.deviations) >= 5
+    assert not beyond[~totals(table)].any()
+    assert beyond.sum() <= 0.05 * table.cells
+    other = of_counts(table.values[mixed], table.relations[:, mixed], 5)
+    called = [names(table.cells)[i] for i in mixed]
+    again = controlled_rounding(other, 5, KEY, called, relax=True, effort="fast")
+    assert np.array_equal(result.values[mixed], again.values)
 
 
 def test_values_that_are_no_counts_and_names_that_repeat_are_refused():

@@ -1,0 +1,85 @@
+"""Adjacent multiples for as many cells as can be, where they cannot be had for all or nobody knows.
+
+Inner cells stay next to their values and totals are their sums. An annealing of which inner cells go up and
+which down makes small what the totals lie beyond the multiples next to them, summed over all totals; to turn
+a cell from where the key has drawn it costs a little. Tables of four dimensions, and large ones of three, for
+which an integer program takes hours, end with one cell in a hundred a base further away.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.controlled_rounding.box import Box
+from sdc.cta.table.summation import Summation
+from sdc.kernels.compile import kernel
+from sdc.kernels.random import integer_below, new_stream, uniform
+
+#: Moves by effort; ten million take two seconds.
+_MOVES = {"fast": 10_000_000, "standard": 50_000_000, "thorough": 200_000_000, "exact": 200_000_000}
+#: Moves of a cell beyond which more gain nothing.
+_MOVES_OF_A_CELL = 50_000
+#: First and last temperature, in bases beyond; cooler ends leave up to three times as much.
+_HOT, _COLD = 1.0, 0.2
+#: Cost of a cell turned, in bases beyond.
+_TURNING = 0.02
+
+
+class _Totals(NamedTuple):
+    pointers: np.ndarray
+    totals: np.ndarray
+
+
+def annealed_multiples(
+    summation: Summation, targets: np.ndarray, box: Box, order: np.ndarray, seed: int, effort: str
+) -> np.ndarray:
+    """(cells,) whole numbers that add up, the inner ones within the box, totals as near to it as was found.
+
+    Parameters
+    ----------
+    summation : Summation
+    targets : (cells,) whole numbers within the box
+    box : Box
+    order : (cells,) canonical order of the cells, so that the answer does not depend on theirs
+    seed : int
+    effort : {"fast", "standard", "thorough", "exact"}
+    """
+    inner = np.zeros(len(targets), dtype=bool)
+    inner[summation.internal] = True
+    moving = order[(inner & (box.upper > box.lower))[order]]
+    column = np.full(len(targets), -1)
+    column[summation.internal] = np.arange(len(summation.internal))
+    outer = np.flatnonzero(~inner)
+    matrix = sparse.csc_matrix(summation.matrix[outer][:, column[moving]])
+    raised = (targets[moving] > box.lower[moving]).astype(np.int64)
+    multiples = np.where(inner, box.lower, 0.0)
+    sums = np.rint(summation.resum(multiples)[outer] + matrix @ raised).astype(np.int64)
+    moves = min(_MOVES[effort], _MOVES_OF_A_CELL * len(moving))
+    of_cell = _Totals(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64))
+    ends = box.lower[outer].astype(np.int64), box.upper[outer].astype(np.int64)
+    if len(moving):
+        _anneal(of_cell, *ends, sums, raised, raised.copy(), moves, new_stream(seed))
+    multiples[moving] += raised
+    return np.rint(summation.resum(multiples))
+
+
+@kernel
+def _anneal(of_cell, lower, upper, sums, raised, targets, moves, stream):
+    temperature, cooling = _HOT, (_COLD / _HOT) ** (1.0 / moves)
+    for _ in range(moves):
+        cell = integer_below(stream, len(raised))
+        step = 1 - 2 * raised[cell]
+        change = _TURNING if raised[cell] == targets[cell] else -_TURNING
+        for at in range(of_cell.pointers[cell], of_cell.pointers[cell + 1]):
+            total = of_cell.totals[at]
+            there = sums[total]
+            change += max(there + step - upper[total], 0) + max(lower[total] - there - step, 0)
+            change -= max(there - upper[total], 0) + max(lower[total] - there, 0)
+        if change <= 0 or uniform(stream) < np.exp(-change / temperature):
+            raised[cell] += step
+            for at in range(of_cell.pointers[cell], of_cell.pointers[cell + 1]):
+                sums[of_cell.totals[at]] += step
+        temperature *= cooling
