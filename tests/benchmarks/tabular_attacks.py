@@ -7,12 +7,14 @@ are absent, never the key. Each program asserts both ways.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from sdc.cta import CellTable, adjust
+from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, with_adjacent_multiples
+from sdc.cta.controlled_rounding.transition import rounding_odds
 from sdc.cta.counts.count_table import totals, with_draws
 from sdc.cta.counts.draw import drawn_counts, transition
 from sdc.cta.counts.posterior import count_posterior
@@ -26,6 +28,10 @@ KEY = bytes(range(32))
 LEAST = 3
 #: Limit on the posterior of a small count, as in `[table.quality]`.
 MOST_POSTERIOR = 0.7
+#: Bases that tables are rounded to: the smallest allowed, and one with more doubt.
+BASES = (LEAST, 5)
+#: Tables or cells that show the same numbers, from which shares of true counts are taken.
+FEWEST_ALIKE = 60
 #: An estimate this close to the truth counts as the value itself.
 KNOWN_WITHIN = 0.01
 
@@ -34,6 +40,8 @@ def run(quick: bool = False) -> Iterator[Table]:
     """Posterior of counts, averaging over tables, a known direction, and the cost of hiding."""
     repetitions = 4 if quick else 20
     yield counts_from_what_is_shown(repetitions)
+    yield counts_from_a_whole_rounded_table(3000 if quick else 12_000)
+    yield counts_from_many_rounded_periods(4 if quick else 24)
     yield values_from_two_tables(repetitions)
     yield values_from_a_known_direction(repetitions)
     yield cost_of_hiding((10, 10) if quick else (15, 15), (1,) if quick else (1, 2, 3))
@@ -42,29 +50,88 @@ def run(quick: bool = False) -> Iterator[Table]:
 def counts_from_what_is_shown(repetitions: int) -> Table:
     """Largest share of one true small count among all cells that show one value, pooled over tables."""
     rows: list[tuple[object, ...]] = []
-    for name, protect in (("least cost", _least_cost), ("drawn", _drawn)):
+    rounded = tuple((f"rounded to {base}", _rounded(base)) for base in BASES)
+    for name, protect in (("least cost", _least_cost), ("drawn", _drawn), *rounded):
         pairs = [protect(_counts(seed), seed) for seed in range(repetitions)]
         true = np.concatenate([t for t, _ in pairs])
         shown = np.concatenate([s for _, s in pairs])
         shares = {
             value: np.bincount(true[shown == value].astype(int), minlength=LEAST)[:LEAST]
             / np.sum(shown == value)
-            for value in (0, LEAST)
-            if np.any(shown == value)
+            for value in np.unique(shown)
+            if value <= max(BASES) and np.sum(shown == value) >= FEWEST_ALIKE
         }
         worst = max(float(share[1:].max()) for share in shares.values())
         moved = np.mean(shown[true == LEAST] != LEAST) if np.any(true == LEAST) else None
         rows.append((name, 100 * worst, None if moved is None else 100 * moved))
         if protect is _least_cost:
             assert worst > MOST_POSTERIOR, "the control must be undone"
-        else:
-            assert worst < MOST_POSTERIOR, "a small count shows"
-            assert (
-                count_posterior(true, shown, LEAST, transition(LEAST), least=LEAST).largest < MOST_POSTERIOR
-            )
+            continue
+        base, odds = LEAST, transition(LEAST)
+        if protect is not _drawn:
+            base = int(name.split()[-1])
+            odds = rounding_odds(base)
+        said = count_posterior(true, shown, base, odds, least=LEAST).largest
+        assert worst < said + 0.06, "the gate must see what the attacker sees"
+        if name != f"rounded to {LEAST}":  # which the gate refuses here
+            assert max(worst, said) < MOST_POSTERIOR, "a small count shows"
     columns = ("method", "largest posterior of a count below 3, %", "genuine 3s that move, %")
-    note = f"Poisson counts of mean 2 in 6x8 tables, {repetitions} of them, without true zeros."
+    note = (
+        f"Poisson counts of mean 2 in 6x8 tables, {repetitions} of them, without true zeros. The gate "
+        f"refuses a posterior above {MOST_POSTERIOR:.0%}: here base {LEAST}, whose 0 hides only 1 and 2."
+    )
     return Table("Small counts from what is shown", columns, rows, note)
+
+
+def counts_from_a_whole_rounded_table(tables: int) -> Table:
+    """Posterior of one count for whoever sees all cells of 2x2 tables and knows how counts lie in them."""
+    rows: list[tuple[object, ...]] = []
+    rng = np.random.default_rng(0)
+    for base in BASES:
+        alike: dict[tuple[float, ...], list[float]] = {}
+        for _ in range(tables):
+            counts = rng.poisson(2.0, (2, 2)) * 1.0
+            true, shown = _all_rounded(counts, base, rng.bytes(32))
+            alike.setdefault(tuple(shown.tolist()), []).append(true[0])
+        many = [np.array(counts) for counts in alike.values() if len(counts) >= FEWEST_ALIKE]
+        worst = max(float(np.mean(counts == c)) for counts in many for c in range(1, LEAST))
+        rows.append((base, len(alike), len(many), 100 * worst))
+        assert worst < MOST_POSTERIOR, "the margins give a small count away"
+    columns = ("base", "tables shown", f"of them {FEWEST_ALIKE} times", "largest posterior below 3, %")
+    note = f"{tables} tables, true zeros among them, each with a key of its own."
+    return Table("A small count from a whole rounded table", columns, rows, note)
+
+
+def counts_from_many_rounded_periods(periods: int) -> Table:
+    """What the mean over periods tells of counts that stay the same while some of the others change."""
+    rng = np.random.default_rng(1)
+    counts, base = rng.poisson(3.0, (10, 10)) * 1.0, max(BASES)
+    steady = np.zeros((10, 10), dtype=bool)
+    steady[::2, ::2] = True
+    seen = []
+    for _ in range(periods):
+        changing = ~steady & (rng.random((10, 10)) < 0.05)
+        counts = np.where(changing, rng.poisson(3.0, (10, 10)), counts)
+        _, shown = _all_rounded(counts, base, KEY)
+        seen.append(shown.reshape(11, 11)[:10, :10][steady])
+    values, true = np.array(seen), counts[steady]
+    first = np.abs(values[0] - true).mean()
+    last = np.abs(values.mean(axis=0) - true).mean()
+    still = float(np.mean(np.all(values == values[0], axis=0)))
+    known = float(np.mean(np.rint(values.mean(axis=0)) == true))
+    rows: list[tuple[object, ...]] = [(periods, first, last, 100 * still, 100 * known)]
+    columns = (
+        "periods",
+        "mean error of one",
+        "of their mean",
+        "shown alike in all, %",
+        "mean is the truth, %",
+    )
+    note = (
+        "Three in four cells change with odds of 5 % a period. Rounding does not remember other periods: the "
+        "manifest says so. Drawn small counts stay as they are."
+    )
+    return Table("Counts that stay the same over rounded periods, base 5", columns, rows, note)
 
 
 def values_from_two_tables(repetitions: int) -> Table:
@@ -168,6 +235,22 @@ def _drawn(counts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     inside = ~totals(table)
     secret = with_draws(table, table.values, drawn, LEAST)
     return table.values[inside], np.rint(adjust(secret, effort="fast", seed=seed).values[inside])
+
+
+def _all_rounded(counts: np.ndarray, base: int, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """(cells,) true and published values, margins included."""
+    table = with_adjacent_multiples(_count_table(counts), base)
+    names = [f"{cell:04d}" for cell in range(table.cells)]
+    return table.values, controlled_rounding(table, base, key, names).values
+
+
+def _rounded(base: int) -> Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]:
+    def protect(counts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        true, shown = _all_rounded(counts, base, seed.to_bytes(32, "big"))
+        inside = ~totals(_count_table(counts))
+        return true[inside], shown[inside]
+
+    return protect
 
 
 def _turned(table: CellTable, first: np.ndarray) -> np.ndarray:
