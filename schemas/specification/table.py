@@ -14,6 +14,14 @@ is the finest column of it; a hierarchy that holds this column says which coarse
 is one table of all activities and regions of every level with all margins. Two tables are linked by what they
 share, `tables = [["a21", "size"], ["a21", "nuts1"]]`: a cell that stands in both is published with one value.
 
+Counts may be rounded to a base, additive and without bias, instead of adjusted:
+
+    [table]
+    kind = "frequency"
+    tables = [["a21", "nuts2"]]
+    method = "rounding"
+    base = 5
+
 From cells (`source = "cells"`) the file has one row a cell, margins included; `total` marks a column that is
 summed over. Codes of several levels in one column nest as `[table.parents.COLUMN]` says, code = its parent:
 

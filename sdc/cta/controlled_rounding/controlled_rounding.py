@@ -135,7 +135,11 @@ def _check_arguments(
 
 @dataclass(frozen=True, eq=False)
 class _Draws:
-    """Numbers of the key for each cell, and the order of the cells, whatever order they are given in."""
+    """Numbers of the key for each cell, and the order of the cells, whatever order they are given in.
+
+    Walk and annealing depend on nothing else; where several answers are as good, an integer program depends
+    on the order of cells and lines, which is canonical in tables of `Tabulation`.
+    """
 
     moves: np.ndarray
     left: np.ndarray
