@@ -12,7 +12,7 @@ from pipelines.tables.problem import CountMoves, TableProblem
 from schemas.specification.table import Table
 from sdc.cta import Adjustment
 from sdc.cta.attacker import Intervals, attacker_intervals
-from sdc.cta.controlled_rounding.controlled_rounding import WALK_ALONE
+from sdc.cta.controlled_rounding.multiples import WALK_ALONE
 from sdc.cta.counts.posterior import count_posterior
 from sdc.cta.rules.secret_factor import LARGEST_FACTOR
 

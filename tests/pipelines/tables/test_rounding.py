@@ -31,8 +31,9 @@ def rounded(specification, cells, key=KEY, standing=None):
     return problem, adjustment, adjustment.values[problem.variables]
 
 
-def test_every_cell_is_a_multiple_next_to_its_count_and_totals_add_up() -> None:
-    specification = build(ROUNDED)
+@pytest.mark.parametrize("zeros", ["all", "omit"])
+def test_every_cell_is_a_multiple_next_to_its_count_and_totals_add_up(zeros: str) -> None:
+    specification = build(ROUNDED | {"zeros": zeros})
     cells = counted(specification)
     _, adjustment, shown = rounded(specification, cells)
     assert adjustment.algorithm.startswith("unbiased walk")

@@ -10,11 +10,11 @@ from scipy import sparse
 
 from sdc.cta import CellTable
 from sdc.cta.controlled_rounding.controlled_rounding import (
-    WALK_ALONE,
     controlled_rounding,
     room_beyond,
     with_adjacent_multiples,
 )
+from sdc.cta.controlled_rounding.multiples import WALK_ALONE
 from sdc.cta.controlled_rounding.transition import rounding_odds
 from sdc.cta.counts.count_table import totals
 from sdc.cta.counts.posterior import count_posterior
