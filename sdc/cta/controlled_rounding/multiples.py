@@ -27,6 +27,8 @@ WHOLE_TOLERANCE = 1e-6
 #: Share of cells that a walk leaves between multiples from which an integer program takes hours, and
 #: annealing is tried first where cells may go further.
 MOST_OPEN = 1 / 3
+#: Cells up to which the program takes a second whatever a walk leaves.
+FEW_CELLS = 400
 #: `Adjustment.algorithm` where the walk alone decided, so that odds and expectations are exact.
 WALK_ALONE = "unbiased walk"
 _FROM_NEAR = "walk from the nearest values beside what stands"
@@ -112,7 +114,8 @@ class Rounding:
         if not between.any() and not np.any(relations @ ends):
             return walk
         targets = np.floor(ends + self.draws.left)
-        if relax and (bases or between.mean() > MOST_OPEN):
+        hard = len(ends) > FEW_CELLS and between.mean() > MOST_OPEN
+        if relax and (bases or hard):
             annealed = self._annealed(targets)
             if annealed is not None:
                 return walk.then(annealed, "annealing")

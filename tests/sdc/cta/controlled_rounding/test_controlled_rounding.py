@@ -210,7 +210,7 @@ def test_odds_are_the_unbiased_ones_and_the_posterior_of_a_small_count_follows(b
 
 
 def test_where_no_program_would_end_few_totals_go_a_base_further_and_no_inner_cell_does():
-    counts = np.random.default_rng(6).poisson(1.0, (3, 3, 3, 3)) * 1.0
+    counts = np.random.default_rng(6).poisson(1.0, (4, 4, 4, 3)) * 1.0
     table = grid_table(counts, 5)
     mixed = np.random.default_rng(7).permutation(table.cells)
     result = controlled_rounding(table, 5, KEY, names(table.cells), relax=True, effort="fast")
