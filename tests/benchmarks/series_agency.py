@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import SparkSession
 
+from pipelines.engine.jvm import InputSize
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import open_session
 from pipelines.job import Job
@@ -26,8 +27,6 @@ from tests.pipelines.microdata import specification
 
 #: A benchmark counts how far a series goes from its source: no night is refused for it.
 NO_LIMITS = {"max_waiting": 1.0, "max_ghosts": 1.0, "max_stale": 1.0}
-#: Many short runs on few records: what is compiled for a plan is worth less than compiling it costs.
-_SHORT = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Agency:
             **how,
         }
         self._spark, self._spec = spark, specification(folder, roles(kind), **given)
-        self.areas = Areas(folder / "lake", folder / "evidence")
+        self.areas = Areas.of(folder / "lake", folder / "evidence")
 
     def publish(self, frame: pd.DataFrame, progress: Progress | None = None) -> Done:
         """Run the job on tonight's register."""
@@ -95,10 +94,10 @@ class Agency:
         progress, start = progress or Progress(quiet=True), time.perf_counter()
         with self.areas.lock():
             finish_what_died(self.areas)
-            told = run(records_of(self._spec), Job(self._spark, self._spec, self.areas, progress)).content
+            answer = run(records_of(self._spec), Job(self._spark, self._spec, self.areas, progress)).content
         seconds = time.perf_counter() - start
-        release = self.areas.release(told["release_id"])
-        counts = told.get("night") or self._counts(told["release_id"])
+        release = Path(self.areas.public.place(answer["release_id"]))
+        counts = answer.get("night") or self._counts(answer["release_id"])
         return Done(release, seconds, dict(progress.seconds), counts)
 
     def _counts(self, release_id: str) -> dict[str, int]:
@@ -108,19 +107,19 @@ class Agency:
 
 def warm_session(folder: Path) -> AbstractContextManager[SparkSession]:
     """A session for many short runs on few records."""
-    return _session(folder, _SHORT, small=True)
+    return _session(folder, InputSize.TINY)
 
 
 def wide_session(folder: Path) -> AbstractContextManager[SparkSession]:
     """A session as a large input gets."""
-    return _session(folder, {}, small=False)
+    return _session(folder, InputSize.LARGE)
 
 
 @contextmanager
-def _session(folder: Path, settings: dict[str, str], *, small: bool) -> Iterator[SparkSession]:
+def _session(folder: Path, size: InputSize) -> Iterator[SparkSession]:
     private = folder / "spark"
     private.mkdir(mode=0o700)
-    spark = open_session("local[2]", private, settings, small=small)
+    spark = open_session("local[2]", private, size=size, clustering=True)
     try:
         yield spark
     finally:
