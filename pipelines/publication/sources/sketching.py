@@ -30,6 +30,8 @@ from schemas.specification.model import Specification
 #: Cells of each subset of columns.
 CELLS = 1024
 UNIT = "unit"
+#: Text that is a number; to try each text would make Spark throw and catch an error a value.
+NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _ROWS = t.StructType(
     [
         t.StructField("subset", t.IntegerType()),
@@ -195,8 +197,8 @@ def _value(name: str, frame: DataFrame) -> Column:
     if isinstance(frame.schema[name].dataType, t.NumericType):
         return f.xxhash64(_zero(value.cast("double")))
     text = value.cast("string")
-    number = text.try_cast(t.DoubleType())
-    return f.when(number.isNotNull(), f.xxhash64(_zero(number))).otherwise(f.xxhash64(text))
+    number = f.xxhash64(_zero(text.try_cast(t.DoubleType())))
+    return f.when(text.rlike(NUMBER), number).otherwise(f.xxhash64(text))
 
 
 def _zero(number: Column) -> Column:
