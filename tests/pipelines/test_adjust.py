@@ -167,10 +167,10 @@ def test_a_count_of_few_is_hidden_and_the_counts_stay_whole_and_non_negative(adj
                           dominance=None, decimals=None))  # fmt: skip
 
 
-def test_counts_rounded_to_a_base_are_published_gated_and_audited_from_outside(run, tmp_path):
+def test_counts_rounded_to_a_base_are_published_gated_and_audited_from_outside(adjusted, tmp_path):
     chosen = specification(tmp_path, records(), kind="frequency", value=None, dominance=None, decimals=None,
                            method="rounding", base=5, effort="standard")  # fmt: skip
-    content = run(chosen)
+    content = adjusted(chosen)
     (frame,) = tables(content)
     assert not (frame["frequency"] % 5).any()
     quality, cells = evidence(content)
