@@ -59,10 +59,7 @@ def publish(
         not hold the records of the files.
     """
     ledger = Ledger(areas)
-    entry, row = (
-        replace(entry, public=areas.public.name),
-        table_format(str(manifest.get("format", "parquet"))),
-    )
+    entry = replace(entry, public=areas.public.name)
     shared = ledger_of(entry)
     with areas.public.lock(), lock_of(shared):
         ledger.refuse_successive(entry.name, staged.release_id, accepted)
@@ -72,8 +69,7 @@ def publish(
         ledger.append(replace(entry, event="intended", at=now()))
         try:
             areas.public.put(staged.release_id, staged.folder, staged.checksums, manifest)
-            if areas.public.folder is not None:
-                _commit(row, manifest, areas.public.folder)
+            _commit(table_format(str(manifest.get("format", "parquet"))), manifest, areas.public.folder)
         except Exception:
             take_out(entry, areas, "abandoned")
             raise
@@ -118,7 +114,14 @@ def published_already(areas: Areas, release_id: str) -> bool:
     return True
 
 
-def _commit(row: TableFormat, manifest: Mapping[str, Any], public: Path) -> None:
+def _commit(row: TableFormat, manifest: Mapping[str, Any], public: Path | None) -> None:
+    if public is None:
+        if row.name != "parquet":
+            raise ProtectionFailed(
+                f"A {row.name} table needs a public area that is a folder. Nothing was published; choose "
+                'another [publish] path, or format = "parquet".'
+            )
+        return
     row.commit(public, str(manifest["release_id"]))
     faults = row.audit(public, dict(manifest))
     if faults:

@@ -178,6 +178,12 @@ def test_a_file_that_changes_after_it_was_staged_is_in_no_store(areas):
     assert areas.public._objects(ID) == []
 
 
+def test_a_table_format_that_needs_a_folder_publishes_nothing(areas):
+    with pytest.raises(ProtectionFailed, match="needs a public area that is a folder"):
+        publish.publish(staged(areas), manifest(format="delta"), areas, entry())
+    assert (areas.public.served(), areas.public.releases()) == (None, [])
+
+
 def test_a_release_that_was_touched_is_not_whole(areas, store):
     published(areas)
     object_store.obstore.put(store, f"{ID}/tables/001_sex.parquet", b"other")
