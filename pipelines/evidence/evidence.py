@@ -16,8 +16,7 @@ from pydantic import TypeAdapter
 
 from pipelines.engine.files import private_folder, write_atomically
 from pipelines.gate.gate import Verdict
-
-QUALITY = "quality.json"
+from pipelines.publication.areas import QUALITY
 
 
 @dataclass(frozen=True)

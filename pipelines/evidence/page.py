@@ -13,8 +13,9 @@ from markupsafe import Markup
 from pipelines.description.recodes import recode_text
 from pipelines.engine.files import checksum, write_atomically
 from pipelines.evidence import plots
-from pipelines.evidence.evidence import QUALITY, Evidence
+from pipelines.evidence.evidence import Evidence
 from pipelines.gate.gate import Verdict
+from pipelines.publication.areas import QUALITY
 from pipelines.publication.ledger import Entry
 from schemas.specification.consistency import HELD_BY_DEFAULT
 from schemas.specification.sections import RECODES
@@ -99,21 +100,18 @@ def _environment() -> jinja2.Environment:
 
 def _parts(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
     for measure in measures:
-        template = f"sections/{measure.name}.html"
+        name = f"sections/{measure.name}.html"
         section = evidence.sections.get(measure.name)
-        if section is None or not (_HERE / template).is_file():
+        if section is None or not (_HERE / name).is_file():
             continue
+        template = _environment().get_template(name)
         drawn = measure.plots(section, evidence.release.k)
-        yield (
-            _environment()
-            .get_template(template)
-            .render(
-                section=section,
-                plots={name: Markup(svg) for name, svg in drawn.items()},
-                release=evidence.release,
-                counts=evidence.counts,
-                units=f"{evidence.release.specification.get('method', {}).get('unit', 'record')}s",
-            )
+        yield template.render(
+            section=section,
+            plots={name: Markup(svg) for name, svg in drawn.items()},
+            release=evidence.release,
+            counts=evidence.counts,
+            units=f"{evidence.release.specification.get('method', {}).get('unit', 'record')}s",
         )
 
 

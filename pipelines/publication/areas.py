@@ -27,6 +27,8 @@ from schemas.errors import MicroguardError, SpecificationError
 KEY_BYTES = 32
 KEY_VARIABLE = "MICROGUARD_KEY_FILE"
 WORK = ".work"
+#: The evidence of a release, in its folder.
+QUALITY = "quality.json"
 _SESSION = "session-"
 _RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
 

@@ -6,13 +6,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.publication.areas import Areas
+from pipelines.publication.areas import QUALITY, Areas
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.public.public_area import CURRENT, MANIFEST, PublicArea, public_area
 from schemas.errors import SpecificationError
 
 NEARBY_LEVELS = 3
-QUALITY = "quality.json"
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ class ObjectStoreArea:
             obstore.put(self._store, probe, b"3", mode={"e_tag": version})
         except PreconditionError:
             return True
-        except NotImplementedError:
+        except NotImplementedError:  # what obstore raises for a store without conditional writes
             return False
         finally:
             obstore.delete(self._store, probe)
