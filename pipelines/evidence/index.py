@@ -15,10 +15,9 @@ import jinja2
 from markupsafe import Markup
 
 from pipelines.engine.files import write_atomically
-from pipelines.evidence.evidence import QUALITY
 from pipelines.evidence.page import PAGE
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.areas import QUALITY, Areas
+from pipelines.publication.ledger import Entry, Ledger, public_area_of
 
 INDEX = "index.html"
 _HERE = Path(__file__).parent
@@ -32,6 +31,8 @@ STATES = {
     "waiting": "waits for approval",
     "rejected": "rejected",
 }
+#: What its own verdicts make of a release that is in no ledger.
+REFUSED = "refused"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Line:
     release_id, name, at, state, by, note : str
         `at` is the time of what happened to it last.
     current : bool
-        Whether readers are led to it.
+        Whether the readers of its public area are led to it.
     checks, failed : int or None
         Verdicts of its gate; None where its evidence is gone.
     published : int or None
@@ -77,26 +78,28 @@ def write_index(areas: Areas) -> Path:
 
 
 def index_of(areas: Areas) -> list[Line]:
-    """The lines of the index, newest first; what was refused is in no ledger, but left its evidence."""
-    known, served = Ledger(areas).latest(), areas.public.served()
-    refused = {path.parent.name for path in areas.evidence.glob(f"*/{QUALITY}")} - set(known)
-    lines = [_line(areas.record(each), known.get(each), each == served) for each in (*known, *refused)]
+    """The lines of the index, newest first; what was never published is in no ledger, but left evidence."""
+    known = Ledger(areas).latest()
+    served = {area.served() for area in {public_area_of(entry, areas).public for entry in known.values()}}
+    unpublished = {path.parent.name for path in areas.evidence.glob(f"*/{QUALITY}")} - set(known)
+    lines = [_line(areas.record(each), known.get(each), each in served) for each in (*known, *unpublished)]
     return sorted(lines, key=lambda line: (line.at, line.release_id), reverse=True)
 
 
 def _line(folder: Path, entry: Entry | None, current: bool) -> Line:
     quality = _quality(folder)
     release, verdicts = quality.get("release", {}), quality.get("verdicts")
+    failed = None if verdicts is None else sum(not each["passed"] for each in verdicts)
     return Line(
         release_id=folder.name,
         name=entry.name if entry is not None else str(release.get("name", "")),
         at=entry.at if entry is not None else str(release.get("at", "")),
-        state="refused" if entry is None else STATES[entry.event],
+        state=STATES[entry.event] if entry is not None else REFUSED if failed else STATES["abandoned"],
         by="" if entry is None else entry.by,
         note="" if entry is None else entry.note,
         current=current,
         checks=None if verdicts is None else len(verdicts),
-        failed=None if verdicts is None else sum(not each["passed"] for each in verdicts),
+        failed=failed,
         published=quality.get("counts", {}).get("published"),
         page=f"{folder.name}/{PAGE}" if (folder / PAGE).is_file() else None,
     )

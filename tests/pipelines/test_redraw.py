@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from pipelines.evidence.index import index_of
 from pipelines.publication.areas import Areas
@@ -37,11 +38,14 @@ def test_a_page_that_cannot_be_drawn_goes(tmp_path):
 
 
 def test_the_index_says_what_became_of_every_release(tmp_path):
-    areas, second, refused = Areas.of(tmp_path / "lake", tmp_path / "evidence"), "f" * 32, "e" * 32
+    areas, second, refused, killed = (
+        Areas.of(tmp_path / "lake", tmp_path / "evidence"),
+        *(c * 32 for c in "fed"),
+    )
     assert index_of(areas) == []
     publish(staged(areas), manifest(), areas, entry())
     publish(staged(areas, second), manifest(second), areas, entry(second), accepted=True)
-    for release_id, passed in ((ID, True), (second, True), (refused, False)):
+    for release_id, passed in ((ID, True), (second, True), (refused, False), (killed, True)):
         record = areas.record(release_id)
         record.mkdir(parents=True, exist_ok=True)
         release = QUALITY["release"] | {"release_id": release_id, "name": "<b>persons</b>"}
@@ -50,7 +54,7 @@ def test_the_index_says_what_became_of_every_release(tmp_path):
     redraw(areas, [ID, second])
     lines = {line.release_id: line for line in index_of(areas)}
     assert {each: line.state for each, line in lines.items()} == {
-        ID: "published", second: "published", refused: "refused"
+        ID: "published", second: "published", refused: "refused", killed: "not published"
     }  # fmt: skip
     assert [each for each, line in lines.items() if line.current] == [second]
     assert lines[refused].failed == lines[refused].checks > 0 == lines[ID].failed
@@ -59,3 +63,11 @@ def test_the_index_says_what_became_of_every_release(tmp_path):
     assert f'href="{ID}/report.html"' in text
     assert "withdrawn" in text
     assert "<b>persons" not in text
+
+
+def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
+    areas, others = (Areas.of(tmp_path / name, tmp_path / "evidence") for name in ("persons", "firms"))
+    publish(staged(areas), manifest(), areas, entry())
+    firms = replace(entry("f" * 32), name="firms", public=others.public.name)
+    publish(staged(others, "f" * 32), manifest("f" * 32), others, firms, accepted=True)
+    assert all(line.current for each in (areas, others) for line in index_of(each))
