@@ -62,7 +62,8 @@ RELAXED = (
 
 
 RELAXED_ROUNDING = (
-    "Multiples next to the true counts did not add up: as few cells as could be found were let go further."
+    "Multiples next to the true counts did not add up: as few cells as could be found were let go further, "
+    "and of these a true count may be farther away than said above."
 )
 
 

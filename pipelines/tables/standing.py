@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Protocol
 
 import numpy as np
 
@@ -56,18 +55,6 @@ class PublishedCell:
     value: Decimal
     direction: int
     release_id: str
-
-
-class PublishedCells(Protocol):
-    """What the ledger offers: cells published of a source, and a place for new ones."""
-
-    def read(self, source: str, period: str, measure: str) -> Iterable[PublishedCell]:
-        """Cells of every release that stands or stood: copies of withdrawn ones remain."""
-        ...
-
-    def add(self, cells: Iterable[PublishedCell]) -> None:
-        """Record cells in the same step that publishes their release."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
