@@ -22,11 +22,11 @@ from pyspark.sql import SparkSession
 from pipelines.engine.jvm import InputSize
 from pipelines.engine.session import open_session
 from pipelines.series.settings import SeriesSettings
-from tests.benchmarks.series_agency import warm_session, wide_session
-from tests.benchmarks.series_cost import cost, waiting
-from tests.benchmarks.series_kills import kills
-from tests.benchmarks.series_nights import Watched, found_in, watched
-from tests.benchmarks.series_speed import first_and_later
+from tests.benchmarks.registers.agency import warm_session, wide_session
+from tests.benchmarks.registers.cost import cost, waiting
+from tests.benchmarks.registers.kills import kills
+from tests.benchmarks.registers.nights import Watched, found_in, watched
+from tests.benchmarks.registers.speed import first_and_later
 from tests.benchmarks.table import Table
 from tests.pipelines.series.register import Register, streams
 

@@ -22,7 +22,7 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.publish import finish_what_died
 from pipelines.run import run
 from pipelines.series.source import JOINT
-from tests.benchmarks.series_stream import roles
+from tests.benchmarks.registers.stream import roles
 from tests.pipelines.microdata import specification
 
 #: A benchmark counts how far a series goes from its source: no night is refused for it.

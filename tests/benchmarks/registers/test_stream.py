@@ -7,7 +7,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from tests.benchmarks.series_stream import TRACE, UNIT, register_nights
+from tests.benchmarks.registers.stream import TRACE, UNIT, register_nights
 
 
 @pytest.fixture(scope="module")

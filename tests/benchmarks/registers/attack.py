@@ -1,6 +1,6 @@
 """The attack on a series by whoever has all its public folders, and nothing else.
 
-`python -m tests.benchmarks.series_attack FOLDER FOLDER ...` attacks the releases in these folders, oldest
+`python -m tests.benchmarks.registers.attack FOLDER FOLDER ...` attacks the releases in these folders, oldest
 first: it aligns their rows, subtracts totals of regions and classes, intersects classes and their sensitive
 values, and solves the linear system of all means from their rounded values. It shares no code with the
 software that it attacks, nor with the software's own audit.
@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.series_copies import Copy, Followed, follow
-from tests.benchmarks.series_equations import same_history, solve
+from tests.benchmarks.registers.copies import Copy, Followed, follow
+from tests.benchmarks.registers.equations import same_history, solve
 
 #: Copies that follow each other and are solved together: with more of them more values were corrected in
 #: between, with fewer there are more unknowns than means.

@@ -8,9 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.benchmarks import series_attack, series_copies, series_equations
-from tests.benchmarks.series_attack import attack
-from tests.benchmarks.series_copies import Copy
+from tests.benchmarks.registers import attack as program
+from tests.benchmarks.registers import copies as public_copies
+from tests.benchmarks.registers import equations
+from tests.benchmarks.registers.attack import attack
+from tests.benchmarks.registers.copies import Copy
 from tests.pipelines.audit.joint.public_files import write_records
 
 INCOME = {1: 1000.0, 2: 1700.0, 3: 2600.0, 4: 3100.0, 5: 4400.0, 6: 5200.0, 7: 9300.0}
@@ -40,14 +42,14 @@ def copies(folder, nights, *, k=2, roles=TRACED, income=None):
 
 
 def test_what_is_attacked_lends_the_attacker_no_code():
-    for module in (series_attack, series_copies, series_equations):
+    for module in (program, public_copies, equations):
         tree = ast.parse(Path(module.__file__).read_text())
         names = [each.module for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
         names += [n.name for each in ast.walk(tree) if isinstance(each, ast.Import) for n in each.names]
         ours = {
             name for name in names if name.split(".")[0] in ("pipelines", "sdc", "schemas", "jobs", "tests")
         }
-        assert ours <= {"tests.benchmarks.series_copies", "tests.benchmarks.series_equations"}
+        assert ours <= {"tests.benchmarks.registers.copies", "tests.benchmarks.registers.equations"}
 
 
 def test_the_income_of_who_was_removed_is_the_difference_of_two_totals(tmp_path):

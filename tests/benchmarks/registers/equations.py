@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from tests.benchmarks.series_copies import Followed, rounding
+from tests.benchmarks.registers.copies import Followed, rounding
 
 #: Largest number of unknowns that hang together and are solved; larger ones are left alone.
 MOST_UNKNOWNS = 2_000

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from tests.benchmarks.series_nights import Watched
-from tests.benchmarks.series_stream import QUASI_IDENTIFIERS, TRACE
+from tests.benchmarks.registers.nights import Watched
+from tests.benchmarks.registers.stream import QUASI_IDENTIFIERS, TRACE
 from tests.benchmarks.table import Table
 
 #: Where plots go, in the working folder.

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import SparkSession
 
-from tests.benchmarks.series_agency import Agency, Done
-from tests.benchmarks.series_attack import WINDOW, Found, attack
-from tests.benchmarks.series_copies import Copy
-from tests.benchmarks.series_equations import KNOWN_WITHIN
-from tests.benchmarks.series_stream import TRACE, Tonight, register_nights
+from tests.benchmarks.registers.agency import Agency, Done
+from tests.benchmarks.registers.attack import WINDOW, Found, attack
+from tests.benchmarks.registers.copies import Copy
+from tests.benchmarks.registers.equations import KNOWN_WITHIN
+from tests.benchmarks.registers.stream import TRACE, Tonight, register_nights
 from tests.benchmarks.table import Table
 
 SEED = 11

@@ -10,8 +10,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from pipelines.engine.progress import Progress
-from tests.benchmarks.series_agency import Agency
-from tests.benchmarks.series_stream import register_nights
+from tests.benchmarks.registers.agency import Agency
+from tests.benchmarks.registers.stream import register_nights
 from tests.benchmarks.table import Table
 
 #: Nights before the clock starts, of a register so small that only the session is warmed.
