@@ -28,39 +28,26 @@ class Comparison:
     ----------
     specification : Specification
     screened : ScreenedInput
-        The original records.
+        The original records: all that were accepted.
     exposure : Exposure
         Their risk, measured before.
     protected : DataFrame
-        The same columns; exactly the published ones, `PATTERN`, what k counts, and of some records what they
+        All records to be published, with the published columns, what k counts, and of some records what they
         were (`pipelines.measures.pairs`).
+    records : int
+        How many these are.
     reports : mapping of clustering to BlockReports
+        What was protected now; of a register those whose class is born tonight.
     scales : mapping of numeric quasi-identifier to Scale
-    release : DataFrame, optional
-        All records to be published, where others stand beside the protected ones: those of a register's
-        nights before. What a release gives away is measured of it.
-    released : int, optional
-        Its records.
     """
 
     specification: Specification
     screened: ScreenedInput
     exposure: Exposure
     protected: DataFrame
+    records: int
     reports: Mapping[str, BlockReports]
     scales: Mapping[str, Scale]
-    release: DataFrame | None = None
-    released: int | None = None
-
-    @property
-    def published(self) -> DataFrame:
-        """All records of the release."""
-        return self.protected if self.release is None else self.release
-
-    @property
-    def records(self) -> int:
-        """How many these are."""
-        return self.screened.kept if self.released is None else self.released
 
     @property
     def keys(self) -> list[str]:
@@ -76,6 +63,10 @@ class Comparison:
         """Scales of the numeric variables of a clustering."""
         group = next(group for group in self.specification.clusterings if group.name == clustering)
         return {name: self.scales[name] for name in group.variables if name in self.scales}
+
+    def covered(self, reports: BlockReports) -> bool:
+        """Whether the blocks hold every record of the release, so that what they prove holds of it."""
+        return sum(report["records"] for report in reports.blocks) == self.records
 
     @cached_property
     def joint_risk_after(self) -> Risk:

@@ -19,20 +19,8 @@ class Exposure:
     dependencies: tuple[Dependency, ...]
 
 
-def exposure(
-    screened: ScreenedInput, specification: Specification, everybody: ScreenedInput | None = None
-) -> Exposure:
-    """Risk before protection, and the columns that determine a protected one.
-
-    Parameters
-    ----------
-    screened : ScreenedInput
-        Records to protect.
-    specification : Specification
-    everybody : ScreenedInput, optional
-        Records among which a column may determine another, where they are more than those: among a few
-        every column seems to.
-    """
+def exposure(screened: ScreenedInput, specification: Specification) -> Exposure:
+    """Risk before protection, and the columns that determine a protected one."""
     keys = [] if specification.region is None else [specification.region]
     risks = {
         group.name: risk(
@@ -40,4 +28,4 @@ def exposure(
         )
         for group in specification.clusterings
     }
-    return Exposure(risks, tuple(dependencies((everybody or screened).frame, specification)))
+    return Exposure(risks, tuple(dependencies(screened.frame, specification)))

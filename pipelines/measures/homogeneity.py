@@ -63,7 +63,7 @@ def _of_variable(comparison: Comparison, name: str) -> Homogeneity:
     keys = [f"__digest{half}" for half in (0, 1)]
     value, n, share = f.col("value"), f.col("n"), f.col("share")
     counts = (
-        comparison.published.select(*digest(comparison.joint_keys), column(name).alias("value"))
+        comparison.protected.select(*digest(comparison.joint_keys), column(name).alias("value"))
         .groupBy(*keys, value)
         .agg(f.count(f.lit(1)).alias("n"))
     )

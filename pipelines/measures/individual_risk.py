@@ -57,7 +57,7 @@ def _take(comparison: Comparison) -> IndividualRisk:
         before, after = comparison.exposure.risks[WHOLE], comparison.joint_risk_after
         expected = [float(each.classes) for each in (before, after)]
         largest = [1.0 / max(each.smallest, 1) for each in (before, after)]
-        return IndividualRisk(comparison.screened.kept, False, *expected, *largest)
+        return IndividualRisk(comparison.records, False, *expected, *largest)
     return _of_classes(comparison)
 
 
@@ -76,7 +76,7 @@ def _of_classes(comparison: Comparison) -> IndividualRisk:
     )
     expected, largest = by_file["risk"].to_pylist(), by_file["largest"].to_pylist()
     return IndividualRisk(
-        comparison.screened.kept,
+        comparison.records,
         weight is not None,
         *(float(f"{value:.{DIGITS}g}") for value in (*expected, *largest)),
     )

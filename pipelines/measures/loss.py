@@ -32,7 +32,7 @@ class Loss:
     objective, lower_bound, whole_file_lower_bound : float or None
         What the clusterings cost before rounding, nominal variables and weights of variables included; what
         no clustering given the blocking is below; what no clustering at all is below (weak). None where not
-        proved for every block.
+        proved for every record of the release.
     by_variable : mapping of variable to its SSE/SST
     """
 
@@ -55,9 +55,9 @@ def _take(comparison: Comparison) -> dict[str, Loss] | None:
                 sse=float(moments.sse.sum()),
                 sst=float(moments.sst.sum()),
                 information_loss=moments.information_loss,
-                objective=_total(reports, "objective"),
-                lower_bound=_total(reports, "lower_bound"),
-                whole_file_lower_bound=_total(reports, "file_bound"),
+                objective=_total(comparison, reports, "objective"),
+                lower_bound=_total(comparison, reports, "lower_bound"),
+                whole_file_lower_bound=_total(comparison, reports, "file_bound"),
                 by_variable={
                     variable: float(sse / sst) if sst > 0 else 0.0
                     for variable, sse, sst in zip(scales, moments.sse, moments.sst, strict=True)
@@ -66,10 +66,11 @@ def _take(comparison: Comparison) -> dict[str, Loss] | None:
     return section or None
 
 
-def _total(reports: BlockReports, name: str) -> float | None:
-    """Sum over the blocks, None where a block has no such number."""
+def _total(comparison: Comparison, reports: BlockReports, name: str) -> float | None:
+    """Sum over the blocks, None where a block has no such number, or a record stands in none."""
     numbers = [report[name] for report in reports.blocks if report.get(name) is not None]
-    return math.fsum(numbers) if len(numbers) == len(reports.blocks) else None
+    whole = len(numbers) == len(reports.blocks) and comparison.covered(reports)
+    return math.fsum(numbers) if whole else None
 
 
 def _information_loss(section: Mapping[str, Loss]) -> float:

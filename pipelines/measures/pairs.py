@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
+from pipelines.intake.unit_key import UNIT
 from schemas.specification.model import Specification
 
 #: The original quasi-identifiers of a drawn record; NULL of any other.
@@ -66,11 +67,21 @@ class Pairs:
 
 def with_originals(frame: DataFrame, specification: Specification, records: int) -> DataFrame:
     """The records to protect, `ORIGINAL` beside those that are drawn."""
+    values = [column(name).alias(f"v{i}") for i, name in enumerate(specification.quasi_identifiers)]
+    return frame.withColumn(ORIGINAL, f.when(_drawn(frame, specification, records), f.struct(*values)))
+
+
+def drawn_of(frame: DataFrame, specification: Specification, records: int) -> DataFrame:
+    """Those that are drawn: `UNIT`, by which they find what is published of them, and `ORIGINAL`."""
+    drawn = frame.where(_drawn(frame, specification, records))
+    return with_originals(drawn, specification, 0).select(UNIT, ORIGINAL)
+
+
+def _drawn(frame: DataFrame, specification: Specification, records: int) -> Column:
+    """Whether a record is drawn."""
     published = [name for name in frame.columns if name in specification.published]
     place = f.pmod(f.xxhash64(f.lit("pairs"), *content_of(published)), f.lit(_PLACES))
-    drawn = place < math.ceil(_PLACES * min(1.0, SAMPLED / max(records, 1)))
-    values = [column(name).alias(f"v{i}") for i, name in enumerate(specification.quasi_identifiers)]
-    return frame.withColumn(ORIGINAL, f.when(drawn, f.struct(*values)))
+    return place < math.ceil(_PLACES * min(1.0, SAMPLED / max(records, 1)))
 
 
 def drawn_order(frame: DataFrame) -> list[Column]:

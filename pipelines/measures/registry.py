@@ -26,9 +26,6 @@ from pipelines.measures.special_uniques import SPECIAL_UNIQUES
 from pipelines.measures.uniques import UNIQUES
 from pipelines.measures.vanished import VANISHED
 
-#: What is measured of the published records alone, whether any of them were protected tonight or not.
-RELEASE_MEASURES: tuple[Measure[Comparison, Any], ...] = (UNIQUES, HOMOGENEITY)
-
 RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     RISK,
     INDIVIDUAL_RISK,

@@ -42,7 +42,7 @@ def _take(comparison: Comparison) -> Uniques | None:
     if not columns:
         return None
     joined = [[name] for name in columns] + [list(columns)]
-    counts = uniques(comparison.published, comparison.joint_keys, joined, comparison.records)
+    counts = uniques(comparison.protected, comparison.joint_keys, joined, comparison.records)
     by_column = dict(zip(columns, counts, strict=False))
     return Uniques(comparison.records, by_column, counts[-1])
 

@@ -128,7 +128,8 @@ class Records:
                 made = by_cluster(job, frame, strata, pattern, group, factors, screened.domains, release_id)
                 frame, reports[group.name] = made
         return ProtectedRecords(
-            Comparison(specification, screened, exposed, frame, reports, factors), self._contract
+            Comparison(specification, screened, exposed, frame, screened.kept, reports, factors),
+            self._contract,
         )
 
     def compare(self, screened: ScreenedInput, protected: ProtectedRecords) -> Comparison:

@@ -24,10 +24,11 @@ from pipelines.evidence.evidence import Counts
 from pipelines.intake.screen import ScreenedInput
 from pipelines.intake.unit_key import ROW, UNIT, with_unit_key
 from pipelines.job import Job
+from pipelines.measures.block_reports import BlockReports
 from pipelines.measures.comparison import Comparison
-from pipelines.measures.exposure import Exposure, exposure
+from pipelines.measures.exposure import exposure
 from pipelines.measures.frequency_tables import frequency_tables
-from pipelines.measures.registry import RELEASE_MEASURES
+from pipelines.measures.pairs import drawn_of
 from pipelines.product import NothingNew
 from pipelines.publication.identity import SERIES
 from pipelines.publication.read_back import Written
@@ -39,9 +40,21 @@ from pipelines.series.generations import BIRTHS, PLAN, UNITS, Generation, Genera
 from pipelines.series.night import night, pool
 from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
 from pipelines.series.product import Nights, WrittenNight, written_down
-from pipelines.series.settings import CLASS, ORIGIN, PATTERN, REGION, STATE, STATUS, SUPERSEDED, VERSION
+from pipelines.series.settings import (
+    CLASS,
+    ORIGIN,
+    PATTERN,
+    REGION,
+    STANDING,
+    STATE,
+    STATUS,
+    SUPERSEDED,
+    VERSION,
+)
+from pipelines.series.standing_moments import standing_moments
 from schemas.errors import GateRefused
 from schemas.specification.model import Specification
+from sdc.measures.moments import Moments
 
 #: Bits of the missing pattern that name a shared past: units of two pasts are two strata.
 PAST_BITS, PAST_SHIFT = 0x7FFFFFFF, 32
@@ -123,14 +136,14 @@ class Register(Nights):
             pattern = (f.col(PATTERN) + f.shiftleft(past, PAST_SHIFT)).alias(PATTERN)
             arrivals = tonight.join(chosen, on=UNIT, how="inner").select(*columns, UNIT, ORIGIN, pattern)
             arrivals = written_down(arrivals, work / "arrivals")
-        originals, strata = replace(screened, frame=arrivals), _strata(arrivals, specification)
-        factors = frozen_scales(None if begins else latest, originals, specification)
+        strata = _strata(arrivals, specification)
+        factors = frozen_scales(None if begins else latest, screened, specification)
         with job.progress.stage("risk before"):
-            exposed = exposure(originals, specification, screened) if len(strata) else Exposure({}, ())
-        protected, reports = arrivals, {}
+            exposed = exposure(screened, specification)
+        (group,) = specification.clusterings
+        protected, births = arrivals, BlockReports([], Moments.none(len(factors)))
         if len(strata):
-            (group,) = specification.clusterings
-            protected, reports[group.name] = by_cluster(
+            protected, births = by_cluster(
                 job, arrivals, strata, WHOLE_PATTERN, group, factors, screened.domains, release_id
             )
         with job.progress.stage("next state"):
@@ -151,11 +164,17 @@ class Register(Nights):
         }
         write_atomically(made.pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
         with job.progress.stage("next state"):
-            published_tonight = written_down(made.published, work / "published")
+            drawn = drawn_of(tonight, specification, screened.kept)
+            standing = made.units.where(f.col(STATUS) == STANDING).select(UNIT, VERSION)
+            before = f.broadcast(standing.join(f.broadcast(drawn), on=UNIT))
+            beside = made.published.join(before, on=[UNIT, VERSION], how="left")
+            published_tonight = written_down(beside, work / "published")
+            moments = standing_moments(published_tonight, standing, tonight, factors, counts.published)
         self._generations = generations
-        self.measures = Nights.measures if reports else RELEASE_MEASURES
-        release = (published_tonight, counts.published)
-        comparison = Comparison(specification, originals, exposed, protected, reports, factors, *release)
+        reports = {group.name: replace(births, moments=moments)}
+        comparison = Comparison(
+            specification, screened, exposed, published_tonight, counts.published, reports, factors
+        )
         regions = by_region(made.units)
         self._night = ProtectedNight(comparison, contract, published_tonight, counts, regions, number)
         return self._night

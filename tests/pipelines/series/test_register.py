@@ -127,6 +127,24 @@ def test_what_a_release_gives_away_is_measured_of_all_its_records_and_not_of_ton
     assert quality["determined"] == {"region": [], "diagnosis": [], "weight": []}
 
 
+def test_what_a_release_loses_is_measured_of_every_unit_that_stands(series):
+    everybody = nights(pd.concat([population(), alike()], ignore_index=True))
+    begun = everybody[0]["income"]  # whose mean and deviation are the scale of every night
+    for night, release in zip((0, 1, 2, 4), series.folders(), strict=True):
+        tonight, published = everybody[night], rows(release)
+        stands = tonight.merge(published, on="weight", suffixes=("", "_published"))
+        assert len(stands) >= 40
+        before, after = (stands[name] - begun.mean() for name in ("income", "income_published"))
+        quality = json.loads((series.areas.record(release.name) / "quality.json").read_text())
+        loss = sum((after - before) ** 2) / sum((before - before.mean()) ** 2)
+        assert quality["loss"]["all"]["information_loss"] == pytest.approx(loss, rel=1e-9)
+        assert (quality["loss"]["all"]["objective"] is None) == (night > 0)  # the births' alone is known then
+        counts = [frame["sex"].value_counts().sort_index() for frame in (tonight, published)]
+        of_sex = next(each for each in quality["tables"] if each["variables"] == ["sex"])
+        assert of_sex["max_absolute_error"] == max(abs(counts[1] - counts[0]))
+        assert quality["record_linkage"]["sampled"] == len(stands)
+
+
 def test_what_stands_is_published_again_bit_for_bit(series):
     before, after = (rows(folder) for folder in series.folders()[:2])
     both = before.merge(after, on="weight", suffixes=("", "_after"))

@@ -1,0 +1,84 @@
+"""Tonight's values of the units that stand, beside what is published of them: what a release loses.
+
+The blocks of a night know those alone whose class is born tonight. Ghosts have no value tonight, and of who
+waits nothing is published.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from pipelines.engine.column_names import column
+from pipelines.intake.scales import Scale
+from pipelines.intake.unit_key import UNIT
+from pipelines.records.coordinates import Coordinates
+from pipelines.series.settings import VERSION
+from sdc.measures.moments import Moments
+
+#: Units summed up in one task.
+UNITS_PER_TASK = 200_000
+_PART, _MOMENTS = "part", "moments"
+
+
+def standing_moments(
+    published: DataFrame, standing: DataFrame, tonight: DataFrame, scales: Mapping[str, Scale], records: int
+) -> Moments:
+    """Moments before and after of the units that stand, the same for any partitioning.
+
+    Parameters
+    ----------
+    published : DataFrame
+        `UNIT`, `VERSION` and the numeric variables of every record of the release.
+    standing : DataFrame
+        `UNIT` and `VERSION` of the units that stand.
+    tonight : DataFrame
+        `UNIT` and the numeric variables of tonight's input.
+    scales : mapping of numeric variable to Scale
+        Units of the moments.
+    records : int
+        Of the release: they decide how many tasks there are.
+    """
+    if not scales:
+        return Moments.none(0)
+    here = tonight.select(UNIT, *[column(name).alias(f"before{i}") for i, name in enumerate(scales)])
+    there = published.select(
+        UNIT, VERSION, *[column(name).alias(f"after{i}") for i, name in enumerate(scales)]
+    )
+    both = there.join(standing.join(here, on=UNIT), on=[UNIT, VERSION])
+    tasks = math.ceil(max(records, 1) / UNITS_PER_TASK)
+    parts = both.repartition(tasks, UNIT).sortWithinPartitions(UNIT)
+
+    def add_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        total = Moments.none(len(scales))
+        for batch in batches:
+            total = total + _of(batch, scales)
+        context = TaskContext.get()
+        assert context is not None
+        content = json.dumps([array.tolist() for array in astuple(total)])
+        yield pa.RecordBatch.from_pydict({_PART: [context.partitionId()], _MOMENTS: [content]})
+
+    rows = parts.mapInArrow(add_up, f"{_PART} bigint, {_MOMENTS} string").collect()
+    total = Moments.none(len(scales))
+    for row in sorted(rows, key=lambda row: row[_PART]):
+        total = total + Moments(*(np.array(array) for array in json.loads(row[_MOMENTS])))
+    return total
+
+
+def _of(batch: pa.RecordBatch, scales: Mapping[str, Scale]) -> Moments:
+    """Moments of a batch; a variable that is missing on one side does not count there."""
+    table, coordinates = pa.Table.from_batches([batch]), Coordinates(scales, {})
+    before, after = (
+        coordinates.numeric(pa.table({name: table[f"{side}{i}"] for i, name in enumerate(scales)}))
+        for side in ("before", "after")
+    )
+    missing = np.isnan(before) | np.isnan(after)
+    before[missing] = after[missing] = np.nan
+    return Moments.of(before, after)
