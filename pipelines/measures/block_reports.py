@@ -47,6 +47,12 @@ class BlockReports:
         )
 
     @property
+    def records(self) -> int:
+        """Records that were protected: what is proved holds of a release that has no others."""
+        parts = self.blocks if self.whole_file is None else [self.whole_file]
+        return sum(report["records"] for report in parts)
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """The blocks, and the whole file where it has a report of its own."""
         return self.blocks if self.whole_file is None else [*self.blocks, self.whole_file]

@@ -55,7 +55,7 @@ def _take(comparison: Comparison) -> dict[str, tuple[Proved, ...]] | None:
     section = {}
     for group in comparison.specification.clusterings:
         reports = comparison.reports.get(group.name)
-        whole = reports.of_file if reports is not None and comparison.covered(reports) else None
+        whole = reports.of_file if reports is not None and reports.records == comparison.records else None
         if reports is not None and whole is not None:
             proof = _whole(whole["objective"], whole["lower_bound"], whole["optimal"])
             section[group.name] = (proof, *_steps(reports))

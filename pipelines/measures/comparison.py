@@ -64,10 +64,6 @@ class Comparison:
         group = next(group for group in self.specification.clusterings if group.name == clustering)
         return {name: self.scales[name] for name in group.variables if name in self.scales}
 
-    def covered(self, reports: BlockReports) -> bool:
-        """Whether the blocks hold every record of the release, so that what they prove holds of it."""
-        return sum(report["records"] for report in reports.blocks) == self.records
-
     @cached_property
     def joint_risk_after(self) -> Risk:
         """Classes of the protected records on the region and all quasi-identifiers."""

@@ -69,7 +69,7 @@ def _take(comparison: Comparison) -> dict[str, Loss] | None:
 def _total(comparison: Comparison, reports: BlockReports, name: str) -> float | None:
     """Sum over the blocks, None where a block has no such number, or a record stands in none."""
     numbers = [report[name] for report in reports.blocks if report.get(name) is not None]
-    whole = len(numbers) == len(reports.blocks) and comparison.covered(reports)
+    whole = len(numbers) == len(reports.blocks) and reports.records == comparison.records
     return math.fsum(numbers) if whole else None
 
 

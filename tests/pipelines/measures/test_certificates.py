@@ -51,13 +51,15 @@ def test_a_block_without_a_bound_says_why():
     assert (table["bound_of"].to_pylist(), table["unproved"].to_pylist()) == ([None], ["time"])
 
 
-def taken(*blocks, **whole):
+def taken(*blocks, records=9, **whole):
     """The section of a release of one clustering, from the reports of its blocks and of the whole file."""
     of_file = report(0) | {"whole_file": True, "bound_of": OF_FILE, "optimal": False} | whole
     del of_file["block"]
     reports = collected([json.dumps(each) for each in (*blocks, of_file)], 0)
-    specification = SimpleNamespace(clusterings=[SimpleNamespace(name="all")])
-    return CERTIFICATES.take(SimpleNamespace(specification=specification, reports={"all": reports}))["all"]
+    clusterings = [SimpleNamespace(name="all", variables=())]
+    specification = SimpleNamespace(clusterings=clusterings, nominal=())
+    comparison = SimpleNamespace(specification=specification, reports={"all": reports}, records=records)
+    return (CERTIFICATES.take(comparison) or {}).get("all")
 
 
 def test_steps_add_up_over_blocks_and_have_no_bound_where_one_block_has_none():
@@ -84,6 +86,11 @@ def test_what_was_proved_optimal_stays_so_although_its_bound_is_below_by_the_tol
     assert (whole.optimal, whole.gap) == (True, 0.0)
     (whole,) = taken(objective=4.0, lower_bound=3.0, optimal=False)
     assert (whole.optimal, whole.gap) == (False, 0.25)
+
+
+def test_what_was_proved_of_tonights_records_is_not_said_of_a_release_that_has_others():
+    assert taken(records=9) is not None
+    assert taken(records=10) is None
 
 
 @pytest.mark.spark
