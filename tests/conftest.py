@@ -23,13 +23,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """A small quiet session: UI off, loopback only, as a tiny input gets."""
+    """A small quiet session, as for a tiny input; two tasks after a shuffle, so that their order shows."""
     from pipelines.engine.jvm import InputSize
     from pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
-    memory = {"spark.driver.memory": "2g"}
-    session = open_session("local[2]", private, memory, size=InputSize.TINY, clustering=True)
+    settings = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
+    session = open_session("local[2]", private, settings, size=InputSize.TINY, clustering=True)
     yield session
     session.stop()
 

@@ -20,8 +20,9 @@ SMALL_INPUT = 64 * 2**20
 #: Bytes up to which code that Spark writes for a query costs more than it gives: about 20,000 records.
 TINY_INPUT = 512 * 2**10
 ARCHIVE = Path(sys.prefix) / "share" / "microguard" / "spark-classes.jsa"
-#: Only the JVM's quick compiler, and no threads for collecting garbage.
-QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+#: Only the quick compiler, with the room for its code that both would have (else a session of some dozen
+#: runs throws away what it compiled, and compiles it again), and no threads for collecting garbage.
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
 
 
 class InputSize(Enum):

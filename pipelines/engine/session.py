@@ -58,12 +58,17 @@ _LOCAL = {
 }
 #: For a small input: planning again after each shuffle costs more than it saves, and so do more tasks.
 _SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+#: For a tiny one expressions are interpreted, in one task: writing and compiling code for them, and starting
+#: more tasks, takes longer than thousands of records. Blocks are solved in tasks of their own number.
+_TINY = _SMALL | {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
 _BY_SIZE = {
     InputSize.LARGE: {},
     InputSize.SMALL: _SMALL,
-    # Expressions are interpreted: to write and compile code for them takes longer than thousands of records.
-    InputSize.TINY: _SMALL
-    | {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
+    InputSize.TINY: _TINY,
 }
 
 
