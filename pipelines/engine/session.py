@@ -37,6 +37,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.io.encryption.enabled": "true",  # spilled records are not readable after a kill
     "spark.python.worker.reuse": "true",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites that nobody sees
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_BATCH),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pyspark.udf.hideTraceback.enabled": "true",
