@@ -10,10 +10,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import digest
+from pipelines.engine.row_hash import content_of
+from pipelines.measures.by_class import CLASS, by_class, class_hash
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from schemas.requirements.records import MetricKey, Requirement
@@ -25,6 +27,7 @@ REMEDY = (
 )
 #: Digits that are kept of sums whose order Spark decides.
 DIGITS = 9
+_EXTREMES = "least bigint, entropy double, t double"
 
 
 @dataclass(frozen=True)
@@ -60,41 +63,21 @@ def _take(comparison: Comparison) -> dict[str, Homogeneity] | None:
 
 
 def _of_variable(comparison: Comparison, name: str) -> Homogeneity:
-    keys = [f"__digest{half}" for half in (0, 1)]
-    value, n, share = f.col("value"), f.col("n"), f.col("share")
-    counts = (
-        comparison.protected.select(*digest(comparison.joint_keys), column(name).alias("value"))
-        .groupBy(*keys, value)
-        .agg(f.count(f.lit(1)).alias("n"))
+    frame, value = comparison.protected, column(name)
+    whole = frame.groupBy(value.alias("other")).agg(
+        (f.count(f.lit(1)) / f.lit(max(comparison.records, 1))).alias("share")
     )
-    whole = counts.groupBy(value.alias("other")).agg(
-        (f.sum(n) / f.lit(max(comparison.records, 1))).alias("share")
+    shared = frame.join(f.broadcast(whole), value.eqNullSafe(f.col("other")), how="inner")
+    rows = shared.select(
+        class_hash(comparison.joint_keys), f.xxhash64(*content_of([name])).alias("value"), "share"
     )
-    classes = (
-        counts.join(f.broadcast(whole), value.eqNullSafe(f.col("other")), how="inner")
-        .groupBy(*keys)
-        .agg(
-            f.sum(n).alias("members"),
-            f.count(f.lit(1)).alias("distinct"),
-            f.max(n).alias("most"),
-            f.sum(n * f.log(n.cast("double"))).alias("logs"),
-            f.collect_list(f.struct(n.cast("double").alias("n"), share)).alias("values"),
-        )
-    )
-    members = f.col("members").cast("double")
-    excess = f.aggregate(
-        f.col("values"),
-        f.lit(0.0),
-        lambda total, each: total + f.greatest(f.lit(0.0), each["n"] / members - each["share"]),
-    )
-    row = classes.agg(
-        f.sum("members").alias("records"),
-        f.sum("most").alias("guessed"),
-        f.sum(f.when(f.col("distinct") == 1, f.col("members")).otherwise(0)).alias("homogeneous"),
-        f.min("distinct").alias("least"),
-        f.min(f.log(members) - f.col("logs") / members).alias("entropy"),
-        f.max(excess).alias("t"),
-    ).first()
+    sums = ("records", "homogeneous", "guessed")
+    row = (
+        by_class(rows, comparison.records, _of_classes, f"{' bigint, '.join(sums)} bigint, {_EXTREMES}")
+        .agg(*[f.sum(name).alias(name) for name in sums], f.min("least").alias("least"),
+             f.min("entropy").alias("entropy"), f.max("t").alias("t"))
+        .first()
+    )  # fmt: skip
     assert row is not None
     return Homogeneity(
         records=int(row["records"] or 0),
@@ -104,6 +87,27 @@ def _of_variable(comparison: Comparison, name: str) -> Homogeneity:
         largest_t=round(float(row["t"] or 0.0), DIGITS),
         guessed=int(row["guessed"] or 0),
     )
+
+
+def _of_classes(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """What the classes of a task give away, in one line."""
+    order = np.lexsort((columns["value"], columns[CLASS]))
+    classes, values, shares = (columns[name][order] for name in (CLASS, "value", "share"))
+    fresh = np.concatenate([[True], classes[1:] != classes[:-1]])
+    cells = np.flatnonzero(fresh | np.concatenate([[True], values[1:] != values[:-1]]))
+    n = np.diff(cells, append=len(order))
+    starts = np.flatnonzero(fresh[cells])  # of the classes, among their cells
+    members, distinct = np.add.reduceat(n, starts), np.diff(starts, append=len(n))
+    entropy = np.log(members) - np.add.reduceat(n * np.log(n), starts) / members
+    excess = np.maximum(0.0, n / np.repeat(members, distinct) - shares[cells])
+    return {
+        "records": np.array([members.sum()]),
+        "homogeneous": np.array([members[distinct == 1].sum()]),
+        "guessed": np.array([np.maximum.reduceat(n, starts).sum()]),
+        "least": np.array([distinct.min()]),
+        "entropy": np.array([entropy.min()]),
+        "t": np.array([np.add.reduceat(excess, starts).max()]),
+    }
 
 
 def _metrics(section: Mapping[str, Homogeneity], comparison: Comparison) -> dict[MetricKey, float]:

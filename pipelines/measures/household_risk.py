@@ -6,15 +6,16 @@ is that of finding any of its records. Exact, over all households of both files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
+import numpy as np
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
+from pipelines.measures.by_class import CLASS, by_class, class_hash
 from pipelines.measures.comparison import Comparison
-from pipelines.measures.individual_risk import DIGITS, HALVES, class_counts, records_by_class
+from pipelines.measures.individual_risk import DIGITS
 from pipelines.measures.measure import Measure
 from sdc.risk.individual import class_risk
 
@@ -43,20 +44,21 @@ def _take(comparison: Comparison) -> HouseholdRisk | None:
     specification = comparison.specification
     if specification.household is None:
         return None
-    household = column(specification.household).alias("household")
-    frames = (comparison.screened.frame, comparison.protected)
-    parts = [
-        records_by_class(frame, file, comparison.joint_keys, specification.weight, household)
-        for file, frame in enumerate(frames)
-    ]
-    records = parts[0].unionByName(parts[1])
-    risks = class_counts(records).mapInArrow(_valued, "file int, __digest0 long, __digest1 long, risk double")
-    risk = f.col("risk")
-    of_household = f.when(f.max(risk) >= 1.0, 1.0).otherwise(-f.expm1(f.sum(f.log1p(-risk))))
+    weight = f.lit(1.0) if specification.weight is None else column(specification.weight).cast("double")
+    before, after = (
+        frame.select(
+            f.lit(file).alias("file"),
+            class_hash(comparison.joint_keys, f.lit(file)),
+            f.xxhash64(f.lit(file), column(specification.household)).alias("household"),
+            weight.alias("weight"),
+        )
+        for file, frame in enumerate((comparison.screened.frame, comparison.protected))
+    )
+    records = comparison.screened.kept + comparison.records
+    parts = by_class(before.unionByName(after), records, _found, "file int, household long, missed double")
     by_file = (
-        records.join(risks, ["file", *HALVES])
-        .groupBy("file", "household")
-        .agg(of_household.alias("risk"))
+        parts.groupBy("file", "household")
+        .agg((-f.expm1(f.sum("missed"))).alias("risk"))
         .groupBy("file")
         .agg(
             f.count(f.lit(1)).alias("households"), f.sum("risk").alias("sum"), f.max("risk").alias("largest")
@@ -69,12 +71,14 @@ def _take(comparison: Comparison) -> HouseholdRisk | None:
     return HouseholdRisk(households, *(float(f"{value:.{DIGITS}g}") for value in figures))
 
 
-def _valued(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The classes with the risk of each of their records."""
-    for batch in batches:
-        risk = class_risk(batch["f"].to_numpy(), batch["units"].to_numpy())
-        kept = {name: batch[name] for name in ("file", *HALVES)}
-        yield pa.RecordBatch.from_pydict({**kept, "risk": pa.array(risk)})
+def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Of each household with records here, the logarithm of the chance that none of them is found."""
+    _, place, members = np.unique(columns[CLASS], return_inverse=True, return_counts=True)
+    risk = class_risk(members, np.bincount(place, columns["weight"]))[place]
+    with np.errstate(divide="ignore"):  # who is found for certain: minus infinity
+        missed = np.log1p(-risk)
+    households, first, home = np.unique(columns["household"], return_index=True, return_inverse=True)
+    return {"file": columns["file"][first], "household": households, "missed": np.bincount(home, missed)}
 
 
 def _attacks(section: HouseholdRisk, k: int) -> Iterator[tuple[float, str]]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
@@ -24,8 +23,6 @@ from sdc.risk.individual import class_risk
 
 #: Digits kept of sums whose order Spark decides.
 DIGITS = 9
-#: Columns of the digest of a class.
-HALVES = ("__digest0", "__digest1")
 
 
 @dataclass(frozen=True)
@@ -62,10 +59,14 @@ def _take(comparison: Comparison) -> IndividualRisk:
 
 
 def _of_classes(comparison: Comparison) -> IndividualRisk:
-    weight, keys = comparison.specification.weight, comparison.joint_keys
-    frames = (comparison.screened.frame, comparison.protected)
-    parts = [records_by_class(frame, file, keys, weight) for file, frame in enumerate(frames)]
-    classes = class_counts(parts[0].unionByName(parts[1]))
+    weight = comparison.specification.weight
+    units = f.lit(1.0) if weight is None else column(weight).cast("double")
+    before, after = (
+        frame.select(f.lit(file).alias("file"), *digest(comparison.joint_keys), units.alias("w"))
+        for file, frame in enumerate((comparison.screened.frame, comparison.protected))
+    )
+    sums = (f.count(f.lit(1)).cast("double").alias("f"), f.sum("w").alias("units"))
+    classes = before.unionByName(after).groupBy("file", "__digest0", "__digest1").agg(*sums)
     by_file = (
         classes.select("file", "f", "units")
         .mapInArrow(_valued, "file int, risk double, largest double")
@@ -80,20 +81,6 @@ def _of_classes(comparison: Comparison) -> IndividualRisk:
         weight is not None,
         *(float(f"{value:.{DIGITS}g}") for value in (*expected, *largest)),
     )
-
-
-def records_by_class(
-    frame: DataFrame, file: int, keys: list[str], weight: str | None, *more: Column
-) -> DataFrame:
-    """Records by the digest of their class (`HALVES`), with the file, the weight ``w`` and more columns."""
-    w = f.lit(1.0) if weight is None else column(weight).cast("double")
-    return frame.select(f.lit(file).alias("file"), *digest(keys), w.alias("w"), *more)
-
-
-def class_counts(records: DataFrame) -> DataFrame:
-    """Classes of each file with their records ``f`` and the units ``units`` that they stand for."""
-    sums = (f.count(f.lit(1)).cast("double").alias("f"), f.sum("w").alias("units"))
-    return records.groupBy("file", *HALVES).agg(*sums)
 
 
 def _valued(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -2,55 +2,38 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.row_hash import content_of
-
-#: Records that one task sorts in memory.
-TASK_RECORDS = 1_000_000
+from pipelines.measures.by_class import CLASS, by_class, class_hash
 
 
 def uniques(
     frame: DataFrame, keys: Sequence[str], joined: Sequence[Sequence[str]], records: int
 ) -> list[int]:
-    """Records that no other equals on `keys` and further columns, for each list of `joined`.
-
-    One shuffle brings equal keys together. Values are told apart by 64 bits of hash: among ten million
-    records one pair in a million runs is mistaken.
-    """
+    """Records that no other equals on `keys` and further columns, for each list of `joined`."""
     if not joined:
         return []
     hashes = [
         f.xxhash64(*content_of([*keys, *names])).alias(f"joined{position}")
         for position, names in enumerate(joined)
     ]
-    tasks = max(frame.sparkSession.sparkContext.defaultParallelism, math.ceil(records / TASK_RECORDS))
-    hashed = (
-        frame.select(f.xxhash64(*content_of(keys)).alias("key"), *hashes)
-        .repartition(tasks, "key")
-        .drop("key")
-    )
 
-    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = list(batches)
-        if parts:
-            table = pa.Table.from_batches(parts)
-            counts = [_once(table[name].to_numpy()) for name in table.column_names]
-            yield pa.RecordBatch.from_arrays([pa.array([n]) for n in counts], names=table.column_names)
+    def work(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        return {name: _once(values) for name, values in columns.items() if name != CLASS}
 
     schema = ", ".join(f"joined{position} bigint" for position in range(len(joined)))
-    row = hashed.mapInArrow(count, schema).groupBy().sum().first()
+    row = by_class(frame.select(class_hash(keys), *hashes), records, work, schema).groupBy().sum().first()
     assert row is not None
     return [int(row[position] or 0) for position in range(len(joined))]
 
 
-def _once(hashes: np.ndarray) -> int:
+def _once(hashes: np.ndarray) -> np.ndarray:
+    """How many hashes occur once, (1,)."""
     ordered = np.sort(hashes)
     fresh = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
-    return int(np.count_nonzero(fresh[1:] & fresh[:-1]))
+    return np.array([np.count_nonzero(fresh[1:] & fresh[:-1])])
