@@ -105,7 +105,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "mdav": Algorithm(mdav.solve),
     "vmdav": Algorithm(vmdav.solve),
     "univariate-optimal": Algorithm(optimal_univariate.solve, efforts=EFFORTS, nominal=False),
-    "mdav-in-blocks": Algorithm(local_search.blocks_of_mdav),
+    "mdav-in-blocks": Algorithm(local_search.construct),
     "local-search": Algorithm(
         local_search.search, parameters=frozenset({"effort"}), efforts=("standard", "thorough")
     ),

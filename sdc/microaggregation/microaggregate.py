@@ -37,8 +37,8 @@ def microaggregate(
     k : int
         Smallest cluster size, 2 <= k <= n.
     effort : {"fast", "standard", "thorough", "exact"}
-        fast: MDAV inside blocks of about 250 records. standard: then local search over all of them.
-        thorough: annealing from several starts and a set-partitioning program over the clusters met.
+        fast: MDAV, above about 10,000 records inside blocks of about 250. standard: then local search over
+        all of them. thorough: several searches and a set-partitioning program over the clusters met.
         exact: column generation with a proved bound.
     algorithm : str
         "auto" picks by effort and number of variables; else a name of `ALGORITHMS`.

@@ -21,25 +21,28 @@ def squares_by_cluster(values: np.ndarray, weights: np.ndarray, labels: np.ndarr
 
 @kernel
 def _squares_by_cluster(values, weights, labels, clusters):
+    # Distances from the first record of the cluster: those of equal records are exactly zero.
     n, p = values.shape
-    means = np.zeros((clusters, p))
+    centres = np.zeros((clusters, 2 * p))  # first record, then mean of the differences from it
     mass = np.zeros(clusters)
     for i in range(n):
-        prefetch_row(means, labels[min(i + AHEAD, n - 1)])
+        prefetch_row(centres, labels[min(i + AHEAD, n - 1)])
         cluster = labels[i]
+        if mass[cluster] == 0.0:
+            centres[cluster, :p] = values[i]
         mass[cluster] += weights[i]
         for d in range(p):
-            means[cluster, d] += weights[i] * values[i, d]
+            centres[cluster, p + d] += weights[i] * (values[i, d] - centres[cluster, d])
     for cluster in range(clusters):
         if mass[cluster] > 0.0:
-            for d in range(p):
-                means[cluster, d] /= mass[cluster]
+            for d in range(p, 2 * p):
+                centres[cluster, d] /= mass[cluster]
     squares = np.zeros(clusters)
     for i in range(n):
-        prefetch_row(means, labels[min(i + AHEAD, n - 1)])
+        prefetch_row(centres, labels[min(i + AHEAD, n - 1)])
         square = 0.0
         for d in range(p):
-            difference = values[i, d] - means[labels[i], d]
+            difference = values[i, d] - centres[labels[i], d] - centres[labels[i], p + d]
             square += difference * difference
         squares[labels[i]] += weights[i] * square
     return squares

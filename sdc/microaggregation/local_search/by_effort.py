@@ -1,131 +1,201 @@
-"""Local search by effort, below exact: MDAV in blocks, local search over the whole file, several starts.
+"""Local search by effort, below exact.
 
-fast: records are cut into blocks of about 250 and clustered by MDAV inside. standard: from there,
-annealing over approximate neighbours across the blocks' borders, which erases the penalty of the
-blocks. thorough: hot annealing from several starts, and a set-partitioning program over all
-clusters met. Work is fixed by n and effort, never by the clock.
+fast: MDAV, of the whole file or, where that is large, in blocks. standard: from there, a few short
+annealings, which settle where the dear records go and are crossed, then a long one of all the others, which
+also erases the penalty of blocks. thorough: several of these, crossed, and a set-partitioning program over
+all clusters they ended in. Work is fixed by n, k and effort, never by the clock.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from sdc.kernels.compile import kernel
 from sdc.kernels.random import new_stream
 from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.heuristics.mdav import cluster_by_mdav
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
+from sdc.microaggregation.local_search.crossing import cross
 from sdc.microaggregation.local_search.descent import descend
-from sdc.microaggregation.local_search.neighbours import nearest_neighbours
+from sdc.microaggregation.local_search.neighbours import near_contents
 from sdc.microaggregation.local_search.recombination import Recombination
+from sdc.microaggregation.local_search.scales import local_scales
 from sdc.microaggregation.local_search.search_state import search_state_of
-from sdc.microaggregation.principal_cuts import cut_into_blocks
+from sdc.microaggregation.local_search.starts import cut, number_contents, start
 from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import squares_by_cluster, sum_of_squares
+from sdc.microaggregation.sse import squares_by_cluster
 from sdc.stop import Deadline, StoppedBy
 
-#: Records per block of MDAV: larger ones cost more than the local search afterwards.
-BLOCK = 250
-#: Work of the standard tier in visits of a record, a floor for small files: about a second. What a record
-#: costs before the first sweep (blocks, MDAV, near records) counts as so many visits.
-STANDARD_VISITS, VISITS_BEFORE = 2_000_000, 15
-FEWEST_SWEEPS, MOST_SWEEPS = 5, 2_000
-#: Visits of the thorough tier: about half a minute for a thousand records, within limits per start. Above
-#: this k a visit looks at more records, and there are fewer.
-THOROUGH_VISITS, THOROUGH_K = 32_000_000, 5
-FEWEST_THOROUGH_SWEEPS, MOST_THOROUGH_SWEEPS = 200, 6_000
-THOROUGH_STARTS = 8
-#: Above this many records the set-partitioning program is too large to help; one long start is better.
+#: Above this many records the set-partitioning program is too large to help; one long search is better.
 RECOMBINED_RECORDS = 6_000
-#: Temperatures in units of the typical SSE per record.
-HOTTEST, COLDEST = 3.0, 0.01
-#: Share of the clusters it is typical of: a few giants must not heat the whole file.
+#: What a record costs before the first sweep (start, near records) as so many visits.
+VISITS_BEFORE = 15
+#: What a visit costs grows with k a little slower than k itself, from here on.
+COST_K, COST_POWER = 3, 0.85
+#: Near records looked at, per k and at most: what a visit costs grows with them.
+NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 2, 64
+#: Short annealings before the long one, and the share of all visits that each takes; they favour dear
+#: records.
+OPENINGS, OPENING_SHARE = 4, 0.1
+OPENING_HOT, OPENING_COLD, OPENING_FAVOUR = 1.0, 0.05, 0.8
+#: The long one begins where these many of the records are hot: the dearest stay as they were settled.
+SETTLED = 0.9
+HOTTEST, COLDEST, FAVOUR = 0.7, 0.1, 0.5
+#: Fewer sweeps cannot repair what a heat bath destroys: they are greedy, at one scale for all records, and
+#: begin as hot as the root of their number allows.
+BATH_SWEEPS = 60
+GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
+#: Share of the clusters that scale is typical of: a few giants must not heat the whole file.
 TYPICAL = 0.99
-#: Near records looked at: at least, per k, and at most (what a move costs grows with them).
-NEIGHBOURS, NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 8, 2, 64
-#: Trees they are looked up in.
-TREES = 5
-THOROUGH_NEIGHBOURS, THOROUGH_TREES = 15, 8
-#: Passes of descent after thorough annealing, at most.
+#: Passes of descent at the end of thorough search, at most.
 PASSES = 100
 
 
-def blocks_of_mdav(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """fast: MDAV inside blocks of about 250 near records; no randomness, no clock."""
-    _, order, labels = _arrange(records, k)
-    return Clustering.of(records, _restore(labels, order), "mdav-in-blocks")
+@dataclass(frozen=True)
+class Work:
+    """Work of an effort, counted so that the answer does not depend on the machine.
+
+    Attributes
+    ----------
+    visits : int
+        Visits of a record at k = 3, in all; fewer at a larger k, whose visits cost more.
+    searches : int
+        Searches of a small file, which share the visits.
+    fewest_sweeps, most_sweeps : int
+        Visits of each record in the mean, in all, whatever `visits` says.
+    neighbours, trees : int
+        Near records looked at, at least, and trees they are looked up in.
+    """
+
+    visits: int
+    searches: int
+    fewest_sweeps: int
+    most_sweeps: int
+    neighbours: int
+    trees: int
+
+    def sweeps(self, n: int, k: int) -> float:
+        """Visits of each record in the mean."""
+        visits = self.visits * min(1.0, COST_K / k) ** COST_POWER
+        return min(self.most_sweeps, max(self.fewest_sweeps, visits / n - VISITS_BEFORE))
+
+    def near(self, k: int) -> int:
+        """Near records looked at."""
+        return min(MOST_NEIGHBOURS, max(self.neighbours, NEIGHBOURS_PER_K * k))
+
+
+#: About two seconds for a small file, and half a minute.
+WORK = {
+    "standard": Work(1_500_000, 1, 5, 2_000, 8, 5),
+    "thorough": Work(20_000_000, 8, 100, 40_000, 12, 8),
+}
+
+
+def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
+    """fast: the cheaper start; no randomness, no clock."""
+    labels = start(records, number_contents(records.values), cut(records, k), k)
+    return _started(records, labels, "mdav-in-blocks")
 
 
 def search(
     records: Records, k: int, *, deadline: Deadline, seed: int, effort: str = "standard"
 ) -> Clustering:
-    """standard and thorough: local search over the whole file, from MDAV in blocks."""
-    arranged, order, labels = _arrange(records, k)
+    """standard and thorough: local search over the whole file."""
+    contents = number_contents(records.values)
+    blocks = cut(records, k)
+    labels = start(records, contents, blocks, k)
+    started = _started(records, labels, "local-search")
     if len(records) < 2 * k:  # one cluster is all there can be
-        return Clustering.of(
-            records,
-            labels,
-            "local-search",
-            lower_bound=records.sst,
-            bound_kind="one cluster",
-            stopped_by="proof",
-        )
-    if effort == "thorough":
-        searched, work = _thorough(arranged, labels, k, seed, deadline)
-    else:
-        searched, work = _standard(arranged, labels, k, seed, deadline)
+        return replace(started, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
+    if started.optimal:
+        return started
+    order = blocks[0]
+    searches = _Searches(records.take(order), contents[order], k, seed, WORK[effort], deadline)
+    searched, work = searches.run(labels[order])
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
-    return Clustering.of(records, _restore(searched, order), "local-search", stopped_by=stopped_by, work=work)
+    restored = np.empty(len(order), dtype=np.int64)
+    restored[order] = searched
+    return Clustering.of(records, restored, "local-search", stopped_by=stopped_by, work=work)
 
 
-def _standard(
-    records: Records, labels: np.ndarray, k: int, seed: int, deadline: Deadline
-) -> tuple[np.ndarray, dict[str, int]]:
-    n = len(records)
-    count = min(MOST_NEIGHBOURS, max(NEIGHBOURS, NEIGHBOURS_PER_K * k))
-    near = nearest_neighbours(records.values, count, trees=TREES, seed=seed)
-    state = search_state_of(records.values, records.weights, labels, k)
-    scale = _typical_cost(records, labels)
-    sweeps = min(MOST_SWEEPS, max(FEWEST_SWEEPS, STANDARD_VISITS // n - VISITS_BEFORE))
-    # Few sweeps cannot repair what a hot start destroys.
-    hot = min(HOTTEST, 0.5 * (sweeps / FEWEST_SWEEPS) ** 0.5)
-    moves = anneal(state, near, k, Schedule(hot, COLDEST, sweeps), scale, new_stream(seed), deadline)
-    return _cheaper(records, labels, state.labels.astype(np.int64)), {"moves": moves}
+def _started(records: Records, labels: np.ndarray, algorithm: str) -> Clustering:
+    """Clustering by a start, which is optimal where it loses nothing."""
+    clustering = Clustering.of(records, labels, algorithm)
+    if clustering.sse > 0.0:
+        return clustering
+    return replace(clustering, lower_bound=0.0, bound_kind="no loss", stopped_by="proof")
 
 
-def _thorough(
-    records: Records, labels: np.ndarray, k: int, seed: int, deadline: Deadline
-) -> tuple[np.ndarray, dict[str, int]]:
-    n = len(records)
-    starts = THOROUGH_STARTS if n <= RECOMBINED_RECORDS else 1
-    sweeps = THOROUGH_VISITS * THOROUGH_K // max(THOROUGH_K, k) // n // starts
-    sweeps = min(MOST_THOROUGH_SWEEPS, max(FEWEST_THOROUGH_SWEEPS, sweeps))
-    count = min(MOST_NEIGHBOURS, max(THOROUGH_NEIGHBOURS, NEIGHBOURS_PER_K * k))
-    near = nearest_neighbours(records.values, count, trees=THOROUGH_TREES, seed=seed)
-    scale = _typical_cost(records, labels)
-    recombination = Recombination(records, k)
-    recombination.add(labels)
-    moves = changes = 0
-    for start in range(starts):
-        state = search_state_of(records.values, records.weights, labels, k)
-        schedule = Schedule(HOTTEST, COLDEST, sweeps)
-        moves += anneal(state, near, k, schedule, scale, new_stream(seed, start), deadline)
-        changes += descend(state, near, k, PASSES, deadline)
-        recombination.add(state.labels)
-        if deadline.passed:
-            break
-    if starts == 1 or deadline.passed:
-        return recombination.incumbent, {"moves": moves, "changes": changes}
-    combined, nodes = recombination.combine(deadline)
-    state = search_state_of(records.values, records.weights, combined, k)
-    changes += descend(state, near, k, PASSES, deadline)
-    return state.labels, {
-        "moves": moves,
-        "changes": changes,
-        "starts": starts,
-        "columns": recombination.columns,
-        "nodes": nodes,
-    }
+class _Searches:
+    """Searches of one file: what they share, and the moves they tried.
+
+    Parameters
+    ----------
+    records : Records
+        Near ones together.
+    contents : (n,) int64 array
+        Number of each record's content.
+    """
+
+    def __init__(
+        self, records: Records, contents: np.ndarray, k: int, seed: int, work: Work, deadline: Deadline
+    ) -> None:
+        self._records, self._k, self._seed, self._work, self._deadline = records, k, seed, work, deadline
+        self._near = near_contents(records.values, contents, work.near(k), trees=work.trees, seed=seed)
+        self._moves = 0
+
+    def run(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
+        """The best labels that a search from these finds, at least as good, and the work."""
+        n = len(self._records)
+        searches = self._work.searches if n <= RECOMBINED_RECORDS else 1
+        sweeps = self._work.sweeps(n, self._k) / searches
+        recombination = Recombination(self._records, self._k)
+        incumbent = labels
+        for number in range(searches):
+            searched = self._search(labels, sweeps, number)
+            incumbent = cross(self._records, incumbent, searched)
+            recombination.add(searched)
+            if self._deadline.passed:
+                break
+        if searches == 1 or self._deadline.passed:
+            return incumbent, {"moves": self._moves}
+        recombination.add(incumbent)
+        combined, nodes = recombination.combine(self._deadline)
+        state = search_state_of(self._records.values, self._records.weights, combined, self._k)
+        changes = descend(state, self._near, self._k, PASSES, self._deadline)
+        return state.labels, {
+            "moves": self._moves,
+            "changes": changes,
+            "searches": searches,
+            "columns": recombination.columns,
+            "nodes": nodes,
+        }
+
+    def _search(self, labels: np.ndarray, sweeps: float, number: int) -> np.ndarray:
+        """Short annealings, crossed, and a long one; of few sweeps one greedy annealing."""
+        records = self._records
+        if sweeps < BATH_SWEEPS:
+            hot = GREEDY_HOT * (sweeps / GREEDY_SWEEPS) ** 0.5
+            greedy = Schedule(hot, GREEDY_COLD, sweeps, 0.0, greedy=True)
+            scales = np.full(len(records), _typical_cost(records, labels))
+            return cross(records, labels, self._anneal(labels, greedy, scales, number, 0))
+        scales = local_scales(records.values, records.weights, self._near, self._k)
+        incumbent = labels
+        opening = Schedule(OPENING_HOT, OPENING_COLD, OPENING_SHARE * sweeps, OPENING_FAVOUR)
+        for place in range(OPENINGS):
+            searched = self._anneal(labels, opening, scales, number, place)
+            incumbent = cross(records, incumbent, searched)
+        long = Schedule(HOTTEST, COLDEST, (1.0 - OPENINGS * OPENING_SHARE) * sweeps, FAVOUR)
+        settled = np.minimum(scales, np.quantile(scales, SETTLED))
+        return cross(records, incumbent, self._anneal(incumbent, long, settled, number, OPENINGS))
+
+    def _anneal(
+        self, labels: np.ndarray, schedule: Schedule, scales: np.ndarray, number: int, place: int
+    ) -> np.ndarray:
+        state = search_state_of(self._records.values, self._records.weights, labels, self._k)
+        stream = new_stream(self._seed, number, place)
+        self._moves += anneal(state, self._near, self._k, schedule, scales, stream, self._deadline)
+        return np.unique(state.labels, return_inverse=True)[1].astype(np.int64).ravel()
 
 
 def _typical_cost(records: Records, labels: np.ndarray) -> float:
@@ -133,34 +203,3 @@ def _typical_cost(records: Records, labels: np.ndarray) -> float:
     costs = np.sort(squares_by_cluster(records.values, records.weights, labels) / np.bincount(labels))
     typical = float(costs[: int(np.ceil(TYPICAL * len(costs)))].mean())
     return typical if typical > 0.0 else float(costs.mean())
-
-
-def _cheaper(records: Records, start: np.ndarray, searched: np.ndarray) -> np.ndarray:
-    """The start where the search, ended early or heated by giants, met nothing better."""
-    costs = [sum_of_squares(records.values, records.weights, labels) for labels in (start, searched)]
-    return start if costs[0] <= costs[1] else searched
-
-
-def _arrange(records: Records, k: int) -> tuple[Records, np.ndarray, np.ndarray]:
-    """Records block after block, their positions before, and their clusters by MDAV within blocks."""
-    order, offsets = cut_into_blocks(records.values, BLOCK, k)
-    arranged = records.take(order)
-    labels = _mdav_by_block(arranged.values, arranged.weights, offsets, k)
-    return arranged, order, labels
-
-
-def _restore(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
-    restored = np.empty(len(order), dtype=np.int64)
-    restored[order] = labels
-    return restored
-
-
-@kernel
-def _mdav_by_block(values, weights, offsets, k):
-    labels = np.empty(len(values), dtype=np.int64)
-    label = 0
-    for b in range(len(offsets) - 1):
-        start, stop = offsets[b], offsets[b + 1]
-        across = values[start:stop].T.copy()
-        label = cluster_by_mdav(across, weights[start:stop], k, labels[start:stop], label)
-    return labels

@@ -46,8 +46,9 @@ def descend(state: SearchState, near: np.ndarray, k: int, passes: int, deadline:
 @kernel
 def _pass(state, near, k, stream):
     changes = 0
+    toward = np.empty(state.points.shape[1])
     for i in range(len(state.labels)):
-        improved = _improve_record(state, near[i], i, k) or create(state, near, i, k, 0.0, stream)
+        improved = _improve_record(state, near[i], i, k, toward) or create(state, near, i, k, 0.0, stream)
         changes += int(improved)
         j = near[i, 0]
         if state.labels[i] != state.labels[j]:
@@ -59,9 +60,9 @@ def _pass(state, near, k, stream):
 
 
 @kernel
-def _improve_record(state, near, i, k):
+def _improve_record(state, near, i, k, toward):
     """Make the best shift or swap of record i, if it gains."""
-    gain, target, partner, _ = best_move(state, near, i, k)
+    gain, target, partner, _ = best_move(state, near, i, k, 0.0, 0, toward)
     if target < 0:
         return False
     energy = state.energies[state.labels[i]] + state.energies[target]

@@ -5,22 +5,32 @@ from __future__ import annotations
 import numpy as np
 
 from sdc.kernels.compile import inlined, kernel
+from sdc.microaggregation.local_search.noise import NOISE, WRAP
 
 
 @kernel
-def best_move(state, near, i, k):
-    """The move of record i that gains most: a shift to the cluster of a near record, or a swap with one of
-    its members.
+def best_move(state, near, i, k, temperature, place, toward):
+    """The move of record i that is chosen at a temperature: a shift to the cluster of a near record, or a
+    swap with one of its members.
+
+    Each move counts its gain plus the temperature times its own number of `NOISE`, and the largest counts:
+    so moves are drawn with probabilities proportional to exp(gain / temperature), a heat bath. At
+    temperature zero it is the move that gains most.
 
     Parameters
     ----------
     near : (m,) int32 array
         Near records of record i.
+    temperature : float
+    place : int
+        Where in `NOISE` the numbers of the moves begin; drawn by the caller.
+    toward : (p,) float64 array
+        Scratch.
 
     Returns
     -------
-    gain : float
-        Minus infinity where there is no move.
+    largest : float
+        Gain with noise of the move chosen; minus infinity where there is no move.
     target, partner : int
         The other cluster, and the member to swap with; minus one for a shift.
     tried : int
@@ -28,21 +38,21 @@ def best_move(state, near, i, k):
     """
     labels, sizes = state.labels, state.sizes
     a = labels[i]
-    best, target, partner, tried = -np.inf, -1, -1, 0
+    largest, target, partner, tried = -np.inf, -1, -1, 0
     for t in range(len(near)):
         b = labels[near[t]]
         if b == a or _met(labels, near, t, b):
             continue
-        gain, j = best_swap(state, i, b)
+        gain, j = _best_swap(state, i, b, temperature, place + tried, toward)
         tried += sizes[b]
-        if gain > best:
-            best, target, partner = gain, b, j
+        if gain > largest:
+            largest, target, partner = gain, b, j
         if sizes[a] > k and sizes[b] < 2 * k - 1:
-            gain = shift_gain(state, i, b)
+            gain = shift_gain(state, i, b) + temperature * NOISE[(place + tried) & WRAP]
             tried += 1
-            if gain > best:
-                best, target, partner = gain, b, -1
-    return best, target, partner, tried
+            if gain > largest:
+                largest, target, partner = gain, b, -1
+    return largest, target, partner, tried
 
 
 @kernel
@@ -55,43 +65,65 @@ def _met(labels, near, stop, cluster):
 
 
 @inlined
-def best_swap(state, i, b):
-    """Largest gain of record i changing places with a member of cluster b that differs, and that member.
+def _best_swap(state, i, b, temperature, place, toward):
+    """Largest gain, with noise, of record i changing places with a member of cluster b that differs, and
+    that member.
 
-    The four sums of the inner product fill a vector; their order is fixed, and so are the bits.
+    With equal weights w the gain is w (y - x) ((1 / W_a + 1 / W_b) w (y - x) + 2 (S_a / W_a - S_b / W_b)),
+    zero to the last bit for an equal record, which is no move.
     """
     a = state.labels[i]
     x, weight = state.points[i], state.weights[i]
     sums_a, sums_b = state.sums[a], state.sums[b]
-    p = len(x)
-    whole = p - p % 4
+    u, v = 1.0 / state.masses[a], 1.0 / state.masses[b]
+    both = weight * (u + v)
+    for d in range(len(x)):
+        toward[d] = 2.0 * (u * sums_a[d] - v * sums_b[d])
     largest, partner = -np.inf, -1
     for t in range(state.sizes[b]):
         j = state.members[b, t]
-        y, other = state.points[j], state.weights[j]
-        heavier = other - weight
-        u, v = 1.0 / (state.masses[a] + heavier), 1.0 / (state.masses[b] - heavier)
-        # |S_a + m|^2 / (W_a + w) - |S_a|^2 / W_a, m and w what the swap adds to sum and mass of a, and
-        # the same of b: written so that large energies do not cancel where the weights are equal.
-        gain = -heavier * (u * state.energies[a] - v * state.energies[b])
-        q, r, s, z = 0.0, 0.0, 0.0, 0.0
-        for d in range(0, whole, 4):
-            q += _along_axis(other * y[d] - weight * x[d], u, sums_a[d], v, sums_b[d])
-            r += _along_axis(other * y[d + 1] - weight * x[d + 1], u, sums_a[d + 1], v, sums_b[d + 1])
-            s += _along_axis(other * y[d + 2] - weight * x[d + 2], u, sums_a[d + 2], v, sums_b[d + 2])
-            z += _along_axis(other * y[d + 3] - weight * x[d + 3], u, sums_a[d + 3], v, sums_b[d + 3])
-        for d in range(whole, p):
-            gain += _along_axis(other * y[d] - weight * x[d], u, sums_a[d], v, sums_b[d])
-        gain += (q + r) + (s + z)
-        if gain > largest and gain != 0.0:  # an equal record: nothing would change
-            largest, partner = gain, j
+        if state.weights[j] == weight:
+            gain = weight * _equal_swap(x, state.points[j], both, toward)
+        else:
+            gain = _unequal_swap(state, i, j, a, b)
+        if gain != 0.0:
+            gain += temperature * NOISE[(place + t) & WRAP]
+            if gain > largest:
+                largest, partner = gain, j
     return largest, partner
 
 
 @inlined
-def _along_axis(moved, u, sum_a, v, sum_b):
-    """Share of one coordinate in the gain, where the swap moves so much of it from b to a."""
-    return moved * (u * (moved + 2.0 * sum_a) + v * (moved - 2.0 * sum_b))
+def _equal_swap(x, y, both, toward):
+    """Four sums fill a vector; their order is fixed, and so are the bits."""
+    p = len(x)
+    whole = p - p % 4
+    q, r, s, z = 0.0, 0.0, 0.0, 0.0
+    for d in range(0, whole, 4):
+        q += (y[d] - x[d]) * (both * (y[d] - x[d]) + toward[d])
+        r += (y[d + 1] - x[d + 1]) * (both * (y[d + 1] - x[d + 1]) + toward[d + 1])
+        s += (y[d + 2] - x[d + 2]) * (both * (y[d + 2] - x[d + 2]) + toward[d + 2])
+        z += (y[d + 3] - x[d + 3]) * (both * (y[d + 3] - x[d + 3]) + toward[d + 3])
+    for d in range(whole, p):
+        q += (y[d] - x[d]) * (both * (y[d] - x[d]) + toward[d])
+    return (q + r) + (s + z)
+
+
+@kernel
+def _unequal_swap(state, i, j, a, b):
+    """Gain of a swap of records of unequal weights.
+
+    |S_a + m|^2 / (W_a + w) - |S_a|^2 / W_a, m and w what the swap adds to sum and mass of a, and the same
+    of b: written so that large energies do not cancel where the weights are nearly equal.
+    """
+    weight, other = state.weights[i], state.weights[j]
+    heavier = other - weight
+    u, v = 1.0 / (state.masses[a] + heavier), 1.0 / (state.masses[b] - heavier)
+    gain = -heavier * (u * state.energies[a] - v * state.energies[b])
+    for d in range(state.points.shape[1]):
+        moved = other * state.points[j, d] - weight * state.points[i, d]
+        gain += moved * (u * (moved + 2.0 * state.sums[a, d]) + v * (moved - 2.0 * state.sums[b, d]))
+    return gain
 
 
 @kernel

@@ -26,6 +26,8 @@ DIRECTION_SAMPLE, POWER_ITERATIONS = 32, 4
 #: one side would have less than this share of the node (giants, ties), it lies at their median.
 SLACK, SMALLEST_SHARE = 0.77, 0.2
 
+#: Distinct contents per record above which the nearest records are taken as they come.
+REPEATED = 0.8
 #: A near record is kept as one number that sorts by distance, then position: the bits of the squared
 #: distance, a non-negative float, and below them the position.
 _HALF = np.uint64(32)
@@ -62,6 +64,45 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
     missing = keys == _NONE
     near[missing] = np.nonzero(missing)[0]
     return near
+
+
+def near_contents(
+    points: np.ndarray, contents: np.ndarray, count: int, *, trees: int, seed: int
+) -> np.ndarray:
+    """Near records of each record, equal ones in at most half of the places.
+
+    Where records repeat, the nearest of a record are all equal to it: to move towards another content it
+    must see some. So half of the places are for other contents, each by one of its records.
+
+    Parameters
+    ----------
+    contents : (n,) int64 array
+        Number of each record's content, from 0.
+    points, count, trees, seed : as of `nearest_neighbours`
+
+    Returns
+    -------
+    (n, min(count, n - 1)) int32 array, or fewer columns where there are few contents
+        As of `nearest_neighbours`; equal records first where records repeat.
+    """
+    n = len(points)
+    count = min(count, n - 1)
+    repeats = np.bincount(contents)
+    distinct = len(repeats)
+    if distinct > REPEATED * n or distinct == 1:
+        return nearest_neighbours(points, count, trees=trees, seed=seed)
+    order = np.argsort(contents, kind="stable")
+    first = np.concatenate([[0], np.cumsum(repeats)[:-1]])
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n) - first[contents[order]]
+    equal = min(count // 2, int(repeats.max()) - 1)
+    distinct_points = np.ascontiguousarray(points[order[first]])
+    near = nearest_neighbours(distinct_points, count - equal, trees=trees, seed=seed)[contents]
+    # Copies of a content see one another in a circle, and of another content each the copy of its own place.
+    steps = np.minimum(np.arange(1, equal + 1), repeats[contents, None] - 1)
+    alike = first[contents, None] + (place[:, None] + steps) % repeats[contents, None]
+    unlike = first[near] + place[:, None] % repeats[near]
+    return np.ascontiguousarray(order[np.hstack([alike, unlike])], dtype=np.int32)
 
 
 @kernel

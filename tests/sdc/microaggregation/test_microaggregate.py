@@ -100,6 +100,19 @@ def test_any_file_is_clustered_by_k_with_its_true_cost_and_in_any_order(file, me
         assert np.array_equal(again.labels, found.labels[order])
 
 
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(2, 5), st.integers(2, 12), st.sampled_from(TIERS), st.integers(0, 2**16))
+def test_where_every_record_occurs_k_times_nothing_is_lost_and_that_is_said_to_be_optimal(k, m, effort, seed):
+    random = np.random.default_rng(seed)
+    contents = np.unique(random.integers(0, 4, size=(m, 2)), axis=0)
+    points = random.permutation(np.repeat(contents, random.integers(k, 3 * k, len(contents)), axis=0))
+    if len(contents) == 1:
+        return
+    found = microaggregate(points, k, effort=effort, seed=seed)
+    assert found.sse == 0.0
+    assert found.optimal
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("k", [2, 3])
 def test_no_algorithm_claims_less_than_the_optimum_and_thorough_search_finds_it(k, weighted):

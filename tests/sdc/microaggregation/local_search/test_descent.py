@@ -7,13 +7,17 @@ from sdc.errors import SolverFailed
 from sdc.kernels.prefetch import CACHED
 from sdc.kernels.random import new_stream
 from sdc.microaggregation import microaggregate
+from sdc.microaggregation.local_search import moves
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
 from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
+from sdc.microaggregation.local_search.crossing import cross
 from sdc.microaggregation.local_search.descent import descend
-from sdc.microaggregation.local_search.moves import best_move
-from sdc.microaggregation.local_search.neighbours import nearest_neighbours
+from sdc.microaggregation.local_search.neighbours import near_contents, nearest_neighbours
+from sdc.microaggregation.local_search.noise import COUNT
 from sdc.microaggregation.local_search.recombination import Recombination
+from sdc.microaggregation.local_search.scales import local_scales
 from sdc.microaggregation.local_search.search_state import SearchState, move, search_state_of
+from sdc.microaggregation.local_search.starts import number_contents
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import squares_by_cluster, sum_of_squares
 from sdc.stop import Deadline
@@ -26,6 +30,10 @@ def _start(n=60, k=3, seed=0, heaviest=2.0):
     points, weights = random.normal(size=(n, 3)), random.uniform(0.5, heaviest, n)
     labels = np.arange(n) % (n // (k + 1) + 1)
     return search_state_of(points, weights, labels, k), nearest_neighbours(points, 8, trees=1, seed=0)
+
+
+def best_move(partition, near, i, k, temperature=0.0, place=0):
+    return moves.best_move(partition, near, i, k, temperature, place, np.empty(partition.points.shape[1]))
 
 
 def _sse(partition):
@@ -75,12 +83,12 @@ def _after(partition, i, target, partner):
 def test_the_best_move_gains_what_it_says_and_no_move_gains_more(heaviest):
     partition, near = _start(heaviest=heaviest)
     for i in range(60):
-        moves = list(_moves(partition, near, i, 3))
+        known = list(_moves(partition, near, i, 3))
         gain, target, partner, tried = best_move(partition, near[i], i, 3)
         before = _sse(partition)
-        assert tried == len(moves)
+        assert tried == len(known)
         assert before - _after(partition, i, target, partner) == pytest.approx(gain)
-        assert gain == pytest.approx(max(before - _after(partition, i, *other) for other in moves))
+        assert gain == pytest.approx(max(before - _after(partition, i, *other) for other in known))
 
 
 def test_a_record_shifts_where_it_lies_in_the_heap_of_another_cluster_and_swaps_where_sizes_forbid_that():
@@ -129,12 +137,13 @@ def test_refused_changes_leave_the_partition_as_it_was():
 def test_annealing_and_descent_keep_sizes_and_lower_the_cost(k):
     partition, near = _start(100, k)
     before = _sse(partition)
-    moves = anneal(partition, near, k, Schedule(3.0, 0.003, 200), before / 100, new_stream(1), NEVER)
+    scales = local_scales(partition.points, partition.weights, near, k)
+    tried = anneal(partition, near, k, Schedule(1.0, 0.1, 200, 0.5), scales, new_stream(1), NEVER)
     _consistent(partition, k)
     annealed = _sse(partition)
     descend(partition, near, k, 100, NEVER)
     _consistent(partition, k)
-    assert moves > 200 * 100  # several at each visit of a record
+    assert tried > 200 * 100  # several at each visit of a record
     assert annealed < 0.7 * before
     assert _sse(partition) <= annealed * (1 + 1e-12)
 
@@ -150,8 +159,61 @@ def test_descent_ends_where_no_move_to_a_near_cluster_gains():
 
 def test_a_deadline_that_has_passed_stops_the_search():
     partition, near = _start()
-    assert anneal(partition, near, 3, Schedule(1, 1, 50), 1.0, new_stream(0), Deadline(0.0)) == 0
+    schedule = Schedule(1.0, 0.1, 50, 0.5)
+    assert anneal(partition, near, 3, schedule, np.ones(60), new_stream(0), Deadline(0.0)) == 0
     assert descend(partition, near, 3, 5, Deadline(0.0)) == 0
+
+
+def test_a_hot_record_takes_other_moves_than_the_best_more_often_the_more_they_gain():
+    partition, near = _start()
+    gains = {}
+    for target, partner in _moves(partition, near, 0, 3):
+        gains[target, partner] = _sse(partition) - _after(partition, 0, target, partner)
+    best, worst = max(gains, key=gains.get), min(gains, key=gains.get)
+    temperature = (gains[best] - gains[worst]) / 4
+    chosen = [best_move(partition, near[0], 0, 3, temperature, place)[1:3] for place in range(COUNT)]
+    expected = {move: np.exp(gain / temperature) for move, gain in gains.items()}
+    share = expected[best] / sum(expected.values())
+    assert chosen.count(best) / COUNT == pytest.approx(share, rel=0.2)
+    assert chosen.count(best) > 5 * chosen.count(worst)
+
+
+def test_a_swap_of_equal_records_is_no_move():
+    points = np.array([[0.0], [1], [2], [0], [1], [2]])
+    partition = search_state_of(points, np.full(6, 0.7), np.array([0, 0, 0, 1, 1, 1]), 3)
+    for i in range(6):
+        assert points[best_move(partition, np.arange(6, dtype=np.int32), i, 3)[2]] != points[i]
+    alike = search_state_of(np.ones((6, 1)), np.full(6, 0.7), np.array([0, 0, 0, 1, 1, 1]), 3)
+    assert best_move(alike, np.arange(6, dtype=np.int32), 0, 3, 1e6)[:3] == (-np.inf, -1, -1)
+
+
+def _annealed_cost(points):
+    labels, weights = np.arange(len(points)) // 3, np.ones(len(points))
+    near = nearest_neighbours(points, 8, trees=1, seed=0)
+    partition = search_state_of(points, weights, labels, 3)
+    scales = local_scales(points, weights, near, 3)
+    anneal(partition, near, 3, Schedule(1.0, 0.1, 200, 0.5), scales, new_stream(1), NEVER)
+    return squares_by_cluster(points, weights, partition.labels.astype(np.int64)), partition.labels
+
+
+def test_records_are_annealed_as_well_beside_dearer_and_cheaper_ones_as_alone():
+    random = np.random.default_rng(0)
+    cheap, dear = random.normal(size=(90, 2)), 1e5 + 1e4 * random.normal(size=(30, 2))
+    costs, labels = _annealed_cost(np.vstack([cheap, dear]))
+    is_dear = np.unique(labels[90:])
+    assert not np.any(np.isin(labels[:90], is_dear))
+    assert costs[is_dear].sum() <= 1.1 * _annealed_cost(dear)[0].sum()
+    assert np.delete(costs, is_dear).sum() <= 1.1 * _annealed_cost(cheap)[0].sum()
+
+
+def test_partitions_are_crossed_part_by_part():
+    points = np.array([[0.0], [1], [2], [10], [11], [12]])
+    far = Records(np.vstack([points, points + 100]), np.ones(12), 1)
+    good, bad = [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1]
+    first = np.array([*good, *(label + 2 for label in bad)])
+    second = np.array([*bad, *(label + 2 for label in good)])
+    for one, other in ((first, second), (second, first)):
+        assert squares_by_cluster(far.values, np.ones(12), cross(far, one, other)) == pytest.approx([2.0] * 4)
 
 
 def test_neighbours_of_small_files_are_the_nearest():
@@ -179,6 +241,16 @@ def test_trees_find_most_of_the_nearest_of_large_files():
     found = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(near[:200], nearest, strict=True)])
     assert found > 0.9
     assert np.array_equal(near, nearest_neighbours(points, 5, trees=6, seed=0))
+
+
+def test_a_record_that_repeats_sees_other_contents_too_and_its_copies_see_different_ones():
+    points = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 10, axis=0)
+    contents = number_contents(points)
+    near = near_contents(points, contents, 8, trees=1, seed=0)
+    assert len(np.unique(contents)) == 30
+    assert np.all(np.count_nonzero(contents[near] == contents[:, None], axis=1) == 4)
+    assert not np.any(near == np.arange(300)[:, None])
+    assert np.all(np.bincount(near.ravel()) > 0)
 
 
 @pytest.mark.parametrize("kind", ["giants", "ties", "huge"])

@@ -1,0 +1,119 @@
+"""Clusterings to start a search from: MDAV of the whole file or of blocks, and clusters of equal records.
+
+MDAV looks at all pairs of a small file; a large one is cut into blocks of near records first. Where records
+repeat, a second start puts those that are equal at least k times into clusters of their own, which cost
+nothing, and clusters the others; the cheaper start counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+from sdc.microaggregation.heuristics.mdav import cluster_by_mdav
+from sdc.microaggregation.principal_cuts import cut_into_blocks
+from sdc.microaggregation.records import Records
+from sdc.microaggregation.sse import sum_of_squares
+
+#: Records per block of MDAV: larger ones cost more than the local search afterwards.
+BLOCK = 250
+#: Up to this n^2 / k, which its work grows with, MDAV takes the whole file: half a second; 10,000 records at
+#: k = 3.
+WHOLE_FILE = 35_000_000
+
+
+Blocks = tuple[np.ndarray, np.ndarray]
+
+
+def cut(records: Records, k: int) -> Blocks:
+    """Positions of the records block after block, near ones together, and where blocks begin."""
+    return cut_into_blocks(records.values, BLOCK, k)
+
+
+def start(records: Records, contents: np.ndarray, blocks: Blocks, k: int) -> np.ndarray:
+    """Labels of the cheaper start, (n,) int64, 0 to m - 1, clusters of k to 2k - 1 records.
+
+    Parameters
+    ----------
+    records : Records
+        At least k.
+    contents : (n,) int64 array
+        Number of each record's content (`number_contents`).
+    blocks : tuple of arrays
+        As of `cut`.
+    k : int
+    """
+    labels = _mdav(records, blocks, k)
+    by_content = _by_content(records, contents, k)
+    if by_content is None:
+        return labels
+    costs = [sum_of_squares(records.values, records.weights, one) for one in (labels, by_content)]
+    return labels if costs[0] <= costs[1] else by_content
+
+
+def number_contents(values: np.ndarray) -> np.ndarray:
+    """Number of each record's content, (n,) int64 from 0: the same for records equal in every coordinate.
+
+    Records are brought together by a hash; where those of two contents agree, a content may get two numbers.
+    """
+    keys = np.zeros(len(values), dtype=np.uint64)
+    for coordinate in values.T:
+        keys = (keys ^ (coordinate + 0.0).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    order = np.argsort(keys, kind="stable")
+    fresh = np.diff(keys[order], prepend=0) != 0
+    same = np.flatnonzero(~fresh)
+    fresh[same] = np.any(values[order[same]] != values[order[same - 1]], axis=1)
+    fresh[0] = False
+    contents = np.empty(len(values), dtype=np.int64)
+    contents[order] = np.cumsum(fresh)
+    return contents
+
+
+def _by_content(records: Records, contents: np.ndarray, k: int) -> np.ndarray | None:
+    """Equal records in clusters of their own where there are k, the others by MDAV; None without such.
+
+    Where fewer than k others are left, those of the nearest content join them.
+    """
+    count = np.bincount(contents)
+    alone = count[contents] >= k
+    if not np.any(alone):
+        return None
+    rest = np.flatnonzero(~alone)
+    if 0 < len(rest) < k:
+        away = ((records.values - records.values[rest[0]]) ** 2).sum(axis=1)
+        nearest = contents[np.flatnonzero(alone)[np.argmin(away[alone])]]
+        alone &= contents != nearest
+        rest = np.flatnonzero(~alone)
+    labels = np.empty(len(records), dtype=np.int64)
+    order = np.flatnonzero(alone)
+    order = order[np.argsort(contents[order], kind="stable")]
+    _, first, repeats = np.unique(contents[order], return_index=True, return_counts=True)
+    clusters = repeats // k  # of each content; the last one takes what is left over
+    offset = np.concatenate([[0], np.cumsum(clusters)])
+    place = np.arange(len(order)) - np.repeat(first, repeats)
+    labels[order] = np.repeat(offset[:-1], repeats) + np.minimum(place // k, np.repeat(clusters - 1, repeats))
+    if len(rest):
+        others = records.take(rest)
+        labels[rest] = offset[-1] + _mdav(others, cut(others, k), k)
+    return labels
+
+
+def _mdav(records: Records, blocks: Blocks, k: int) -> np.ndarray:
+    """MDAV of the whole file where it is small, else within blocks."""
+    n = len(records)
+    order, offsets = (np.arange(n), np.array([0, n])) if n * n <= WHOLE_FILE * k else blocks
+    labels = np.empty(n, dtype=np.int64)
+    labels[order] = _mdav_by_block(records.values[order], records.weights[order], offsets, k)
+    return labels
+
+
+@kernel
+def _mdav_by_block(values, weights, offsets, k):
+    labels = np.empty(len(values), dtype=np.int64)
+    label = 0
+    for b in range(len(offsets) - 1):
+        start, stop = offsets[b], offsets[b + 1]
+        across = values[start:stop].T.copy()
+        label = cluster_by_mdav(across, weights[start:stop], k, labels[start:stop], label)
+    return labels
