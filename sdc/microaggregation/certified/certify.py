@@ -2,8 +2,9 @@
 
 1. Local search finds an incumbent.
 2. Column generation with exact pricing solves the relaxed set-partitioning program over all clusters;
-   rounds of subset-row cuts tighten it.
-3. The incumbent is improved window by window over the clusters that were generated.
+   rounds of subset-row cuts on three, five and seven records tighten it.
+3. The incumbent is improved by integer programs over the generated clusters of least reduced cost: after the
+   cuts few others are in an optimal partition.
 4. All clusters whose reduced cost can matter are listed, level by level, and integer programs over them
    raise the bound, up to the optimum where the last one is solved (`levels`).
 
@@ -19,10 +20,10 @@ import numpy as np
 
 from sdc.microaggregation.bounds import less_rounding, nearest_neighbour_bound
 from sdc.microaggregation.certified.levels import CLOSED, Listing, close
+from sdc.microaggregation.certified.odd_set_cuts import separate_larger
 from sdc.microaggregation.certified.relaxation import Allowance, Relaxation
 from sdc.microaggregation.certified.repartition import repartition
 from sdc.microaggregation.certified.subset_row_cuts import separate
-from sdc.microaggregation.certified.windows import improve
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.column_generation.columns import (
     Columns,
@@ -37,12 +38,19 @@ from sdc.solver import FEASIBILITY_TOLERANCE
 from sdc.stop import Deadline
 
 NAME = "column-generation"
-#: From this many records on, the incumbent is sought by the thorough local search.
+#: From this many records on one local search starts column generation, and where that does not converge
+#: the thorough one is the answer.
 THOROUGH_FROM = 400
 #: Up to this many records the integer programs may be large enough to prove most optima.
 PROVABLE_RECORDS = 100
 #: Relative distance of bound and master problem at which a round of cuts ends, and the last round.
-ROUND_TOLERANCE, LAST_TOLERANCE = 1e-4, 5e-6
+ROUND_TOLERANCE, LAST_TOLERANCE = 1e-4, 1e-7
+#: A round of cuts that raises the master problem by less, relatively, is the last.
+STALLED = 1e-6
+#: A round that finds fewer cuts on triples than n over this looks for cuts on larger sets as well.
+FEW_CUTS = 20
+#: Columns per record of the programs that improve the incumbent, one after the other.
+POOLS = (1.5, 2.5)
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,7 @@ class Work:
             starts=3 if n < THOROUGH_FROM else 1,
             rounds=30,
             per_root=500,
-            largest_program=4_000 if small else (5 if n < THOROUGH_FROM else 10) * n,
+            largest_program=4_000 if small else 20 * n,
             nodes=1_000 if small else 100,
         )
 
@@ -96,10 +104,8 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
     """Near-optimal clustering of records without weights, and a bound; `work` defaults to `Work.of`."""
     n = len(records)
     work = work or Work.of(n)
-    effort = "thorough" if n >= THOROUGH_FROM else "standard"
     searched = [
-        local_search.search(records, k, deadline=deadline, seed=seed + shift, effort=effort)
-        for shift in range(work.starts)
+        local_search.search(records, k, deadline=deadline, seed=seed + shift) for shift in range(work.starts)
     ]
     start = min(searched, key=lambda clustering: clustering.sse)
     if start.optimal or start.sse <= 0.0:
@@ -123,6 +129,10 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
     if not np.isfinite(lower_bound):
         kind, lower_bound = "nearest neighbours", nearest_neighbour_bound(records.values, k)
     sse = Clustering.of(records, labels, NAME).sse
+    if n >= THOROUGH_FROM and not certifier.converged:
+        thorough = local_search.search(records, k, deadline=deadline, seed=seed, effort="thorough")
+        if thorough.sse < sse:
+            labels, sse = thorough.labels, thorough.sse
     if certifier.optimal:
         lower_bound = sse
     lower_bound = less_rounding(min(sse, lower_bound) * (1.0 - FEASIBILITY_TOLERANCE / k), records.values)
@@ -156,7 +166,7 @@ class _Certifier:
         self.columns.add(nearest_clusters(distances, k))
         self.relaxation = Relaxation(self.columns, shares(distances, labels), work.allowance, deadline)
         self.lower_bound = -np.inf
-        self.optimal = False
+        self.optimal = self.converged = False
         self.nodes = 0
         self._work = work
         self._deadline = deadline
@@ -174,23 +184,17 @@ class _Certifier:
             "pricings": spent.pricings,
             "evaluations": spent.evaluations,
             "columns": len(self.columns),
-            "cuts": len(self.relaxation.master.triples),
+            "cuts": len(self.relaxation.master.cuts),
             "nodes": self.nodes,
         }
 
     def run(self) -> None:
-        """Bound, then close the gap by integer programs over the clusters that can matter."""
-        bounded = self._cut()
+        """Bound, improve the incumbent, then close the gap over all clusters that can matter."""
+        self.converged = self._cut()
         self.lower_bound = self.relaxation.lower_bound
-        improved = improve(self.columns, self._promising(), self.incumbent, self._deadline)
-        self.incumbent, self.nodes = improved.chosen, improved.nodes
-        if bounded:
-            self._close()
-        if self.optimal:
-            return
-        before = self.cost
-        self._combine(self._promising())
-        if bounded and self.cost < before:
+        if self.converged:
+            for per_record in POOLS:
+                self._combine(self._promising(int(per_record * self.relaxation.master.n)))
             self._close()
 
     def _close(self) -> None:
@@ -205,16 +209,21 @@ class _Certifier:
 
     def _cut(self) -> bool:
         """Rounds of column generation and cuts; whether there is a bound to work with."""
-        relaxation = self.relaxation
+        relaxation, before = self.relaxation, -np.inf
         for _ in range(self._work.rounds):
             if not relaxation.converge(ROUND_TOLERANCE, self.cost) or relaxation.solution is None:
                 break
-            triples = separate(
-                self.columns.members, relaxation.solution.x, relaxation.master.n, relaxation.master.triples
-            )
-            if len(triples) == 0:
+            value = relaxation.solution.objective
+            if value - before <= STALLED * value:
                 break
-            relaxation.add_cuts(triples)
+            before = value
+            at_hand = self.columns.members, relaxation.solution.x, relaxation.master.n, relaxation.master.cuts
+            cuts = separate(*at_hand)
+            if len(cuts) * FEW_CUTS < relaxation.master.n:
+                cuts = np.concatenate([cuts, separate_larger(*at_hand)])
+            if len(cuts) == 0:
+                break
+            relaxation.add_cuts(cuts)
         relaxation.converge(LAST_TOLERANCE, self.cost)
         return bool(np.isfinite(relaxation.bound_here))
 
@@ -231,10 +240,10 @@ class _Certifier:
         self.nodes += solved.nodes
         self.incumbent = solved.chosen
 
-    def _promising(self) -> np.ndarray:
-        """Columns at hand with a reduced cost below the gap, the least first."""
+    def _promising(self, most: int) -> np.ndarray:
+        """Columns at hand with a reduced cost below the gap, so many of the least."""
         reduced = self.relaxation.reduced_costs()
-        order = np.argsort(reduced, kind="stable")[: self._work.largest_program]
+        order = np.argsort(reduced, kind="stable")[:most]
         return order[reduced[order] < self.cost - self.relaxation.bound_here]
 
 

@@ -4,10 +4,10 @@ Every partition P costs at least ``bound + sum over its clusters of max(0, reduc
 cluster has one root, its record of largest dual. Let v be the least such sum that clusters with roots among
 the first m records can have in a partition. So the partitions better than the incumbent, of gap g, hold no
 other cluster with a reduced cost of g - v or more: the clusters of the next roots are listed up to there,
-and so on. v is the value of an integer program over the lists: clusters that hold each of the first m
-records once and every other record at most once. A few dear records decide most of the gap; once these are
-settled, the lists of all others are short. At the last level the program is the set-partitioning program
-itself, with the costs themselves, and its solution optimal.
+and so on, as many roots at a time as a program has room for. v is the value of an integer program over the
+lists: clusters that hold each of the first m records once and every other record at most once. A few dear
+records decide most of the gap; once these are settled, the lists of all others are short. At the last level
+the program is the set-partitioning program itself, with the costs themselves, and its solution optimal.
 
 Reduced-cost fixing as in Baldacci, Christofides and Mingozzi 2008, "An exact algorithm for the vehicle
 routing problem based on the set partitioning formulation with additional cuts", over one part of the rows
@@ -22,15 +22,15 @@ import numpy as np
 from scipy import sparse
 
 from sdc.microaggregation.certified.relaxation import Relaxation
-from sdc.microaggregation.column_generation.master import cut_entries
+from sdc.microaggregation.column_generation.master import cut_entries, cut_limits
 from sdc.solver import INFINITY, Limits, Program, Status, solve
 from sdc.stop import Deadline
 
-#: Records of a level, as shares of all; a file of few records is one level.
-SHARES = (0.1, 0.25, 0.5, 1.0)
-ONE_LEVEL = 100
-#: Thresholds that the list of a level is tried with, as shares of what is left of the gap.
-THRESHOLDS = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 64)
+#: Clusters that may be listed up to a level, as shares of the largest program: the first programs are small
+#: and settle most of the gap, so that the lists of the later roots are short.
+SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
+#: Thresholds tried where the list of the next root alone is too long, as shares of what is left of the gap.
+THRESHOLDS = (1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 64)
 #: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
 CLOSED = 1e-9
 
@@ -81,19 +81,24 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
     place = np.empty(n + 1, dtype=np.int64)
     place[order], place[n] = np.arange(n), n  # the filler -1 comes last
     pool = np.empty(0, dtype=np.int64)
-    settled, nodes, first = 0.0, 0, 0
-    for last in [n] if n <= ONE_LEVEL else [int(share * n) for share in SHARES]:
+    settled, nodes, first, level = 0.0, 0, 0, 0
+    while first < n:
         cost = float(columns.costs[incumbent].sum())
         left = cost - bound - settled
         if left <= CLOSED * cost or deadline.passed:
             break
-        listed, threshold = _list(relaxation, left, (first, last), listing, len(pool))
-        if listed is None:
+        share = SHARES[min(level, len(SHARES) - 1)]
+        level += 1
+        listed, last, threshold = _list(relaxation, left, first, share, listing, len(pool))
+        if last == first and share == 1.0:
             break
-        pool = np.union1d(pool, columns.positions(listed))
+        if last == first:
+            continue
+        wider = np.union1d(pool, columns.positions(listed))
         roots = place[columns.members[incumbent]].min(axis=1)
-        level = np.union1d(pool, incumbent[roots < last])
-        value, chosen, more = _solve_level(relaxation, level, incumbent, order[:last], listing, deadline)
+        value, chosen, more = _solve_level(
+            relaxation, np.union1d(wider, incumbent[roots < last]), incumbent, order[:last], listing, deadline
+        )
         nodes += more
         if last == n and columns.costs[chosen].sum() < cost:
             incumbent = chosen
@@ -101,20 +106,31 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
             settled = max(settled, min(value, settled + threshold))
             break
         settled = max(settled, value)
-        first = last
+        pool, first = wider, last
     cost = float(columns.costs[incumbent].sum())
     return Closed(incumbent, min(cost, bound + settled), nodes)
 
 
 def _list(
-    relaxation: Relaxation, left: float, roots: tuple[int, int], listing: Listing, there: int
-) -> tuple[np.ndarray | None, float]:
-    """Clusters of some roots below the largest threshold whose list is short enough, and the threshold."""
-    for share in THRESHOLDS:
-        listed = relaxation.enumerate(share * left, listing.per_root, roots)
-        if listed is not None and there + len(listed) <= listing.largest_program:
-            return listed, share * left
-    return None, 0.0
+    relaxation: Relaxation, left: float, first: int, share: float, listing: Listing, there: int
+) -> tuple[np.ndarray, int, float]:
+    """Clusters of the next roots below a threshold, the place of the first root not listed, the threshold.
+
+    As many roots as have room below what is left of the gap; where that is none, not even at the last level,
+    all of them below a smaller threshold.
+    """
+    room = int(share * listing.largest_program) - there
+    if room <= 0:
+        return np.empty((0, 0)), first, left
+    listed, last = relaxation.enumerate(left, first, per_root=listing.per_root, most=room)
+    if last > first or share < 1.0:
+        return listed, last, left
+    n = relaxation.master.n
+    for part in THRESHOLDS:
+        listed, last = relaxation.enumerate(part * left, first, per_root=listing.per_root, most=room)
+        if last == n:
+            return listed, last, part * left
+    return listed, first, left
 
 
 def _solve_level(
@@ -137,7 +153,7 @@ def _solve_level(
         costs=columns.costs[level] if last_level else np.maximum(0.0, relaxation.reduced_costs_of(level)),
         matrix=sparse.vstack([incidence, cuts]).tocsc(),
         row_lower=np.concatenate([at_least, np.full(cuts.shape[0], -INFINITY)]),
-        row_upper=np.ones(n + cuts.shape[0]),
+        row_upper=np.concatenate([np.ones(n), cut_limits(relaxation.binding)]),
         lower=np.zeros(len(level)),
         upper=np.ones(len(level)),
         integer=np.ones(len(level), dtype=bool),

@@ -5,7 +5,8 @@ master problem (Wentges 1997), first by a narrow search, then, once that finds l
 pricing at any duals gives a Lagrangian bound: a clustering has at most floor(n / k) clusters, and they
 have different roots, so
 
-    lower_bound = sum of duals - sum of penalties + the floor(n / k) least reduced costs over the roots.
+    lower_bound = sum of duals - sum of penalties times right sides
+                  + the floor(n / k) least reduced costs over the roots.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.microaggregation.column_generation.columns import Columns
-from sdc.microaggregation.column_generation.master import MasterProblem, MasterSolution, cut_entries
+from sdc.microaggregation.column_generation.master import (
+    MasterProblem,
+    MasterSolution,
+    cut_entries,
+    cut_limits,
+)
 from sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, price
 from sdc.stop import Deadline
 
@@ -89,10 +95,10 @@ class Relaxation:
             or self._deadline.passed
         )
 
-    def add_cuts(self, triples: np.ndarray) -> None:
+    def add_cuts(self, cuts: np.ndarray) -> None:
         """Add subset-row cuts; the next `converge` prices with their penalties."""
-        self.master.add_cuts(triples)
-        self._penalties = np.concatenate([self._penalties, np.zeros(len(triples))])
+        self.master.add_cuts(cuts)
+        self._penalties = np.concatenate([self._penalties, np.zeros(len(cuts))])
         self._bound_here = -np.inf
 
     def converge(self, tolerance: float, enough: float = np.inf) -> bool:
@@ -107,7 +113,7 @@ class Relaxation:
             if solution is None:
                 return False
             self.solution = solution
-            self.spent.pivots += solution.iterations * (self.master.n + len(self.master.triples))
+            self.spent.pivots += solution.iterations * (self.master.n + len(self.master.cuts))
             if solution.objective - self._bound_here <= tolerance * abs(solution.objective):
                 return True
             duals = share * self._duals + (1 - share) * solution.duals
@@ -116,7 +122,8 @@ class Relaxation:
             priced = self._price(duals, penalties, stage)
             added = self.master.add_columns(priced.members)
             if priced.complete:
-                bound = duals.sum() - penalties.sum() + priced.least_sum(self.master.n // self.columns.k)
+                paid = float(penalties @ cut_limits(self.master.cuts))
+                bound = duals.sum() - paid + priced.least_sum(self.master.n // self.columns.k)
                 self.lower_bound = max(self.lower_bound, bound)
                 if bound > self._bound_here:
                     self._bound_here, self._duals, self._penalties = bound, duals, penalties
@@ -144,21 +151,30 @@ class Relaxation:
         """(n,) positions by falling dual of `bound_here`: of a cluster, the root comes first."""
         return np.lexsort((np.arange(len(self._duals)), -self._duals))
 
-    def enumerate(self, threshold: float, per_root: int, roots: tuple[int, int]) -> np.ndarray | None:
-        """All clusters of some roots with a reduced cost below `threshold`, at the duals of `bound_here`.
+    def enumerate(self, threshold: float, first: int, *, per_root: int, most: int) -> tuple[np.ndarray, int]:
+        """All clusters of the next roots with a reduced cost below `threshold`, at the duals of `bound_here`.
 
-        `roots` are places of `records_by_dual`. None where the allowance ends first or a root has `per_root`
-        such clusters or more.
+        From the root at place `first` of `records_by_dual` to before the place that is given as well: it is
+        the first with `per_root` such clusters or more, or the one that the allowance or about `most`
+        clusters ended at.
         """
         priced = self._price(
-            self._duals, self._penalties, len(_NARROW), threshold=threshold, keep=per_root, roots=roots
+            self._duals,
+            self._penalties,
+            len(_NARROW),
+            threshold=threshold,
+            keep=per_root,
+            most_columns=most,
+            roots=(first, self.master.n),
         )
-        return priced.members if priced.complete and not priced.full else None
+        place = np.empty(self.master.n + 1, dtype=np.int64)
+        place[self.records_by_dual], place[-1] = np.arange(self.master.n), self.master.n
+        return priced.members[place[priced.members].min(axis=1) < priced.listed], priced.listed
 
     @property
     def binding(self) -> np.ndarray:
-        """(cuts, 3) triples of the cuts that have a penalty."""
-        return self.master.triples[self._penalties > 0]
+        """(cuts, width) records of the cuts that have a penalty."""
+        return self.master.cuts[self._penalties > 0]
 
     def reduced_costs(self) -> np.ndarray:
         """(columns,) reduced costs at the duals of `bound_here`."""
@@ -167,7 +183,7 @@ class Relaxation:
     def reduced_costs_of(self, chosen: np.ndarray) -> np.ndarray:
         """(chosen,) reduced costs of some columns at the duals of `bound_here`."""
         incidence = self.columns.incidence(chosen)
-        paid = cut_entries(self.master.triples, incidence).T @ self._penalties
+        paid = cut_entries(self.master.cuts, incidence).T @ self._penalties
         return self.columns.costs[chosen] - incidence.T @ self._duals + paid
 
     def _price(
@@ -177,6 +193,7 @@ class Relaxation:
         stage: int,
         threshold: float = -REDUCED_COST_TOLERANCE,
         keep: int = 2,
+        most_columns: int | None = None,
         roots: tuple[int, int] | None = None,
     ) -> Priced:
         width, root_work = _NARROW[stage] if stage < len(_NARROW) else (None, None)
@@ -185,12 +202,13 @@ class Relaxation:
             self.columns.distances,
             self.columns.k,
             duals,
-            Cuts(self.master.triples[active], penalties[active]),
+            Cuts(self.master.cuts[active], penalties[active]),
             threshold=threshold,
             keep=keep,
             width=width,
             root_work=root_work,
             most_work=self._allowance.evaluations - self.spent.evaluations,
+            most_columns=most_columns,
             roots=roots,
             deadline=self._deadline,
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.microaggregation.column_generation.columns import Columns
-from sdc.microaggregation.column_generation.master import cut_entries
+from sdc.microaggregation.column_generation.master import cut_entries, cut_limits
 from sdc.microaggregation.column_generation.set_partitioning import set_partitioning
 from sdc.solver import Limits, Status, solve
 from sdc.stop import Deadline
@@ -40,7 +40,7 @@ def repartition(
     columns: Columns,
     pool: np.ndarray,
     incumbent: np.ndarray,
-    triples: np.ndarray,
+    cuts: np.ndarray,
     *,
     nodes: int,
     deadline: Deadline,
@@ -54,7 +54,7 @@ def repartition(
         Positions of columns, which hold no other record.
     incumbent : (clusters,) int array
         Positions of columns that partition the records in question; the search starts there.
-    triples : (cuts, 3) int array
+    cuts : (cuts, width) int array
         Subset-row cuts to add.
     nodes : int
         Branch-and-bound nodes at most.
@@ -65,7 +65,7 @@ def repartition(
     incidence = columns.incidence(chosen)
     held = np.flatnonzero(columns.incidence(incumbent).sum(axis=1))
     program = set_partitioning(
-        columns.costs[chosen], incidence[held], cut_entries(triples, incidence), integer=True
+        columns.costs[chosen], incidence[held], cut_entries(cuts, incidence), cut_limits(cuts), integer=True
     )
     start = np.isin(chosen, incumbent).astype(float)
     solution = solve(program, Limits(nodes=nodes, seconds=deadline.remaining), start=start)

@@ -12,7 +12,9 @@ import numpy as np
 from sdc.kernels.compile import kernel
 
 #: Values of columns below this are rounding noise of the linear program.
-_PRESENT = 1e-6
+PRESENT = 1e-6
+#: Records of the largest set a cut may have; smaller sets are filled up with -1.
+WIDTH = 7
 
 
 def separate(
@@ -35,7 +37,7 @@ def separate(
         Their values.
     n : int
         Number of records.
-    known : (cuts, 3) int array
+    known : (cuts, width) int array
         Cuts there are already; they are not given again.
     violation : float
         Least amount by which the left side exceeds one.
@@ -44,31 +46,36 @@ def separate(
 
     Returns
     -------
-    (new cuts, 3) int array, each row ascending.
+    (new cuts, width) int array, each row ascending, then -1 as filler.
     """
-    fractional = (x > _PRESENT) & (x < 1 - _PRESENT)
+    fractional = (x > PRESENT) & (x < 1 - PRESENT)
     chosen = members[fractional]
-    triples, values = _violated(chosen, x[fractional], *_columns_of_records(chosen, n), 1.0 + violation)
-    if len(known):
-        width = np.int64(n)
-        codes = (triples[:, 0] * width + triples[:, 1]) * width + triples[:, 2]
-        old = (known[:, 0] * width + known[:, 1]) * width + known[:, 2]
-        new = ~np.isin(codes, old)
-        triples, values = triples[new], values[new]
-    order = np.lexsort((triples[:, 2], triples[:, 1], triples[:, 0], -np.round(values, 9)))
+    triples, values = _violated(chosen, x[fractional], *columns_of_records(chosen, n), 1.0 + violation)
+    padded = np.full((len(triples), WIDTH), -1, dtype=np.int64)
+    padded[:, :3] = triples
+    return take(padded, values - 1.0, n, known, per_record, most)
+
+
+def take(
+    sets: np.ndarray, excess: np.ndarray, n: int, known: np.ndarray, per_record: int, most: int
+) -> np.ndarray:
+    """Cuts not known, by falling excess of the left side, at most so many of each record and in all."""
+    old = {row.tobytes() for row in np.ascontiguousarray(known)}
+    order = np.lexsort((*sets.T[::-1], -np.round(excess, 9)))
     used = np.zeros(n, dtype=np.int64)
     taken = []
     for row in order:
-        if np.all(used[triples[row]] < per_record):
-            used[triples[row]] += 1
+        records = sets[row][sets[row] >= 0]
+        if np.all(used[records] < per_record) and sets[row].tobytes() not in old:
+            used[records] += 1
             taken.append(row)
             if len(taken) == most:
                 break
-    return triples[np.array(taken, dtype=np.int64)]
+    return sets[np.array(taken, dtype=np.int64)]
 
 
-def _columns_of_records(members: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of each record, in compressed rows."""
+def columns_of_records(members: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of each record, in compressed rows: where each record's begin, and the columns."""
     columns, places = np.nonzero(members >= 0)
     records = members[columns, places]
     order = np.argsort(records, kind="stable")

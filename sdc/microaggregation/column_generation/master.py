@@ -46,7 +46,7 @@ class MasterProblem:
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.n = len(columns.distances)
-        self.triples = np.empty((0, 3), dtype=np.int64)
+        self.cuts = np.empty((0, 3), dtype=np.int64)
         count = len(columns)
         self._master = Master(
             set_partitioning(columns.costs, columns.incidence(np.arange(count)), upper=INFINITY)
@@ -58,20 +58,18 @@ class MasterProblem:
         if len(added) == 0:
             return 0
         entries = self.columns.incidence(added)
-        if len(self.triples):
-            entries = sparse.vstack([entries, cut_entries(self.triples, entries)])
+        if len(self.cuts):
+            entries = sparse.vstack([entries, cut_entries(self.cuts, entries)])
         self._master.add_columns(
             self.columns.costs[added], entries, np.zeros(len(added)), np.full(len(added), INFINITY)
         )
         return len(added)
 
-    def add_cuts(self, triples: np.ndarray) -> None:
-        """Add cuts: of the clusters holding at least two of three records at most one is chosen."""
+    def add_cuts(self, cuts: np.ndarray) -> None:
+        """Add cuts, (cuts, width) records of odd sets with -1 as filler, all of one width."""
         incidence = self.columns.incidence(np.arange(len(self.columns)))
-        self._master.add_rows(
-            np.full(len(triples), -INFINITY), np.ones(len(triples)), cut_entries(triples, incidence)
-        )
-        self.triples = np.concatenate([self.triples, triples])
+        self._master.add_rows(np.full(len(cuts), -INFINITY), cut_limits(cuts), cut_entries(cuts, incidence))
+        self.cuts = np.concatenate([self.cuts, cuts]) if len(self.cuts) else cuts
 
     def solve(self, seconds: float = float("inf")) -> MasterSolution | None:
         """Solve from the last basis; None where the wall clock ended it."""
@@ -89,14 +87,18 @@ class MasterProblem:
         )
 
 
-def cut_entries(triples: np.ndarray, incidence: sparse.spmatrix) -> sparse.csc_matrix:
-    """(cuts, columns) matrix: 1 where a column of `incidence` (n, columns) holds two records of the cut."""
-    cuts = len(triples)
+def cut_entries(cuts: np.ndarray, incidence: sparse.spmatrix) -> sparse.csc_matrix:
+    """(cuts, columns) matrix: half the records of a cut that a column of `incidence` holds, rounded down."""
+    rows, places = np.nonzero(cuts >= 0)
     of_records = sparse.csr_matrix(
-        (np.ones(3 * cuts), (np.repeat(np.arange(cuts), 3), triples.ravel())),
-        shape=(cuts, incidence.shape[0]),
+        (np.ones(len(rows)), (rows, cuts[rows, places])), shape=(len(cuts), incidence.shape[0])
     )
     held = sparse.csc_matrix(of_records @ incidence)
-    held.data = (held.data >= 2).astype(float)
+    held.data = np.floor(held.data / 2)
     held.eliminate_zeros()
     return held
+
+
+def cut_limits(cuts: np.ndarray) -> np.ndarray:
+    """(cuts,) right sides: half the records of each cut, rounded down."""
+    return np.asarray((cuts >= 0).sum(axis=1) // 2, dtype=np.float64)

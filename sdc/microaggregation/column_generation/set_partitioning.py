@@ -16,6 +16,7 @@ def set_partitioning(
     costs: np.ndarray,
     incidence: sparse.spmatrix,
     cuts: sparse.spmatrix | None = None,
+    limits: np.ndarray | None = None,
     *,
     integer: bool = False,
     upper: float = 1.0,
@@ -29,19 +30,20 @@ def set_partitioning(
     incidence : sparse (n, columns)
         1 where a record belongs to a column.
     cuts : sparse (cuts, columns), optional
-        Rows that are at most 1 in every partition.
+    limits : (cuts,) array, with them
+        What these rows are at most in every partition.
     integer : bool
         Whether columns are chosen or not; else they are chosen to a share.
     upper : float
         Upper bound of each column; the rows imply 1.
     """
     n, columns = incidence.shape
-    rows = 0 if cuts is None else cuts.shape[0]
+    above = np.ones(n) if limits is None else np.concatenate([np.ones(n), limits])
     return Program(
         costs=costs,
         matrix=incidence if cuts is None else sparse.vstack([incidence, cuts]).tocsc(),
-        row_lower=np.concatenate([np.ones(n), np.full(rows, -INFINITY)]),
-        row_upper=np.ones(n + rows),
+        row_lower=np.concatenate([np.ones(n), np.full(len(above) - n, -INFINITY)]),
+        row_upper=above,
         lower=np.zeros(columns),
         upper=np.full(columns, upper),
         integer=np.ones(columns, dtype=bool) if integer else None,

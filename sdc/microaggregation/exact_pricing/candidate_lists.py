@@ -5,8 +5,9 @@ members from its list. Candidate j has a *gain*, what it adds to P by itself,
 
     g_j = D(P, j) / s - dual_j + penalties(P, j),
 
-and a *value* v_j: its gain and half of what it pays to its m - 1 nearest fellow candidates, halved because
-each pair of members still to come is shared by two. The m least values then bound the rest of any cluster
+without the cuts on more than three records, and a *value* v_j: its gain, what is due of those cuts in any
+case, and half of what it pays to its m - 1 nearest fellow candidates, halved because each pair of members
+still to come is shared by two. The m least values then bound the rest of any cluster
 from below, and a candidate whose value does not fit with the m - 1 least others is dropped: `limit` is the
 reduced cost to stay below.
 """
@@ -104,6 +105,7 @@ def tighten(
     limit: float,
     distances: np.ndarray,
     pair: np.ndarray,
+    half: np.ndarray,
     size: int,
 ) -> tuple[int, int]:
     """Value the candidates by their pair costs among themselves, then drop; number kept and work."""
@@ -112,6 +114,7 @@ def tighten(
     records, gains, values = lists.records[depth], lists.gains[depth], lists.values[depth]
     near, least = lists.near[depth], lists.least
     has_cuts = len(pair) > 1
+    has_sets = len(half) > 0
     least[:m] = np.inf
     for a in range(count):
         i = records[a]
@@ -127,6 +130,8 @@ def tighten(
         for b in range(1, m):
             sums[b] = sums[b - 1] + 0.5 * sums[b]
         values[a] = gains[a] + sums[m - 1]
+        if has_sets:
+            values[a] += half[i]
         insert(least, m, values[a])
     return drop_hopeless(records, gains, values, least, count, m, cost, limit), count * count
 

@@ -1,7 +1,8 @@
-"""What subset-row cuts cost a cluster whose members are chosen one after the other.
+"""What subset-row cuts on triples cost a cluster whose members are chosen one after the other.
 
-A cluster pays a cut's penalty once where it holds two or three of the cut's records. With P the members
-chosen so far, a record j still to come therefore pays, for each cut that holds it,
+Larger sets are in `odd_set_penalties`. A cluster pays a cut's penalty once where it holds two or three of the
+cut's records. With P the members chosen so far, a record j still to come therefore pays, for each cut that
+holds it,
 
 - the penalty, where P holds exactly one of the two others;
 - nothing, where P holds both: it is paid already;
@@ -26,13 +27,13 @@ class Cuts:
 
     Attributes
     ----------
-    triples : (cuts, 3) int array
-        The three records of each cut.
+    sets : (cuts, width) int array
+        The records of each cut, an odd number of them, then -1 as filler.
     penalties : (cuts,) array
-        Minus the dual of each cut, at least 0: what a cluster pays that holds two of the three.
+        Minus the dual of each cut, at least 0: what a cluster that holds h of its records pays h // 2 times.
     """
 
-    triples: np.ndarray
+    sets: np.ndarray
     penalties: np.ndarray
 
     @classmethod
@@ -40,13 +41,25 @@ class Cuts:
         """No cuts."""
         return cls(np.empty((0, 3), dtype=np.int64), np.empty(0))
 
+    @property
+    def of_triples(self) -> Cuts:
+        """The cuts on three records, without filler."""
+        chosen = (self.sets >= 0).sum(axis=1) == 3
+        return Cuts(self.sets[chosen, :3], self.penalties[chosen])
+
+    @property
+    def of_larger_sets(self) -> Cuts:
+        """The cuts on five records and more."""
+        chosen = (self.sets >= 0).sum(axis=1) > 3
+        return Cuts(self.sets[chosen], self.penalties[chosen])
+
 
 class CutState(NamedTuple):
     """Cuts in the form in which they are looked up, and what the cluster holds of them.
 
     Attributes
     ----------
-    triples, penalties : of `Cuts`
+    triples, penalties : of `Cuts.of_triples`
     start, of_record : cuts of each record, in compressed rows
     shared : (n, n) penalties of the cuts that hold both records; (1, 1) without cuts
     held : (cuts,) members of each cut in the cluster
@@ -67,13 +80,13 @@ class CutState(NamedTuple):
 
 
 def new_state(cuts: Cuts, n: int) -> CutState:
-    """State for clusters among n records; to be cleared before its first use."""
-    records = cuts.triples.ravel()
+    """State, of cuts on triples, for clusters among n records; to be cleared before its first use."""
+    records = cuts.sets.ravel()
     start = np.zeros(n + 1, dtype=np.int64)
     start[1:] = np.cumsum(np.bincount(records, minlength=n))
     shared = _shared_penalties(cuts, n)
     return CutState(
-        triples=np.ascontiguousarray(cuts.triples),
+        triples=np.ascontiguousarray(cuts.sets),
         penalties=cuts.penalties,
         start=start,
         of_record=np.argsort(records, kind="stable") // 3,
@@ -90,7 +103,7 @@ def _shared_penalties(cuts: Cuts, n: int) -> np.ndarray:
         return np.zeros((1, 1))
     shared = np.zeros((n, n))
     for first, second in ((0, 1), (0, 2), (1, 2)):
-        np.add.at(shared, (cuts.triples[:, first], cuts.triples[:, second]), cuts.penalties)
+        np.add.at(shared, (cuts.sets[:, first], cuts.sets[:, second]), cuts.penalties)
     return shared + shared.T
 
 

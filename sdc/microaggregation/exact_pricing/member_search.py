@@ -17,6 +17,7 @@ from sdc.microaggregation.exact_pricing.candidate_lists import (
     tighten,
 )
 from sdc.microaggregation.exact_pricing.cut_penalties import CutState, clear, correct, enter, leave
+from sdc.microaggregation.exact_pricing.odd_set_penalties import OddSets, empty, flip
 
 #: Passes of tightening a root's candidates by their distances to each other; later ones remove little.
 _TIGHTENING_PASSES = 3
@@ -87,7 +88,13 @@ class Path(NamedTuple):
 
 @kernel
 def search_roots(
-    task: Task, cuts: CutState, columns: RootColumns, first: int, last: int, root_work: int
+    task: Task,
+    cuts: CutState,
+    sets: OddSets,
+    columns: RootColumns,
+    first: int,
+    last: int,
+    root_work: int,
 ) -> int:
     """Search the roots at these places of the order; the candidates evaluated.
 
@@ -102,14 +109,17 @@ def search_roots(
         np.empty(task.largest, dtype=np.int64),
     )
     clear(cuts)
+    empty(sets)
     total = 0
     for place in range(first, last):
         root = task.order[place]
         columns.finished[root] = True
         enter(cuts, root)
+        flip(sets, root)
         for size in range(task.k, min(task.largest, n - place) + 1):
-            total += _search(task, cuts, columns, lists, path, place, size, root_work)
+            total += _search(task, cuts, sets, columns, lists, path, place, size, root_work)
         leave(cuts, root)
+        flip(sets, root)
     return total
 
 
@@ -117,6 +127,7 @@ def search_roots(
 def _search(
     task: Task,
     cuts: CutState,
+    sets: OddSets,
     columns: RootColumns,
     lists: CandidateLists,
     path: Path,
@@ -127,12 +138,14 @@ def _search(
     """Depth first over the clusters of one root and one size; the candidates evaluated."""
     root = task.order[place]
     limit = _limit(columns, root, task.threshold)
-    count, work, whole = _list_of_root(task, cuts, lists, place, size, limit)
+    count, work, whole = _list_of_root(task, cuts, sets, lists, place, size, limit)
     most = work + root_work
     # fields are read once: each read inside the loop would count a reference
     distances, pair, shared, correction = task.distances, cuts.pair, cuts.shared, cuts.correction
     records, gains, values, near, least = lists
     has_cuts = len(cuts.penalties) > 0
+    half = sets.half
+    has_sets = len(sets.penalties) > 0
     cluster, cost, length, position = path
     cluster[0], cost[0], length[0], position[0] = root, -task.duals[root], count, 0
     depth = 0
@@ -148,20 +161,27 @@ def _search(
             whole = whole and bound >= limit
             if has_cuts and depth > 0:
                 leave(cuts, cluster[depth])
+            if has_sets and depth > 0:
+                flip(sets, cluster[depth])
             depth -= 1
             continue
         position[depth] += 1
         work += 1
         member = records[depth, at]
         reached = cost[depth] + gains[depth, at]
+        if has_sets:
+            reached += 2.0 * half[member]
         cluster[depth + 1] = member
         if m == 1:
-            _take_in(columns, root, cluster[:size], reached)
-            limit = _limit(columns, root, limit)
+            if reached < limit:
+                _take_in(columns, root, cluster[:size], reached)
+                limit = _limit(columns, root, limit)
             continue
         child, rest = depth + 1, m - 1
         if has_cuts:
             correct(cuts, member, 1.0)
+        if has_sets:
+            flip(sets, member)
         count = 0
         least[:rest] = np.inf
         for b in range(at + 1, length[depth]):
@@ -179,6 +199,8 @@ def _search(
             value = gain
             if rest > 1:
                 value += near[depth, j, rest - 1] - stale
+            if has_sets:
+                value += half[j] if rest > 1 else 2.0 * half[j]
             records[child, count] = j
             gains[child, count] = gain
             values[child, count] = value
@@ -189,11 +211,13 @@ def _search(
             correct(cuts, member, 0.0)
         count = drop_hopeless(records[child], gains[child], values[child], least, count, rest, reached, limit)
         if count < rest:
+            if has_sets:
+                flip(sets, member)
             continue
         if has_cuts:
             enter(cuts, member)
         if rest >= _TIGHTENED_REST:
-            count, done = tighten(lists, child, count, rest, reached, limit, distances, pair, size)
+            count, done = tighten(lists, child, count, rest, reached, limit, distances, pair, half, size)
             work += done
         else:
             inherit_near(lists, child, count, rest)
@@ -207,7 +231,13 @@ def _search(
 
 @kernel
 def _list_of_root(
-    task: Task, cuts: CutState, lists: CandidateLists, place: int, size: int, limit: float
+    task: Task,
+    cuts: CutState,
+    sets: OddSets,
+    lists: CandidateLists,
+    place: int,
+    size: int,
+    limit: float,
 ) -> tuple[int, int, bool]:
     """Candidates of a root: their number, the work, and whether none was left out for the width."""
     order, distances, duals, near_sums = task.order, task.distances, task.duals, task.near_sums
@@ -226,6 +256,7 @@ def _list_of_root(
         if has_cuts:
             gain += shared[root, j]
             value += shared[root, j] / 2
+        value += sets.half[j]
         records[count] = j
         gains[count] = gain
         values[count] = value
@@ -243,7 +274,7 @@ def _list_of_root(
     # then by those among themselves
     for _ in range(_TIGHTENING_PASSES):
         before = count
-        count, done = tighten(lists, 0, count, m, -duals[root], limit, distances, cuts.pair, size)
+        count, done = tighten(lists, 0, count, m, -duals[root], limit, distances, cuts.pair, sets.half, size)
         work += done
         if count > _STILL_WORTH * before:
             break

@@ -3,16 +3,16 @@
 The reduced cost of a cluster C of size s is (Gentile et al. 2020, equation (10), with the duals of
 subset-row cuts)
 
-    sum over pairs i < j of C of d_ij / s  -  sum over C of dual_i  +  sum of the penalties of the
-    cuts of which C holds two or three records.
+    sum over pairs i < j of C of d_ij / s  -  sum over C of dual_i  +  sum over the cuts of
+    floor(h / 2) times the penalty, where C holds h of the cut's records.
 
 Every cluster is generated once, from its *root*: the member with the largest dual (ties: the smaller
-position). Four files, to be read in this order:
+position). Five files, to be read in this order:
 
 - `pricing`: what is asked and what is answered;
 - `member_search`: the search, depth first over the members, one root and one size after the other;
 - `candidate_lists`: who may still join, and the lower bound by which a node is left;
-- `cut_penalties`: what the cuts cost a cluster that is not complete yet.
+- `cut_penalties`, `odd_set_penalties`: what the cuts cost a cluster that is not complete yet.
 
 No neighbour list is fixed beforehand, so a search that ends is a proof; with `keep` large enough it lists
 every cluster below the threshold. A search that is cut short returns columns and no bound.
@@ -26,6 +26,7 @@ import numpy as np
 
 from sdc.microaggregation.exact_pricing.cut_penalties import Cuts, new_state
 from sdc.microaggregation.exact_pricing.member_search import RootColumns, Task, search_roots
+from sdc.microaggregation.exact_pricing.odd_set_penalties import new_odd_sets
 from sdc.stop import Deadline
 
 __all__ = ["Cuts", "Priced", "price"]
@@ -51,6 +52,9 @@ class Priced:
         Whether every root was searched to the end; otherwise `least` bounds nothing.
     full : bool
         Whether some root holds as many columns as were asked for, so that there may be more.
+    listed : int
+        Place by falling dual before which every root asked for was searched to the end and holds fewer
+        columns than were asked for.
     work : int
         Candidates evaluated.
     """
@@ -60,6 +64,7 @@ class Priced:
     least: np.ndarray
     complete: bool
     full: bool
+    listed: int
     work: int
 
     def least_sum(self, clusters: int) -> float:
@@ -79,6 +84,7 @@ def price(
     width: int | None = None,
     root_work: int | None = None,
     most_work: int | None = None,
+    most_columns: int | None = None,
     roots: tuple[int, int] | None = None,
     deadline: Deadline | None = None,
 ) -> Priced:
@@ -104,6 +110,8 @@ def price(
         Candidates per root (a heuristic search); None for all.
     root_work, most_work : int, optional
         Candidates evaluated at most, per root and size, and in all.
+    most_columns : int, optional
+        The search ends after the root with which there are so many columns.
     roots : (int, int), optional
         Search the roots from the first to before the second place by falling dual only; `complete` and
         `full` are said of these.
@@ -133,29 +141,36 @@ def price(
     end = min(end, n - k + 1)  # fewer than k records from here on: no cluster
     columns.finished[order[:begin]] = True
     columns.finished[order[end:]] = True
-    state = new_state(cuts, n)
+    state = new_state(cuts.of_triples, n)
+    larger = cuts.of_larger_sets
+    sets = new_odd_sets(larger.sets, larger.penalties, n)
     most = _UNLIMITED if most_work is None else most_work
     per_root = most if root_work is None else root_work
-    work = 0
+    enough = _UNLIMITED if most_columns is None else most_columns
+    work, found = 0, 0
     for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
-        if work >= most or (deadline is not None and deadline.passed):
+        if work >= most or found >= enough or (deadline is not None and deadline.passed):
             break
         last = min(first + _ROOTS_BETWEEN_LOOKS, end)
-        work += search_roots(task, state, columns, first, last, min(per_root, most - work))
-    return _priced(columns, threshold, work)
+        work += search_roots(task, state, sets, columns, first, last, min(per_root, most - work))
+        found += int(columns.counts[order[first:last]].sum())
+    return _priced(columns, order, begin, threshold, work)
 
 
-def _priced(columns: RootColumns, threshold: float, work: int) -> Priced:
+def _priced(columns: RootColumns, order: np.ndarray, begin: int, threshold: float, work: int) -> Priced:
     keep = columns.costs.shape[1]
     present = np.arange(keep)[None, :] < columns.counts[:, None]
     members, reduced_costs = columns.members[present], columns.costs[present]
     ranking = np.lexsort((*members.T[::-1], reduced_costs))
+    open_ended = ~columns.finished | (columns.counts == keep)
+    unlisted = np.flatnonzero(open_ended[order[begin:]])
     return Priced(
         members=members[ranking],
         reduced_costs=reduced_costs[ranking],
         least=np.minimum(columns.costs.min(axis=1), threshold),
         complete=bool(columns.finished.all()),
         full=bool(np.any(columns.counts == keep)),
+        listed=begin + int(unlisted[0]) if len(unlisted) else len(order),
         work=int(work),
     )
 

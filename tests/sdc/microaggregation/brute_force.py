@@ -23,11 +23,11 @@ def reduced_cost(
     values: np.ndarray,
     cluster: tuple[int, ...],
     duals: np.ndarray,
-    triples: np.ndarray,
+    cuts: np.ndarray,
     penalties: np.ndarray,
 ) -> float:
-    """SSE minus duals plus the penalties of the cuts of which the cluster holds two or three records."""
-    paid = sum(p for t, p in zip(triples, penalties, strict=True) if len(set(t) & set(cluster)) >= 2)
+    """SSE minus duals plus the penalty of each cut for every two of its records that the cluster holds."""
+    paid = sum(p * (len(set(t) & set(cluster)) // 2) for t, p in zip(cuts, penalties, strict=True))
     return cluster_sse(values, cluster) - float(duals[list(cluster)].sum()) + float(paid)
 
 

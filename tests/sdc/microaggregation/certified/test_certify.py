@@ -50,19 +50,20 @@ def test_the_optimum_agrees_with_brute_force(n: int, k: int, seed: int) -> None:
     assert found.lower_bound <= optimum * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("largest", [3, 30, 4_000])
+@pytest.mark.parametrize("seed", range(4))
 def test_levels_raise_the_bound_up_to_the_optimum_and_never_above(
-    largest: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(levels, "ONE_LEVEL", 0)
-    work = certified.Work(Allowance(10**9, 10**9), 1, 0, 500, largest, 1_000)
-    for seed in range(6):
-        values = np.random.default_rng(seed).normal(size=(12, 2))
-        found = certify(values, 3, work)
-        optimum = least_sse(values, 3)
-        assert found.lower_bound is not None
-        assert found.lower_bound <= optimum * (1 + 1e-12)
-        assert found.optimal or largest < 4_000
+    values = np.random.default_rng(seed).normal(size=(12, 2))
+    optimum = least_sse(values, 3)
+    for shares in ((1.0,), (0.01, 0.1, 0.3, 1.0)):
+        monkeypatch.setattr(levels, "SHARES", shares)
+        for largest in (3, 30, 100, 4_000):
+            work = certified.Work(Allowance(10**9, 10**9), 1, 0, 500, largest, 1_000)
+            found = certify(values, 3, work)
+            assert found.lower_bound is not None
+            assert found.lower_bound <= optimum * (1 + 1e-12)
+            assert found.optimal or largest < 4_000
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])

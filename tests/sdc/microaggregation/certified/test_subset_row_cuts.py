@@ -17,14 +17,14 @@ def test_three_half_chosen_clusters_around_three_records_are_cut_off() -> None:
     members = as_members([(0, 1, 3), (1, 2, 4), (0, 2, 5), (3, 4, 5)], 3)
     x = np.array([0.5, 0.5, 0.5, 0.5])
     cuts = separate(members, x, 6, NONE)
-    assert [0, 1, 2] in cuts.tolist()
+    assert [0, 1, 2, -1, -1, -1, -1] in cuts.tolist()
 
 
 def test_known_cuts_are_not_found_again() -> None:
     members = as_members([(0, 1, 3), (1, 2, 4), (0, 2, 5), (3, 4, 5)], 3)
     x = np.array([0.5, 0.5, 0.5, 0.5])
-    known = np.array([[0, 1, 2]])
-    assert [0, 1, 2] not in separate(members, x, 6, known).tolist()
+    known = np.array([[0, 1, 2, -1, -1, -1, -1]])
+    assert known[0].tolist() not in separate(members, x, 6, known).tolist()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -46,7 +46,8 @@ def test_separation_finds_every_violated_triple(seed: int) -> None:
         if left > 1.02 and together >= 2:
             violated.add(triple)
     found = separate(members, x, n, NONE, per_record=1_000, most=10_000)
-    assert {tuple(row) for row in found.tolist()} == violated
+    assert {tuple(row[:3]) for row in found.tolist()} == violated
+    assert np.all(found[:, 3:] == -1)
 
 
 def test_an_integer_solution_violates_no_cut() -> None:

@@ -17,15 +17,16 @@ def instance(seed: int, n: int, cuts: int) -> tuple[np.ndarray, np.ndarray, Cuts
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(n, 3)) * rng.choice([0.3, 1.0, 3.0], size=(n, 1))
     duals = rng.uniform(-0.5, 4.0, size=n)
-    triples = np.array(
-        [np.sort(rng.choice(n, 3, replace=False)) for _ in range(cuts)], dtype=np.int64
-    ).reshape(-1, 3)
-    return values, duals, Cuts(triples, rng.uniform(0.1, 3.0, size=cuts))
+    sets = np.full((cuts, 7), -1, dtype=np.int64)
+    for cut in range(cuts):
+        size = rng.choice([3, 3, 5, 7])
+        sets[cut, :size] = np.sort(rng.choice(n, size, replace=False))
+    return values, duals, Cuts(sets, rng.uniform(0.1, 3.0, size=cuts))
 
 
 def by_brute_force(values: np.ndarray, duals: np.ndarray, cuts: Cuts, k: int) -> dict[tuple[int, ...], float]:
     return {
-        c: reduced_cost(values, c, duals, cuts.triples, cuts.penalties) for c in all_clusters(len(values), k)
+        c: reduced_cost(values, c, duals, cuts.sets, cuts.penalties) for c in all_clusters(len(values), k)
     }
 
 
