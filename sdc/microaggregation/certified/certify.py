@@ -38,9 +38,9 @@ from sdc.solver import FEASIBILITY_TOLERANCE
 from sdc.stop import Deadline
 
 NAME = "column-generation"
-#: From this many records on one local search starts column generation, and where that does not converge
-#: the thorough one is the answer.
-THOROUGH_FROM = 400
+#: From this many records on one local search starts column generation; where that ends with a gap larger
+#: than this, the thorough search may know better.
+THOROUGH_FROM, THOROUGH_GAP = 400, 0.002
 #: Up to this many records the integer programs may be large enough to prove most optima.
 PROVABLE_RECORDS = 100
 #: Relative distance of bound and master problem at which a round of cuts ends, and the last round.
@@ -94,8 +94,8 @@ class Work:
             allowance=Allowance(evaluations=20_000 * n * n, pivots=500 * n * n),
             starts=3 if n < THOROUGH_FROM else 1,
             rounds=30,
-            per_root=500,
-            largest_program=4_000 if small else 20 * n,
+            per_root=min(2_000, 2_000_000 // n),
+            largest_program=16_000 if small else (10 if n < THOROUGH_FROM else 20) * n,
             nodes=1_000 if small else 100,
         )
 
@@ -129,7 +129,7 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
     if not np.isfinite(lower_bound):
         kind, lower_bound = "nearest neighbours", nearest_neighbour_bound(records.values, k)
     sse = Clustering.of(records, labels, NAME).sse
-    if n >= THOROUGH_FROM and not certifier.converged:
+    if n >= THOROUGH_FROM and certifier.lower_bound < (1.0 - THOROUGH_GAP) * certifier.cost:
         thorough = local_search.search(records, k, deadline=deadline, seed=seed, effort="thorough")
         if thorough.sse < sse:
             labels, sse = thorough.labels, thorough.sse
@@ -166,7 +166,7 @@ class _Certifier:
         self.columns.add(nearest_clusters(distances, k))
         self.relaxation = Relaxation(self.columns, shares(distances, labels), work.allowance, deadline)
         self.lower_bound = -np.inf
-        self.optimal = self.converged = False
+        self.optimal = False
         self.nodes = 0
         self._work = work
         self._deadline = deadline
@@ -190,9 +190,9 @@ class _Certifier:
 
     def run(self) -> None:
         """Bound, improve the incumbent, then close the gap over all clusters that can matter."""
-        self.converged = self._cut()
+        self._cut()
         self.lower_bound = self.relaxation.lower_bound
-        if self.converged:
+        if np.isfinite(self.lower_bound):
             for per_record in POOLS:
                 self._combine(self._promising(int(per_record * self.relaxation.master.n)))
             self._close()
@@ -207,8 +207,8 @@ class _Certifier:
         self.lower_bound = max(self.lower_bound, closed.lower_bound)
         self.optimal = self.cost - self.lower_bound <= CLOSED * self.cost
 
-    def _cut(self) -> bool:
-        """Rounds of column generation and cuts; whether there is a bound to work with."""
+    def _cut(self) -> None:
+        """Rounds of column generation and cuts."""
         relaxation, before = self.relaxation, -np.inf
         for _ in range(self._work.rounds):
             if not relaxation.converge(ROUND_TOLERANCE, self.cost) or relaxation.solution is None:
@@ -225,7 +225,6 @@ class _Certifier:
                 break
             relaxation.add_cuts(cuts)
         relaxation.converge(LAST_TOLERANCE, self.cost)
-        return bool(np.isfinite(relaxation.bound_here))
 
     def _combine(self, pool: np.ndarray) -> None:
         """Improve the incumbent by the program over a pool."""
@@ -244,7 +243,7 @@ class _Certifier:
         """Columns at hand with a reduced cost below the gap, so many of the least."""
         reduced = self.relaxation.reduced_costs()
         order = np.argsort(reduced, kind="stable")[:most]
-        return order[reduced[order] < self.cost - self.relaxation.bound_here]
+        return order[reduced[order] < self.cost - self.relaxation.lower_bound]
 
 
 def nearest_clusters(distances: np.ndarray, k: int) -> np.ndarray:

@@ -30,7 +30,7 @@ from sdc.stop import Deadline
 #: and settle most of the gap, so that the lists of the later roots are short.
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 #: Thresholds tried where the list of the next root alone is too long, as shares of what is left of the gap.
-THRESHOLDS = (1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 64)
+THRESHOLDS = (1 / 2, 1 / 4, 1 / 8)
 #: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
 CLOSED = 1e-9
 
@@ -69,14 +69,14 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
     Parameters
     ----------
     relaxation : Relaxation
-        With a finite `bound_here`.
+        With a finite `lower_bound`.
     incumbent : (clusters,) int array
         Positions of columns that partition the records.
     listing : Listing
     deadline : Deadline
         Safety net.
     """
-    columns, bound = relaxation.columns, relaxation.bound_here
+    columns, bound = relaxation.columns, relaxation.lower_bound
     n, order = len(columns.distances), relaxation.records_by_dual
     place = np.empty(n + 1, dtype=np.int64)
     place[order], place[n] = np.arange(n), n  # the filler -1 comes last
@@ -163,6 +163,6 @@ def _solve_level(
     if solution.status not in (Status.OPTIMAL, Status.FEASIBLE) or solution.values is None:
         return 0.0, incumbent, solution.nodes
     chosen = level[solution.values > 0.5]
-    value = float(solution.bound) - (relaxation.bound_here if last_level else 0.0)
+    value = float(solution.bound) - (relaxation.lower_bound if last_level else 0.0)
     partitioned = last_level and columns.incidence(chosen).sum(axis=1).min() == 1.0
     return max(0.0, value), chosen if partitioned else incumbent, solution.nodes

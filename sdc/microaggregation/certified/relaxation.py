@@ -31,6 +31,8 @@ _SMOOTHING = 0.6
 _NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
 #: A narrow search that finds fewer new columns than n over this gives way to a wider one.
 _FEW = 20
+#: Share of the evaluations that is left to the lists of clusters.
+LISTED_SHARE = 0.2
 #: Reduced costs above minus this are not looked for, in units of the mean loss per record (the
 #: relaxation's distances are scaled to it); it costs the bound at most 1 / k of it per record.
 REDUCED_COST_TOLERANCE = 1e-6
@@ -67,7 +69,8 @@ class Relaxation:
     Attributes
     ----------
     lower_bound : float
-        Best proved lower bound on the cost of a clustering; minus infinity before the first.
+        Best proved lower bound on the cost of a clustering; minus infinity before the first. Lists and
+        reduced costs are at its duals.
     solution : MasterSolution or None
         Last solution of the restricted master problem.
     """
@@ -82,15 +85,15 @@ class Relaxation:
         self.spent = Spent()
         self._allowance = allowance
         self._deadline = deadline
-        self._duals = centre.astype(float)
-        self._penalties = np.empty(0)
-        self._bound_here = -np.inf  # best bound since the cuts last changed; its duals are the centre
+        self._centre = centre.astype(float), np.empty(0)  # duals and penalties that smoothing draws to
+        self._bound_of_centre = -np.inf  # since the cuts last changed
+        self._duals, self._penalties = self._centre  # of `lower_bound`
 
     @property
     def exhausted(self) -> bool:
-        """Whether the allowance is spent or the deadline has passed."""
+        """Whether the allowance, but for what lists are to have, is spent or the deadline has passed."""
         return (
-            self.spent.evaluations >= self._allowance.evaluations
+            self.spent.evaluations >= (1.0 - LISTED_SHARE) * self._allowance.evaluations
             or self.spent.pivots >= self._allowance.pivots
             or self._deadline.passed
         )
@@ -98,8 +101,10 @@ class Relaxation:
     def add_cuts(self, cuts: np.ndarray) -> None:
         """Add subset-row cuts; the next `converge` prices with their penalties."""
         self.master.add_cuts(cuts)
-        self._penalties = np.concatenate([self._penalties, np.zeros(len(cuts))])
-        self._bound_here = -np.inf
+        free = np.zeros(len(cuts))
+        self._penalties = np.concatenate([self._penalties, free])
+        self._centre = self._centre[0], np.concatenate([self._centre[1], free])
+        self._bound_of_centre = -np.inf
 
     def converge(self, tolerance: float, enough: float = np.inf) -> bool:
         """Generate columns until the bound is within `tolerance` (relative) of the master problem.
@@ -114,25 +119,26 @@ class Relaxation:
                 return False
             self.solution = solution
             self.spent.pivots += solution.iterations * (self.master.n + len(self.master.cuts))
-            if solution.objective - self._bound_here <= tolerance * abs(solution.objective):
+            if solution.objective - self.lower_bound <= tolerance * abs(solution.objective):
                 return True
-            duals = share * self._duals + (1 - share) * solution.duals
-            penalties = share * self._penalties + (1 - share) * solution.penalties
+            duals = share * self._centre[0] + (1 - share) * solution.duals
+            penalties = share * self._centre[1] + (1 - share) * solution.penalties
             exact = stage == len(_NARROW)
             priced = self._price(duals, penalties, stage)
             added = self.master.add_columns(priced.members)
             if priced.complete:
                 paid = float(penalties @ cut_limits(self.master.cuts))
                 bound = duals.sum() - paid + priced.least_sum(self.master.n // self.columns.k)
-                self.lower_bound = max(self.lower_bound, bound)
-                if bound > self._bound_here:
-                    self._bound_here, self._duals, self._penalties = bound, duals, penalties
+                if bound > self._bound_of_centre:
+                    self._bound_of_centre, self._centre = bound, (duals, penalties)
+                if bound > self.lower_bound:
+                    self.lower_bound, self._duals, self._penalties = bound, duals, penalties
                 if self.lower_bound >= enough:
                     return True
             elif exact:
                 return False
             else:
-                self._duals, self._penalties = duals, penalties
+                self._centre = duals, penalties
             if added == 0 and exact:
                 if share == 0.0:
                     return True
@@ -142,17 +148,12 @@ class Relaxation:
         return False
 
     @property
-    def bound_here(self) -> float:
-        """Bound at the duals that `enumerate` works with; at most `lower_bound`."""
-        return self._bound_here
-
-    @property
     def records_by_dual(self) -> np.ndarray:
-        """(n,) positions by falling dual of `bound_here`: of a cluster, the root comes first."""
+        """(n,) positions by falling dual of `lower_bound`: of a cluster, the root comes first."""
         return np.lexsort((np.arange(len(self._duals)), -self._duals))
 
     def enumerate(self, threshold: float, first: int, *, per_root: int, most: int) -> tuple[np.ndarray, int]:
-        """All clusters of the next roots with a reduced cost below `threshold`, at the duals of `bound_here`.
+        """All clusters of the next roots with a reduced cost below `threshold`.
 
         From the root at place `first` of `records_by_dual` to before the place that is given as well: it is
         the first with `per_root` such clusters or more, or the one that the allowance or about `most`
@@ -177,11 +178,11 @@ class Relaxation:
         return self.master.cuts[self._penalties > 0]
 
     def reduced_costs(self) -> np.ndarray:
-        """(columns,) reduced costs at the duals of `bound_here`."""
+        """(columns,) reduced costs at the duals of `lower_bound`."""
         return self.reduced_costs_of(np.arange(len(self.columns)))
 
     def reduced_costs_of(self, chosen: np.ndarray) -> np.ndarray:
-        """(chosen,) reduced costs of some columns at the duals of `bound_here`."""
+        """(chosen,) reduced costs of some columns at the duals of `lower_bound`."""
         incidence = self.columns.incidence(chosen)
         paid = cut_entries(self.master.cuts, incidence).T @ self._penalties
         return self.columns.costs[chosen] - incidence.T @ self._duals + paid

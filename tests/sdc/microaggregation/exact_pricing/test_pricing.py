@@ -91,6 +91,24 @@ def test_the_lists_of_parts_of_the_roots_make_the_list_of_all() -> None:
     assert set().union(*parts) == whole
 
 
+@pytest.mark.parametrize(("keep", "most_columns"), [(5_000, 5), (210, None), (210, 5), (10, None)])
+def test_a_list_that_ends_for_room_holds_every_cluster_of_the_roots_before_the_place_it_names(
+    keep: int, most_columns: int | None
+) -> None:
+    values, duals, cuts = instance(2, 40, 12)
+    distances = squared_distances(values)
+    place = np.append(np.argsort(np.lexsort((np.arange(40), -duals))), 40)
+
+    def listed(upto: int, members: np.ndarray) -> set[tuple[int, ...]]:
+        return {tuple(row) for row in members.tolist() if place[row].min() < upto}
+
+    whole = price(distances, 3, duals, cuts, threshold=-13.0, keep=5_000)
+    part = price(distances, 3, duals, cuts, threshold=-13.0, keep=keep, most_columns=most_columns)
+    assert whole.listed == 40
+    assert part.listed < 40
+    assert listed(part.listed, part.members) == listed(part.listed, whole.members)
+
+
 def test_a_search_cut_short_says_that_it_is_incomplete() -> None:
     values, duals, cuts = instance(3, 14, 0)
     distances = squared_distances(values)

@@ -1,0 +1,55 @@
+"""The relaxation's bound belongs to the duals it lists with, whatever rounds went before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sdc.microaggregation.certified.odd_set_cuts import separate_larger
+from sdc.microaggregation.certified.relaxation import Allowance, Relaxation
+from sdc.microaggregation.certified.subset_row_cuts import separate
+from sdc.microaggregation.column_generation.columns import Columns, as_members, squared_distances
+from sdc.microaggregation.column_generation.master import cut_limits
+from sdc.stop import Deadline
+from tests.sdc.microaggregation.brute_force import all_clusters, reduced_cost
+
+K = 3
+
+
+def bound_at_its_duals(relaxation: Relaxation, values: np.ndarray) -> float:
+    """Lagrangian bound by looking at every cluster."""
+    n, duals, penalties = len(values), relaxation._duals, relaxation._penalties
+    place = np.argsort(relaxation.records_by_dual)
+    least = np.zeros(n)
+    for cluster in all_clusters(n, K):
+        root = min(cluster, key=lambda i: place[i])
+        reduced = reduced_cost(values, cluster, duals, relaxation.master.cuts, penalties)
+        least[root] = min(least[root], reduced)
+    return float(
+        duals.sum() - penalties @ cut_limits(relaxation.master.cuts) + np.sort(least)[: n // K].sum()
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("tolerances", [(1e-1, 1e-9), (1e-9, 1e-2, 1e-9)])
+def test_the_bound_holds_at_the_duals_that_clusters_are_listed_with(
+    seed: int, tolerances: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # narrow searches that miss clusters, as on files of hundreds of records
+    monkeypatch.setattr("sdc.microaggregation.certified.relaxation._NARROW", ((3, 20), (4, 40)))
+    values = np.random.default_rng(seed).normal(size=(13, 2))
+    columns = Columns(squared_distances(values), K)
+    columns.add(as_members([range(3), range(3, 6), range(6, 9), range(9, 13)], K))
+    relaxation = Relaxation(columns, np.zeros(13), Allowance(10**9, 10**9), Deadline.after(None))
+    for tolerance in tolerances:
+        for _ in range(2):
+            relaxation.converge(tolerance)
+            assert relaxation.solution is not None
+            assert relaxation.lower_bound == pytest.approx(bound_at_its_duals(relaxation, values), abs=1e-4)
+            at_hand = columns.members, relaxation.solution.x, 13, relaxation.master.cuts
+            cuts = np.concatenate([separate(*at_hand), separate_larger(*at_hand)])
+            if len(cuts):
+                relaxation.add_cuts(cuts)
+                assert relaxation.lower_bound == pytest.approx(
+                    bound_at_its_duals(relaxation, values), abs=1e-4
+                )
