@@ -29,6 +29,11 @@ from sdc.stop import Deadline
 #: Clusters that may be listed up to a level, as shares of the largest program: the first programs are small
 #: and settle most of the gap, so that the lists of the later roots are short.
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
+#: A file of so few records is one level: its first records settle nothing.
+ONE_LEVEL = 100
+#: Shares of its gap that all its clusters are listed below at first: much of the gap is often the
+#: incumbent's, and the optimum is in a much smaller program.
+GUESSES = (1 / 2,)
 #: Thresholds tried where the list of the next root alone is too long, as shares of what is left of the gap.
 THRESHOLDS = (1 / 2, 1 / 4, 1 / 8)
 #: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
@@ -81,11 +86,13 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
     place = np.empty(n + 1, dtype=np.int64)
     place[order], place[n] = np.arange(n), n  # the filler -1 comes last
     pool = np.empty(0, dtype=np.int64)
-    settled, nodes, first, level = 0.0, 0, 0, 0
+    incumbent, guessed, nodes = _guess(relaxation, incumbent, listing, deadline)
+    settled, first = 0.0, 0
+    level = len(SHARES) - 1 if n <= ONE_LEVEL else 0
     while first < n:
         cost = float(columns.costs[incumbent].sum())
         left = cost - bound - settled
-        if left <= CLOSED * cost or deadline.passed:
+        if cost - bound - max(settled, guessed) <= CLOSED * cost or deadline.passed:
             break
         share = SHARES[min(level, len(SHARES) - 1)]
         level += 1
@@ -108,7 +115,34 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
         settled = max(settled, value)
         pool, first = wider, last
     cost = float(columns.costs[incumbent].sum())
-    return Closed(incumbent, min(cost, bound + settled), nodes)
+    return Closed(incumbent, min(cost, bound + max(settled, guessed)), nodes)
+
+
+def _guess(
+    relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
+) -> tuple[np.ndarray, float, int]:
+    """Programs over all clusters below parts of the gap: the incumbent, what they add to the bound, nodes.
+
+    A partition is among the clusters listed, or holds one whose reduced cost is the threshold or more.
+    """
+    columns, bound, n = relaxation.columns, relaxation.lower_bound, relaxation.master.n
+    guessed, nodes = 0.0, 0
+    for part in GUESSES if n <= ONE_LEVEL else ():
+        cost = float(columns.costs[incumbent].sum())
+        threshold = part * (cost - bound)
+        if cost - bound - guessed <= CLOSED * cost or deadline.passed:
+            break
+        listed, last = relaxation.enumerate(
+            threshold, 0, per_root=listing.per_root, most=listing.largest_program
+        )
+        if last < n:
+            break
+        level = np.union1d(columns.positions(listed), incumbent)
+        value, incumbent, more = _solve_level(
+            relaxation, level, incumbent, relaxation.records_by_dual, listing, deadline
+        )
+        guessed, nodes = max(guessed, min(value, threshold)), nodes + more
+    return incumbent, guessed, nodes
 
 
 def _list(

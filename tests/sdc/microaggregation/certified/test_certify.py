@@ -56,7 +56,8 @@ def test_levels_raise_the_bound_up_to_the_optimum_and_never_above(
 ) -> None:
     values = np.random.default_rng(seed).normal(size=(12, 2))
     optimum = least_sse(values, 3)
-    for shares in ((1.0,), (0.01, 0.1, 0.3, 1.0)):
+    for one_level, shares in ((100, (1.0,)), (0, (1.0,)), (0, (0.01, 0.1, 0.3, 1.0))):
+        monkeypatch.setattr(levels, "ONE_LEVEL", one_level)
         monkeypatch.setattr(levels, "SHARES", shares)
         for largest in (3, 30, 100, 4_000):
             work = certified.Work(Allowance(10**9, 10**9), 1, 0, 500, largest, 1_000)
