@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
 
 import highspy
 import numpy as np
@@ -18,6 +19,8 @@ from scipy import sparse
 from sdc.errors import ShapeMismatch, SolverFailed
 
 INFINITY = highspy.kHighsInf
+#: Of iterations: the largest number HiGHS takes.
+NO_LIMIT = 2**31 - 1
 #: HiGHS's own primal and dual feasibility tolerance; bounds are read as valid up to this much.
 FEASIBILITY_TOLERANCE = 1e-7
 
@@ -106,9 +109,22 @@ class Program:
 
 @dataclass(frozen=True)
 class Limits:
-    """Work a solve may do. Nodes are work; seconds are a safety net that voids determinism when hit."""
+    """Work a solve may do; seconds are a safety net that voids determinism when hit.
+
+    Attributes
+    ----------
+    nodes : of branch and bound
+    steps : looks of branch and bound at its limits
+        A node takes a few. So does a round of cuts at the root, before there is any node, where large
+        programs spend most of their work.
+    iterations : of the simplex method, for a linear program
+    seconds, relative_gap, absolute_gap : as named
+    options : further ones of HiGHS
+    """
 
     nodes: int | None = None
+    steps: int | None = None
+    iterations: int | None = None
     seconds: float = float("inf")
     relative_gap: float = 0.0
     absolute_gap: float = 1e-9
@@ -170,6 +186,8 @@ def solve(program: Program, limits: Limits | None = None, start: np.ndarray | No
         left = replace(limits, seconds=limits.seconds - spent, options=limits.options | attempts[number])
         highs = _highs(left)
         _take_in(highs, program)
+        if limits.steps is not None and integer:
+            highs.cbMipInterrupt.subscribe(_Steps(limits.steps))
         if start is not None and integer:
             point = highspy.HighsSolution()
             point.col_value = list(np.asarray(start, dtype=float))
@@ -180,6 +198,18 @@ def solve(program: Program, limits: Limits | None = None, start: np.ndarray | No
         solution = replace(_read_out(highs, integer), attempts=number)
         if solution.status is not Status.FAILED or number == len(attempts) or spent >= limits.seconds:
             return solution
+
+
+class _Steps:
+    """Ends branch and bound when it has looked at its limits so many times."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def __call__(self, event: Any) -> None:
+        self._left -= 1
+        if self._left < 0:
+            event.data_in.user_interrupt = True
 
 
 class Master:
@@ -247,6 +277,26 @@ class Master:
             self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), np.asarray(costs, float))
         )
 
+    def use(self, options: _Options) -> None:
+        """Solve with these options from now on."""
+        _set_options(self._highs, options)
+        _set_options(self._usual, options)
+
+    def change_bounds(self, columns: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+        """Replace the bounds of some columns, given by their positions."""
+        self._check(
+            self._highs.changeColsBounds(
+                len(columns),
+                np.asarray(columns, np.int32),
+                np.asarray(lower, float),
+                np.asarray(upper, float),
+            )
+        )
+
+    def change_cost(self, column: int, cost: float) -> None:
+        """Replace the cost of one column."""
+        self._check(self._highs.changeColCost(int(column), float(cost)))
+
     def solve(self, seconds: float = float("inf")) -> Solution:
         """Solve the program as it stands, from the last basis; from none, another way, where that failed."""
         limit = min(seconds, self._limits.seconds)
@@ -285,6 +335,8 @@ def _highs(limits: Limits) -> highspy.Highs:
     }
     if limits.nodes is not None:
         options["mip_max_nodes"] = int(limits.nodes)
+    if limits.iterations is not None:
+        options["simplex_iteration_limit"] = int(limits.iterations)
     if np.isfinite(limits.seconds):
         options["time_limit"] = max(float(limits.seconds), 1e-3)
     _set_options(highs, options | limits.options)

@@ -133,3 +133,26 @@ def test_unbounded_and_infeasible_are_told_apart_with_presolve_on_too():
         np.zeros(2), np.full(2, INFINITY),
     )  # fmt: skip
     assert solve(free).status is Status.UNBOUNDED
+
+
+def test_steps_end_branch_and_bound_alike_on_every_machine():
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1000, 100000, size=(5, 40))
+    half = weights.sum(1) // 2
+    hard = program(np.ones(40), weights, half, half + 50, upper=1, integer=[True] * 40)
+    runs = [solve(hard, Limits(steps=20)) for _ in range(2)]
+    assert [r.status for r in runs] == [Status.UNKNOWN] * 2
+    assert (runs[0].bound, runs[0].nodes) == (runs[1].bound, runs[1].nodes)
+    assert not runs[0].timed_out
+
+
+def test_bounds_and_costs_of_a_growing_program_change_in_place():
+    master = Master(program([1, 2], [[1, 1]], [3], [INFINITY], upper=5))
+    assert master.solve().objective == pytest.approx(3)
+    master.change_bounds(np.array([0]), np.array([0.0]), np.array([1.0]))
+    assert master.solve().objective == pytest.approx(5)
+    master.change_cost(1, 0.5)
+    assert master.solve().objective == pytest.approx(1.5)
+    master.use({"simplex_iteration_limit": 0})
+    master.change_cost(0, -1.0)
+    assert master.solve().status is not Status.OPTIMAL
