@@ -148,7 +148,7 @@ def _solved(solution: Solution, bases: int) -> np.ndarray:
             f"multiples of the base {within} do not add up, together with the cells that keep a value they "
             "were published with"
         )
-    if solution.values is None or solution.timed_out:
+    if solution.values is None:
         raise NoSolutionFound(
             f"no multiples of the base {within} were found that add up within the work allowed, and no proof "
             "that there are none; name fewer or coarser dimensions, or protect by adjustment"

@@ -20,9 +20,10 @@ GAP = 0.5
 #: Solutions after which it ends at the latest, by effort. Of 4,136 cells in three dimensions, two of them
 #: hierarchical, the first takes a second and turns 42 % of them, the third 40 seconds and 24 %.
 _SOLUTIONS = {"fast": 1, "standard": 3, "thorough": 8, "exact": 8}
-#: Seconds, by effort: a safety net. What was found when it ends the program is not used, so that the answer
-#: never depends on the machine, only whether there is one.
-_SECONDS = {"fast": 60.0, "standard": 300.0, "thorough": 1200.0, "exact": 1200.0}
+#: Looks of branch and bound at its limits times the entries of the relations, by effort, where solutions do
+#: not end it; so many looks at least.
+_STEP_ENTRIES = {"fast": 2e6, "standard": 1e7, "thorough": 4e7, "exact": 4e7}
+_LEAST_STEPS = 100
 #: Cells from which the first solution is taken, whatever the effort.
 MANY_CELLS = 6000
 #: Cost of a base beyond the box; a cell turned to the other end of its box costs 1.
@@ -92,5 +93,10 @@ def nearest_multiples(
             integer=np.ones(len(columns), dtype=bool),
             offset=float(raised.sum()),
         ),
-        Limits(NODES, _SECONDS[effort], GAP, options={"mip_max_improving_sols": solutions}),
+        Limits(
+            nodes=NODES,
+            steps=max(_LEAST_STEPS, int(_STEP_ENTRIES[effort] / max(relations.nnz, 1))),
+            relative_gap=GAP,
+            options={"mip_max_improving_sols": solutions},
+        ),
     )
