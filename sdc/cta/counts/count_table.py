@@ -57,34 +57,37 @@ def as_known(table: CellTable, counts: np.ndarray, base: int) -> CellTable:
         Of `with_draws`.
     """
     is_total = totals(table)
-    small = (counts > 0) & (counts < 2 * base) & ~is_total
-    hidden = small | ((counts == 0) & ~is_total)
+    hidden = (counts < 2 * base) & ~is_total
     step = float(base)
     together = step * float(hidden.sum())
-    level = np.where(small, step, 0.0)
-    return replace(
-        table,
-        sensitive=small,
-        lower_protection=level,
-        upper_protection=level,
-        lower_capacity=np.where(is_total, together, np.where(hidden, step, table.lower_capacity)),
-        upper_capacity=np.where(is_total, together, np.where(hidden, step, table.upper_capacity)),
+
+    def room(capacity: np.ndarray) -> np.ndarray:
+        return np.where(is_total, together, np.where(hidden, step, capacity))
+
+    return _taken_for_possible(
+        table, hidden & (counts > 0), step, room(table.lower_capacity), room(table.upper_capacity)
     )
 
 
 def as_rounded(table: CellTable, base: int) -> CellTable:
     """What an attacker takes for possible where every count, totals too, is less than a base away."""
-    counts = table.values
-    small = (counts > 0) & (counts < 2 * base) & ~totals(table)
-    step = np.full(table.cells, base - 1.0)
+    small = (table.values > 0) & (table.values < 2 * base) & ~totals(table)
+    room = np.full(table.cells, base - 1.0)
+    return _taken_for_possible(table, small, base - 1.0, room, room)
+
+
+def _taken_for_possible(
+    table: CellTable, small: np.ndarray, step: float, lower: np.ndarray, upper: np.ndarray
+) -> CellTable:
+    """The table whose small counts are sensitive by a step either way, within this room."""
     level = np.where(small, step, 0.0)
     return replace(
         table,
         sensitive=small,
         lower_protection=level,
         upper_protection=level,
-        lower_capacity=step,
-        upper_capacity=step,
+        lower_capacity=lower,
+        upper_capacity=upper,
     )
 
 
