@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sdc.cta.annealing.local_search import flip_by_duals
 from sdc.cta.annealing.resummed_margins import Resummed, anneal_and_resum
 from sdc.cta.effort import LARGE_CELLS, Budget, budget
 from sdc.cta.methods import ALGORITHMS, DEFAULT, METHODS, Task
@@ -22,6 +23,8 @@ from sdc.stop import Deadline, StoppedBy
 
 #: Nodes to look for any feasible solution where the chosen method met none.
 _FEASIBILITY_NODES = 5000
+#: Its steps times the entries of the relations, about half a minute of one core.
+_FEASIBILITY_STEP_ENTRIES = 5e6
 #: Share of a time limit for the search where branch and bound follows.
 _SEARCH_SHARE = 0.4
 
@@ -109,7 +112,7 @@ def _searched_result(
 ) -> Adjustment:
     prove = algorithm == "exact" or (algorithm == "auto" and allowed.prove)
     if allowed.relax:
-        bound = relaxation_bound(problem, deadline.remaining / 4, allowed.plane_nodes)
+        bound = relaxation_bound(problem, deadline.remaining / 4, allowed.plane_nodes, allowed.cell_work)
     else:
         bound = disjoint_lines_bound(problem)
     share = deadline
@@ -124,7 +127,12 @@ def _searched_result(
         timed_out = not prove
     search.deadline = deadline
     if search.best is None or not search.best.feasible:
-        _find_any(search, nodes=_FEASIBILITY_NODES)
+        try:
+            _find_any(search)
+            if method.call is DEFAULT.call:
+                flip_by_duals(search, allowed.search.flip_work)
+        except TimeUp:
+            timed_out = not prove
     assert search.best is not None
     if prove and not _proved(search, bound):
         limit = None if algorithm == "exact" or effort == "exact" else allowed.nodes
@@ -146,9 +154,11 @@ def _proved(search: Search, bound: LowerBound) -> bool:
     return best is not None and best.feasible and best.cost <= bound.value * (1 + OPTIMALITY_TOLERANCE)
 
 
-def _find_any(search: Search, nodes: int) -> None:
+def _find_any(search: Search) -> None:
     """Ask for the directions of any feasible solution, or raise with a certificate or without one."""
-    directions = prove_or_give_up(search.problem, nodes, max(search.deadline.remaining, 1.0))
+    steps = int(_FEASIBILITY_STEP_ENTRIES / max(search.problem.lines.nnz, 1))
+    seconds = max(search.deadline.remaining, 1.0)
+    directions = prove_or_give_up(search.problem, _FEASIBILITY_NODES, max(steps, 100), seconds)
     if not search.ask(directions, overtime=True).feasible:
         raise NoSolutionFound(
             "the only solutions found leave lines open by more than the solver's tolerance; widen the "

@@ -8,16 +8,17 @@ from typing import Literal
 from sdc.cta.annealing.local_search import LocalSearchParams
 from sdc.cta.annealing.resummed_margins import LargeParams
 from sdc.cta.program.problem import Problem
+from sdc.cta.program.work import work_from_nothing
 from sdc.errors import InvalidParameter
 
 Effort = Literal["fast", "standard", "thorough", "exact"]
 EFFORTS: tuple[Effort, ...] = ("fast", "standard", "thorough", "exact")
 #: Cells beyond which no linear program over the whole table is solved.
 LARGE_CELLS = 120_000
-#: Lines and entries of the relations from which, both together, one annealing run is all there is time for
-#: and no relaxation. Lines alone make nothing hard: hierarchical tables have many short ones, whose programs
-#: solve in seconds; it is long lines that cross which fill the solver's factors.
-MANY_LINES, MANY_ENTRIES = 2500, 40_000
+#: Lines, and cells of a line on average, from which, both together, one annealing run is all there is time
+#: for and no relaxation. Lines alone make nothing hard: hierarchical tables have many short ones, whose
+#: programs solve in seconds; it is long lines that cross which fill the solver's factors.
+MANY_LINES, LONG_LINE = 2500, 20
 #: Moves of annealing, and columns of linear programs in total, that an effort pays for. A million moves
 #: take 0.15 seconds and more with more lines, a million columns about 20 seconds, on one core.
 _MOVES = {"fast": 3e6, "standard": 1.2e8, "thorough": 3e8, "exact": 3e8}
@@ -28,6 +29,10 @@ _SUM_MOVES = {"fast": 2e7, "standard": 3e8, "thorough": 6e8, "exact": 6e8}
 _MOVE_DOUBLING_LINES = 600
 #: Sensitive cells above which long runs from few starts beat short ones from many.
 _FEW_STARTS_SIZE = 1000
+#: Share of the columns that rounds under cuts and final flips may use, and programs that a start stands for.
+_CUT_SHARE, _FLIP_SHARE, _START_PROGRAMS = 1 / 3, 1 / 4, 6
+#: Entries of the relations up to which branch and bound is run: its root alone takes minutes from 5,000 on.
+_PROOF_ENTRIES = 3000
 #: Sensitive cells up to which branch and bound is run, and its nodes (None: to proof).
 _PROOF_SIZE = {"fast": 25, "standard": 150, "thorough": 150, "exact": 10**9}
 _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
@@ -36,6 +41,8 @@ _ROOT_ONLY_SIZE = {"fast": 25, "standard": 70, "thorough": 100, "exact": 10**9}
 
 #: Nodes of the integer program of each plane; a plane of the size they are made for takes a few hundred.
 _PLANE_NODES = {"fast": 0, "standard": 150, "thorough": 600, "exact": 600}
+#: Work of the cell cuts, in columns.
+_CELL_WORK = {"fast": 1e5, "standard": 1.2e6, "thorough": 4e6, "exact": 4e6}
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Budget:
     nodes : its nodes, None for as many as it takes
     relax : whether the relaxation with line cuts is solved for a bound, or disjoint lines must do
     plane_nodes : nodes of the plane cuts that tighten it, none for no such cuts
+    cell_work : work of the cell cuts that tighten it
     """
 
     search: LocalSearchParams
@@ -58,6 +66,7 @@ class Budget:
     nodes: int | None
     relax: bool
     plane_nodes: int
+    cell_work: float
 
 
 def budget(problem: Problem, effort: str) -> Budget:
@@ -71,28 +80,38 @@ def budget(problem: Problem, effort: str) -> Budget:
     if effort not in EFFORTS:
         raise InvalidParameter(f"unknown effort {effort!r}; expected one of {', '.join(EFFORTS)}")
     size, cells = max(1, problem.size), problem.table.cells
-    columns = 2 * len(problem.free) + 2 * problem.lines.shape[0]
-    programs = int(max(4, _COLUMNS[effort] / max(columns, 1)))
-    lines = problem.lines.shape[0]
-    many = lines >= MANY_LINES and problem.lines.nnz >= MANY_ENTRIES
-    starts = 1 if many else max(2, min(6 if size > _FEW_STARTS_SIZE else 60, programs // 6))
+    lines, entries = problem.lines.shape[0], problem.lines.nnz
+    columns = max(1, 2 * len(problem.free) + 2 * lines)
+    programs = int(max(4, _COLUMNS[effort] / columns))
+    from_nothing = _COLUMNS[effort] / work_from_nothing(columns, lines)
+    many = lines >= MANY_LINES and entries >= LONG_LINE * lines
+    most = 6 if size > _FEW_STARTS_SIZE else 60
+    fewest = 1 if many or from_nothing < _START_PROGRAMS else 2
+    starts = fewest if many else max(fewest, min(most, int(from_nothing / _START_PROGRAMS)))
     moves = _MOVES[effort] / 2 / size / (1 + lines / _MOVE_DOUBLING_LINES)
     sweeps = int(min(20_000, 100 * size, max(30, moves / starts)))
     sum_sweeps = int(min(100_000, 100 * size, max(30, _SUM_MOVES[effort] / size / starts)))
-    rounds = 0 if many else min(1500, programs // 3)
-    cut_sweeps = int(min(300, max(10, moves / max(rounds, 1))))
+    rounds = 0 if many else min(1500, 2 * programs // 3)
+    cut_sweeps = int(min(150, max(10, moves / max(rounds, 1))))
     nodes = _NODES[effort]
     if nodes is not None and size > _ROOT_ONLY_SIZE[effort]:
         nodes = 1
     return Budget(
         search=LocalSearchParams(
-            starts, sweeps, sum_sweeps, rounds, cut_sweeps, 0 if many else min(300, programs // 6)
+            starts,
+            sweeps,
+            sum_sweeps,
+            rounds,
+            cut_sweeps,
+            cut_work=_CUT_SHARE * _COLUMNS[effort],
+            flip_work=0.0 if many else _FLIP_SHARE * _COLUMNS[effort],
         ),
         large=LargeParams(
             sweeps=int(min(5000, max(20, _SUM_MOVES[effort] / size))), passes=6 if effort != "fast" else 2
         ),
-        prove=size <= _PROOF_SIZE[effort] and cells <= LARGE_CELLS,
+        prove=size <= _PROOF_SIZE[effort] and entries <= _PROOF_ENTRIES,
         nodes=nodes,
         relax=cells <= LARGE_CELLS and not many,
         plane_nodes=_PLANE_NODES[effort],
+        cell_work=_CELL_WORK[effort],
     )

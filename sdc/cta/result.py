@@ -14,6 +14,7 @@ BoundKind = Literal[
     "line cuts",
     "linear relaxation with line cuts",
     "linear relaxation with plane cuts",
+    "linear relaxation with cell cuts",
     "branch and bound",
     "nearest multiples",
     "nothing to protect",

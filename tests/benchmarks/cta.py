@@ -44,6 +44,15 @@ CLASSES: tuple[tuple[tuple[int, ...], float, float], ...] = (
     ((1000, 1000), 0.05, 120),
     ((100, 100, 100), 3.0, 120),
 )
+#: Children of the nodes of each level of each dimension, and the share of combinations with records.
+HIERARCHIES: dict[str, tuple[tuple[tuple[int, ...], ...], float]] = {
+    "8.6 x 5.9": (((8, 6), (5, 9)), 0.6),
+    "8.10 x 10.10": (((8, 10), (10, 10)), 0.6),
+    "8.10 x 15.20": (((8, 10), (15, 20)), 0.6),
+    "4.5 x 3.3 x 4.2": (((4, 5), (3, 3), (4, 2)), 0.35),
+    "6.6 x 4.4 x 5.3": (((6, 6), (4, 4), (5, 3)), 0.35),
+    "3.3 x 3 x 3.3 x 3": (((3, 3), (3,), (3, 3), (3,)), 0.35),
+}
 METHODS = (
     "alternate",
     "random",
@@ -110,6 +119,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     """Gaps by class, methods side by side, other kinds of tables, and tables from reference files."""
     yield gaps_by_class(CLASSES[:5] if quick else CLASSES, SEEDS[:1] if quick else SEEDS)
     yield from reference_tables()
+    yield hierarchical_tables(list(HIERARCHIES)[: 1 if quick else None])
     yield other_kinds((10, 10) if quick else (20, 20), SEEDS[:1] if quick else SEEDS[:3])
     if not quick:
         yield against_plain_program((10, 10, 20), SEEDS[:3], 300.0)
@@ -257,6 +267,70 @@ def reference_tables() -> list[Table]:
     return [Table("Hierarchical tables of reference files, mode at-least", columns, rows)]
 
 
+def hierarchical_tables(names: Iterable[str]) -> Table:
+    """Generated tables of `HIERARCHIES`: gap, bound and time at the default effort, whatever their shape."""
+    rows: list[tuple[object, ...]] = []
+    for name in names:
+        branchings, occupied = HIERARCHIES[name]
+        table = hierarchical_table(branchings, 1, occupied=occupied)
+        answer, seconds = _timed(table, "at-least", "auto", "standard", None)
+        rows.append(
+            (
+                name,
+                table.cells,
+                table.lines,
+                int(table.sensitive.sum()),
+                100 * answer.gap,
+                answer.bound_kind,
+                answer.objective,
+                answer.lower_bound,
+                seconds,
+            )
+        )
+    columns = ("table", "cells", "lines", "sensitive", "gap %", "bound", "objective", "lower bound", "CPU s")
+    return Table("Generated hierarchical tables, 5 % sensitive, mode at-least, no time limit", columns, rows)
+
+
+def hierarchical_table(
+    branchings: Iterable[tuple[int, ...]], seed: int, *, occupied: float, sensitive: float = 0.05
+) -> CellTable:
+    """Lognormal cells in a share of the combinations; sensitive ones, rather the small, must move by 20 %
+    and may by 30.
+
+    Parameters
+    ----------
+    branchings : for each dimension how many children the nodes of each level have
+    seed : int
+    occupied : share of the combinations that records lie in
+    """
+    rng = np.random.default_rng(seed)
+    trees = [_tree(f"d{number}.", branching) for number, branching in enumerate(branchings)]
+    shape = tuple(len(dimension.leaves) for dimension in trees)
+    there = np.flatnonzero(rng.random(int(np.prod(shape))) < occupied)
+    codes = [
+        np.array(dimension.codes)[dimension.leaves[place]]
+        for dimension, place in zip(trees, np.unravel_index(there, shape), strict=True)
+    ]
+    tabulation = tabulate(trees, codes)
+    values = tabulation.totals(codes, np.rint(10 * rng.lognormal(5.0, 1.5, len(there))) + 20)
+    order = np.argsort(rng.exponential(size=len(values)) * np.sqrt(values))
+    flags = np.zeros(len(values), dtype=bool)
+    flags[order[: round(sensitive * len(values))]] = True
+    level = np.where(flags, np.ceil(PERCENT / 100 * values), 0.0)
+    room = np.maximum(np.ceil(0.3 * values), level)
+    return CellTable(values, tabulation.relations, flags, level, level, room, room)
+
+
+def _tree(name: str, branching: tuple[int, ...]) -> Dimension:
+    children: dict[str, list[str]] = {}
+    level = [TOTAL]
+    for count in branching:
+        for parent in level:
+            children[parent] = [f"{name}{parent}.{number}" for number in range(count)]
+        level = [child for parent in level for child in children[parent]]
+    return Dimension.of_tree(name, children)
+
+
 def survey_table() -> CellTable:
     """Turnover by activity (three levels) and region (three levels) of the business survey."""
     import pandas as pd
@@ -310,7 +384,7 @@ def _protected(totals: np.ndarray, relations: sparse.csr_matrix, rule: Sensitivi
 
 
 def _timed(
-    table: CellTable, mode: str, algorithm: str, effort: str, limit: float
+    table: CellTable, mode: str, algorithm: str, effort: str, limit: float | None
 ) -> tuple[Adjustment, float]:
     start = time.process_time()
     answer = adjust(table, mode=mode, algorithm=algorithm, effort=effort, time_limit=limit)

@@ -27,14 +27,15 @@ COOLING = 0.01
 
 @dataclass(frozen=True)
 class CutParams:
-    """Rounds of annealing and asking, sweeps per round."""
+    """Rounds of annealing and asking, sweeps per round, and work of the programs after which they end."""
 
     rounds: int
     sweeps: int
+    work: float
 
 
 def anneal_under_cuts(search: Search, surrogate: Surrogate, params: CutParams, seed: int) -> None:
-    """Anneal from the incumbent, ask for the result, add its cut; so many rounds.
+    """Anneal from the incumbent, ask for the result, add its cut; so many rounds or so much work.
 
     Raises
     ------
@@ -54,7 +55,10 @@ def anneal_under_cuts(search: Search, surrogate: Surrogate, params: CutParams, s
     for position, answer in enumerate(answers):
         _write(slopes, constants, position, answer)
     cuts = len(answers)
+    most = search.work + params.work
     for round_number in range(params.rounds):
+        if search.work >= most:
+            return
         search.check_time()
         first = max(0, cuts - MAX_CUTS)
         start = search.best.directions.astype(np.int8)

@@ -29,15 +29,23 @@ TWO_TRIALS_SIZE = 1000
 
 @dataclass(frozen=True)
 class LocalSearchParams:
-    """Random starts and their sweeps (on sums of residuals: `sum_sweeps`), rounds under cuts and their
-    sweeps, questions of the final flips; without rounds only the sums are annealed."""
+    """Work of the phases.
+
+    Attributes
+    ----------
+    starts : random starts
+    sweeps, sum_sweeps : of each, and where it is on sums of residuals
+    rounds, cut_sweeps : rounds under cuts and their sweeps; without rounds only the sums are annealed
+    cut_work, flip_work : work of the programs of these rounds, and of the final flips
+    """
 
     starts: int
     sweeps: int
     sum_sweeps: int
     rounds: int
     cut_sweeps: int
-    questions: int
+    cut_work: float
+    flip_work: float
 
 
 def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
@@ -69,18 +77,20 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
         search.count_moves(sweeps * problem.size)
         cheapest[turn] = min(cheapest[turn], search.ask(chosen, overtime=search.best is None).cost)
     if surrogate is not None:
-        anneal_under_cuts(search, surrogate, CutParams(params.rounds, params.cut_sweeps), seed)
-    flip_by_duals(search, params.questions)
+        anneal_under_cuts(
+            search, surrogate, CutParams(params.rounds, params.cut_sweeps, params.cut_work), seed
+        )
+    flip_by_duals(search, params.flip_work)
 
 
-def flip_by_duals(search: Search, questions: int) -> None:
-    """Flip one or two cells of a line while it helps, at most so many linear programs.
+def flip_by_duals(search: Search, work: float) -> None:
+    """Flip one or two cells of a line while it helps, by linear programs of so much work.
 
     Raises
     ------
     TimeUp
     """
-    budget = search.programs + questions
+    most_work = search.work + work
     neighbours = sparse.csr_matrix(abs(search.problem.incidence.T) @ abs(search.problem.incidence))
     improving = search.best is not None
     while improving:
@@ -88,7 +98,7 @@ def flip_by_duals(search: Search, questions: int) -> None:
         incumbent = search.best
         assert incumbent is not None
         for cells in _promising(incumbent.gradient, incumbent.directions, search.problem.forced, neighbours):
-            if search.programs >= budget:
+            if search.work >= most_work:
                 return
             flipped = incumbent.directions.copy()
             flipped[list(cells)] = 1 - flipped[list(cells)]

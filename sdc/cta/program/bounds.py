@@ -6,17 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdc.cta.program.cell_cuts import CellCutting
 from sdc.cta.program.line_classes import disjoint_classes
 from sdc.cta.program.line_cuts import line_cuts
-from sdc.cta.program.model import cut_model, with_rows
+from sdc.cta.program.model import Model, adjustment_columns, cut_model, with_rows
 from sdc.cta.program.plane_cuts import cut_rows, plane_cuts
 from sdc.cta.program.problem import Problem
+from sdc.cta.program.work import work_from_basis, work_from_nothing
 from sdc.cta.result import BoundKind
-from sdc.solver import FEASIBILITY_TOLERANCE, Limits, Status, solve
+from sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, NO_LIMIT, Limits, Master, Solution, Status
 from sdc.stop import Deadline
 
 #: A relaxation gets so long at least, even where the clock has run out: its bound is what the result says.
 _LEAST_SECONDS = 0.1
+#: Rounds of cell cuts that may gain less than this share of the bound, one after the other.
+_PATIENCE, _LEAST_GAIN = 8, 1e-3
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,13 @@ def disjoint_lines_bound(problem: Problem) -> LowerBound:
     return LowerBound(problem.unavoidable + float(sums.max()), "line cuts")
 
 
-def relaxation_bound(problem: Problem, seconds: float, plane_nodes: int = 0) -> LowerBound:
-    """The linear relaxation with line cuts, and plane cuts of so many nodes each; the disjoint lines where
-    the clock ended it."""
-    program = cut_model(problem).relaxed
+def relaxation_bound(
+    problem: Problem, seconds: float, plane_nodes: int = 0, cell_work: float = 0.0
+) -> LowerBound:
+    """The linear relaxation with line cuts, plane cuts of so many nodes each, and cell cuts of so much work;
+    the disjoint lines where the clock ended it."""
+    model = cut_model(problem)
+    program = model.relaxed
     kind: BoundKind = "linear relaxation with line cuts"
     seconds = max(seconds, _LEAST_SECONDS)
     deadline = Deadline.after(seconds if np.isfinite(seconds) else None)
@@ -62,16 +69,56 @@ def relaxation_bound(problem: Problem, seconds: float, plane_nodes: int = 0) -> 
         if cuts.planes:
             program = with_rows(program, *cut_rows(problem, cuts, program.costs))
             kind = "linear relaxation with plane cuts"
-    solution = solve(
-        program,
-        Limits(
-            seconds=max(deadline.remaining, _LEAST_SECONDS),
-            options={"solver": "ipm"} if problem.lines.shape[0] > 300 else {},
-        ),
-    )
+    master = Master(program, Limits(options={"solver": "simplex"}))
+    solution = _relaxed(master, problem.lines.shape[0], deadline)
     if solution.status is not Status.OPTIMAL or solution.objective is None:
         return disjoint_lines_bound(problem)
+    if cell_work:
+        tighter = _with_cell_cuts(model, master, solution, cell_work, deadline)
+        if tighter is not solution:
+            solution, kind = tighter, "linear relaxation with cell cuts"
+    assert solution.objective is not None
     value = solution.objective - FEASIBILITY_TOLERANCE * abs(solution.objective)
     if value < problem.unavoidable:
         return unavoidable_bound(problem)
     return LowerBound(value, kind)
+
+
+def _relaxed(master: Master, lines: int, deadline: Deadline) -> Solution:
+    """By the simplex method, as fast as it is on hierarchies, and where it is not by an interior point."""
+    iterations = int(work_from_nothing(master.columns, lines) / work_from_basis(0, lines, 1))
+    master.use({"simplex_iteration_limit": iterations})
+    solution = master.solve(max(deadline.remaining, _LEAST_SECONDS))
+    master.use({"simplex_iteration_limit": NO_LIMIT})
+    if solution.status is Status.OPTIMAL or solution.timed_out:
+        return solution
+    master.use({"solver": "ipm"})
+    solution = master.solve(max(deadline.remaining, _LEAST_SECONDS))
+    master.use({"solver": "simplex"})
+    return solution
+
+
+def _with_cell_cuts(
+    model: Model, master: Master, solution: Solution, most_work: float, deadline: Deadline
+) -> Solution:
+    """Of the relaxation with cell cuts, added until the work is done or they gain little."""
+    cutting = CellCutting(model.problem)
+    columns = adjustment_columns(model)
+    gains = [np.inf] * _PATIENCE
+    while max(gains[-_PATIENCE:]) > _LEAST_GAIN and cutting.work < most_work:
+        if deadline.passed or not cutting.worthwhile:
+            break
+        assert solution.values is not None
+        assert solution.objective is not None
+        cuts = cutting.cuts(columns @ solution.values, most_work, deadline)
+        if len(cuts.least) == 0:
+            gains.append(0.0)
+            continue
+        master.add_rows(cuts.least, np.full(len(cuts.least), INFINITY), cuts.rows @ columns)
+        tighter = master.solve(max(deadline.remaining, _LEAST_SECONDS))
+        cutting.work += work_from_basis(master.columns, master.rows, tighter.iterations)
+        if tighter.status is not Status.OPTIMAL or tighter.objective is None:
+            break
+        gains.append(tighter.objective / max(solution.objective, 1e-9) - 1)
+        solution = tighter
+    return solution

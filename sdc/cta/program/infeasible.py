@@ -62,7 +62,7 @@ def check_lines(problem: Problem) -> None:
             )
 
 
-def prove_or_give_up(problem: Problem, nodes: int, seconds: float) -> np.ndarray:
+def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -> np.ndarray:
     """Directions of some feasible solution, by branch and bound.
 
     Raises
@@ -73,7 +73,7 @@ def prove_or_give_up(problem: Problem, nodes: int, seconds: float) -> np.ndarray
         Where it was not.
     """
     model = base_model(problem)
-    solution = solve(model.program, Limits(nodes=nodes, seconds=seconds, relative_gap=1.0))
+    solution = solve(model.program, Limits(nodes=nodes, steps=steps, seconds=seconds, relative_gap=1.0))
     if solution.values is not None:
         return model.directions(solution.values)
     if solution.status is not Status.INFEASIBLE:

@@ -150,16 +150,23 @@ def pattern_model(problem: Problem, cuts: LineCuts | None = None) -> Model:
     return Model(problem, _with_patterns(model, program, incidence, short))
 
 
-def _adjustments(model: Model, lines: np.ndarray) -> sparse.csr_array:
-    """(lines, columns) indicator of the adjustments of lines, base deviations not counted."""
+def adjustment_columns(model: Model) -> sparse.csr_array:
+    """(cells, columns) indicator of the columns that adjust a cell, base deviations not counted."""
     problem = model.problem
-    touched = abs(problem.lines[lines])
-    free = touched[:, problem.free]
-    blocks = [free, free, sparse.csr_array((len(lines), problem.size))]
+    free, size = len(problem.free), problem.size
+    cells = [problem.free, problem.free]
+    columns = [np.arange(2 * free)]
     if not problem.exact:
-        sensitive = touched[:, problem.sensitive]
-        blocks += [sensitive, sensitive]
-    return sparse.csr_array(sparse.hstack(blocks))
+        cells += [problem.sensitive, problem.sensitive]
+        columns.append(2 * free + size + np.arange(2 * size))
+    where = np.concatenate(cells), np.concatenate(columns)
+    shape = (problem.table.cells, 2 * free + size * (1 if problem.exact else 3))
+    return sparse.csr_array((np.ones(len(where[0])), where), shape=shape)
+
+
+def _adjustments(model: Model, lines: np.ndarray) -> sparse.csr_array:
+    """(lines, columns) indicator of the adjustments of lines."""
+    return sparse.csr_array(abs(model.problem.lines[lines]) @ adjustment_columns(model))
 
 
 def with_rows(program: Program, rows: sparse.csr_array, least: np.ndarray) -> Program:

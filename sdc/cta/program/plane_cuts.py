@@ -23,6 +23,8 @@ from sdc.stop import Deadline
 
 #: Sensitive cells of a plane: with one there is nothing to combine, with many the program is no small one.
 FEWEST_CELLS, MOST_CELLS = 2, 45
+#: Entries of a plane, and planes of a table: those with most sensitive cells, which prove most.
+MOST_ENTRIES, MOST_PLANES = 1500, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +73,10 @@ def planes_of(problem: Problem) -> list[Plane]:
             cells = np.unique(problem.lines[mine].indices)
             cells = cells[movable[cells]]
             inside = is_sensitive[cells]
-            if FEWEST_CELLS <= inside.sum() <= MOST_CELLS:
+            entries = problem.lines[mine].nnz
+            if FEWEST_CELLS <= inside.sum() <= MOST_CELLS and entries <= MOST_ENTRIES:
                 planes.append(Plane(mine, place[cells[inside]], place[cells[~inside]]))
-    return planes
+    return sorted(planes, key=lambda plane: -len(plane.sensitive))[:MOST_PLANES]
 
 
 def plane_cuts(problem: Problem, nodes: int, deadline: Deadline) -> PlaneCuts:

@@ -29,6 +29,8 @@ class Search:
         Every different answer in the order asked for; their gradients are valid cuts.
     history : list of (programs, scaled cost) at each improvement
     programs, moves : work counted
+    work : float
+        Of the programs, as `sdc.cta.program.work` counts it.
     """
 
     def __init__(self, problem: Problem, deadline: Deadline) -> None:
@@ -39,6 +41,7 @@ class Search:
         self.history: list[tuple[int, float]] = []
         self.programs = 0
         self.moves = 0
+        self.work = 0.0
         self._program = DirectedProgram(problem)
         self._known: dict[bytes, Answer] = {}
 
@@ -64,6 +67,7 @@ class Search:
         if answer is None:
             raise TimeUp
         self.programs += 1
+        self.work += answer.work
         self._known[key] = answer
         self.answers.append(answer)
         if self.best is None or _better(answer, self.best):

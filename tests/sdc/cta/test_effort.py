@@ -8,32 +8,37 @@ from sdc.cta.effort import budget
 from sdc.cta.program.problem import Problem
 
 
-def pairs(count):
-    """So many totals of two parts each, the first part of each sensitive."""
-    line = np.arange(count)
+def totals_of(count, parts):
+    """So many totals of tens, the first part of each sensitive."""
+    cells = count * (parts + 1)
     matrix = sparse.csr_matrix(
-        (
-            np.tile([1.0, 1.0, -1.0], count),
-            (np.repeat(line, 3), np.arange(3 * count)),
-        ),
-        shape=(count, 3 * count),
+        (np.tile([1.0] * parts + [-1.0], count), np.arange(cells), np.arange(0, cells + 1, parts + 1)),
+        shape=(count, cells),
     )
-    values = np.tile([10.0, 20, 30], count)
-    sensitive = np.tile([True, False, False], count)
+    values = np.tile([10.0] * parts + [10.0 * parts], count)
+    sensitive = np.arange(cells) % (parts + 1) == 0
     level = np.where(sensitive, 2.0, 0.0)
-    return CellTable(
-        values, matrix, sensitive, level, level, np.full(3 * count, 5.0), np.full(3 * count, 5.0)
-    )
+    return CellTable(values, matrix, sensitive, level, level, np.full(cells, 5.0), np.full(cells, 5.0))
 
 
 def test_many_short_lines_get_a_bound_several_starts_and_improvement():
-    allowed = budget(Problem.of(pairs(2600), "at-least"), "standard")
+    allowed = budget(Problem.of(totals_of(2600, 2), "at-least"), "standard")
     assert allowed.relax
     assert allowed.search.starts > 1
     assert allowed.search.rounds > 0
 
 
 def test_many_long_lines_get_one_start_and_no_relaxation():
-    allowed = budget(Problem.of(pairs(14_000), "at-least"), "standard")
+    allowed = budget(Problem.of(totals_of(2600, 20), "at-least"), "standard")
     assert not allowed.relax
     assert allowed.search.starts == 1
+
+
+def test_branch_and_bound_is_left_to_tables_whose_root_ends():
+    few, many = (Problem.of(totals_of(count, 2), "at-least") for count in (100, 1100))
+    assert few.size <= 150
+    assert budget(few, "standard").prove
+    wide = Problem.of(totals_of(100, 40), "at-least")
+    assert wide.size == few.size
+    assert not budget(wide, "standard").prove
+    assert not budget(many, "standard").prove

@@ -1,0 +1,208 @@
+"""What a sensitive cell proves: others must carry its change through every line, and through theirs in turn.
+
+Lines add up to relations as good as they are: for weights w the table keeps g @ d = 0 with g = w @ lines. In
+it the change of a sensitive cell s is made good by the others, of which sensitive ones give their levels,
+
+    sum of |g_c| adjustment_c over c other than s  >=  |g_s| least level_s - sum of |g_t| level_t over t,
+
+whatever the weights, so that nothing rests on how they were found: by the linear program that moves s as far
+as the adjustments of a relaxed solution let it, whose duals they are. Where these do not carry the level of
+s, the cut is violated, as a minimal cut is by a flow. With few sensitive cells this is most of what the
+relaxation misses: it makes a line good by moving a cell both up and down at once, which no other line feels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.program.problem import Problem
+from sdc.cta.program.work import work_from_basis
+from sdc.solver import Limits, Master, Program, Status
+from sdc.stop import Deadline
+
+#: Lines of a neighbourhood: fewer leave a change too many ways out, more make each program slower.
+MOST_LINES = 1000
+#: Of a neighbourhood, the share of lines nearest to its first cell whose sensitive cells are its own.
+CORE = 0.2
+#: Added to adjustments when a cut is sought, relative to the mean level: cells that a solution leaves where
+#: they are would bear any weight, and the cuts were weak.
+MARGIN = 0.1
+#: Coefficients below it are the solver's dust, made up for at the right side.
+DUST = 1e-9
+#: Cells tried before it shows whether cuts are worth their work, and the share of them that must have one:
+#: where a third of the cells is sensitive, others make every change good, and one cell in fifty has a cut.
+TRIALS, LEAST_SHARE = 40, 0.05
+#: Share of its right side that a cut must be violated by.
+LEAST_VIOLATION = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class _Neighbourhood:
+    """Lines about some sensitive cells as a linear program over the changes of their cells."""
+
+    members: np.ndarray
+    lines: sparse.csr_matrix
+    cells: np.ndarray
+    program: Master
+
+
+@dataclass(frozen=True, eq=False)
+class CellCuts:
+    """Cuts: ``rows @ adjustments >= least`` over the adjustments of all cells beyond sensitive levels.
+
+    Attributes
+    ----------
+    rows : sparse (cuts, cells)
+    least : (cuts,)
+    """
+
+    rows: sparse.csr_matrix
+    least: np.ndarray
+
+
+class CellCutting:
+    """Finds violated cuts of the sensitive cells of a problem, round by round.
+
+    Attributes
+    ----------
+    work : float
+        As `sdc.cta.program.work` counts it.
+    tried, found : int
+        Cells, and cuts of them.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.work = 0.0
+        self.tried = self.found = 0
+        self._problem = problem
+        cells = problem.table.cells
+        self._levels, self._room, self._least = np.zeros(cells), np.zeros(cells), np.zeros(cells)
+        s, up, down = problem.sensitive, problem.up, problem.down
+        self._levels[s] = np.maximum(up, down)
+        self._least[s] = np.where(
+            problem.forced == 1, up, np.where(problem.forced == 0, down, np.minimum(up, down))
+        )
+        self._room[problem.free] = np.maximum(problem.rise, problem.fall)
+        self._room[s] = np.maximum(problem.rise_room, problem.fall_room)
+        self._resting, self._missed = np.zeros((2, cells), dtype=np.int64)
+        self._neighbourhoods = _neighbourhoods(problem)
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether enough of the cells tried had a cut."""
+        return self.tried < TRIALS or self.found >= LEAST_SHARE * self.tried
+
+    def cuts(self, adjustments: np.ndarray, most_work: float, deadline: Deadline) -> CellCuts:
+        """Cuts that the adjustments (cells,) violate, one a cell at most.
+
+        A cell without one rests a round, then two, then four. Ends when `work` has reached `most_work`, or is
+        not `worthwhile`.
+        """
+        rows, least = [], []
+        margin = MARGIN * float(np.mean(self._levels[self._problem.sensitive]))
+        reach = np.minimum(adjustments + margin, self._room) + self._levels
+        for near in self._neighbourhoods:
+            near.program.change_bounds(np.arange(len(near.cells)), -reach[near.cells], reach[near.cells])
+            for cell in near.members:
+                if self.work >= most_work or deadline.passed or not self.worthwhile:
+                    break
+                if self._resting[cell]:
+                    self._resting[cell] -= 1
+                    continue
+                found = self._cut(near, int(cell), adjustments)
+                self.tried += 1
+                self.found += found is not None
+                if found is None:
+                    self._resting[cell] = 2 ** self._missed[cell]
+                    self._missed[cell] += 1
+                else:
+                    self._missed[cell] = 0
+                    rows.append(found[0])
+                    least.append(found[1])
+        shape = (0, len(adjustments))
+        return CellCuts(
+            sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix(shape), np.array(least, dtype=float)
+        )
+
+    def _cut(
+        self, near: _Neighbourhood, cell: int, adjustments: np.ndarray
+    ) -> tuple[sparse.csr_matrix, float] | None:
+        place = int(np.searchsorted(near.cells, cell))
+        near.program.change_cost(place, -1.0)
+        solution = near.program.solve()
+        near.program.change_cost(place, 0.0)
+        self.work += work_from_basis(len(near.cells), near.lines.shape[0], solution.iterations)
+        if solution.status is not Status.OPTIMAL or solution.row_duals is None:
+            return None
+        weights = np.abs(near.lines.T @ solution.row_duals)
+        cells = near.cells
+        least = float(weights[place] * self._least[cell] - weights @ self._levels[cells])
+        least += float(weights[place] * self._levels[cell])
+        weights[place] = 0.0
+        # dust, and cells that the relaxation moves up and down at once, count with all the room they have
+        given = (weights <= DUST) | (adjustments[cells] > self._room[cells])
+        least -= float(weights[given] @ self._room[cells[given]])
+        kept = np.flatnonzero(~given & (self._room[cells] > 0))
+        if weights[kept] @ adjustments[cells[kept]] >= least * (1 - LEAST_VIOLATION) or least <= DUST:
+            return None
+        row = (weights[kept] / least, (np.zeros(len(kept), dtype=np.int64), cells[kept]))
+        return sparse.csr_matrix(row, shape=(1, len(adjustments))), 1.0
+
+
+def _neighbourhoods(problem: Problem) -> list[_Neighbourhood]:
+    """Each sensitive cell in one of them, with the lines nearest to it; a small table is a single one."""
+    lines = sparse.csr_matrix(problem.lines)
+    columns = sparse.csc_matrix(problem.lines)
+    if lines.shape[0] <= MOST_LINES:
+        return [_neighbourhood(lines, problem.sensitive)]
+    touching = abs(lines) @ abs(lines).T
+    found = []
+    left = np.ones(problem.size, dtype=bool)
+    while left.any():
+        first = problem.sensitive[int(np.argmax(left))]
+        nearest = _nearest(touching, columns.indices[columns.indptr[first] : columns.indptr[first + 1]])
+        core = np.zeros(lines.shape[0], dtype=bool)
+        core[nearest[: int(CORE * MOST_LINES)]] = True
+        inside = abs(problem.incidence).T @ (~core).astype(float) == 0
+        own = left & inside
+        own[int(np.argmax(left))] = True
+        found.append(_neighbourhood(lines[np.sort(nearest)], problem.sensitive[own]))
+        left &= ~own
+    return found
+
+
+def _nearest(touching: sparse.csr_matrix, start: np.ndarray) -> np.ndarray:
+    """Lines in the order of their distance from some, those that share most cells with nearer ones first."""
+    chosen = np.asarray(start)
+    taken = np.zeros(touching.shape[0], dtype=bool)
+    taken[chosen] = True
+    while len(chosen) < MOST_LINES:
+        shared = np.asarray(touching[chosen].sum(axis=0)).ravel()
+        shared[taken] = 0
+        layer = np.flatnonzero(shared)
+        if len(layer) == 0:
+            break
+        layer = layer[np.argsort(-shared[layer], kind="stable")][: MOST_LINES - len(chosen)]
+        taken[layer] = True
+        chosen = np.concatenate([chosen, layer])
+    return chosen
+
+
+def _neighbourhood(lines: sparse.csr_matrix, members: np.ndarray) -> _Neighbourhood:
+    cells = np.unique(lines.indices)
+    inside = sparse.csr_matrix(lines[:, cells])
+    zeros = np.zeros(inside.shape[0])
+    program = Program(
+        costs=np.zeros(len(cells)),
+        matrix=inside,
+        row_lower=zeros,
+        row_upper=zeros,
+        lower=np.zeros(len(cells)),
+        upper=np.zeros(len(cells)),
+    )
+    # the primal method: cells are asked for one after the other, and what one was moved to is feasible
+    limits = Limits(options={"solver": "simplex", "simplex_strategy": 4, "presolve": "off"})
+    return _Neighbourhood(members, inside, cells, Master(program, limits))

@@ -1,0 +1,72 @@
+"""Cell cuts hold in every protected table, and prove what a lone sensitive cell costs."""
+
+import numpy as np
+import pytest
+
+from sdc.cta import CellTable
+from sdc.cta.program import cell_cuts
+from sdc.cta.program.bounds import relaxation_bound
+from sdc.cta.program.problem import Problem
+from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, with_margins
+
+WORK = 1e5
+
+
+def lone_cell(shape):
+    """A grid of tens with one sensitive cell, which must move by one."""
+    values = with_margins(np.full(shape, 10.0))
+    sensitive = np.arange(len(values)) == 0
+    level = np.where(sensitive, 1.0, 0.0)
+    room = np.full(len(values), 5.0)
+    return CellTable(values, grid_relations(shape), sensitive, level, level, room, room)
+
+
+@pytest.mark.parametrize(("shape", "cells"), [((2, 2), 4), ((3, 3), 4), ((2, 2, 2), 8)])
+@pytest.mark.parametrize("mode", ["exact", "at-least"])
+def test_all_that_a_lone_cell_costs_is_proved_and_not_only_what_its_lines_do(shape, cells, mode):
+    table = lone_cell(shape)
+    assert brute_force(table, mode) == pytest.approx(cells)
+    problem = Problem.of(table, mode)
+    without, found = (relaxation_bound(problem, np.inf, 0, work) for work in (0.0, WORK))
+    assert without.value * problem.objective_unit < 0.8 * cells
+    assert found.value * problem.objective_unit == pytest.approx(cells, rel=1e-5)
+    assert found.kind == "linear relaxation with cell cuts"
+
+
+@pytest.mark.parametrize("mode", ["exact", "at-least"])
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_with_cell_cuts_are_valid_and_not_below_those_without(mode, seed):
+    shape = ((3, 3), (2, 2, 2), (4, 3))[seed % 3]
+    table = random_grid(shape, seed, sensitive=0.25, room=(0.25, 0.6)[seed % 2])
+    rng = np.random.default_rng(seed)
+    table = CellTable(
+        table.values,
+        table.relations,
+        table.sensitive,
+        table.lower_protection * rng.uniform(0.5, 1.0, table.cells),
+        table.upper_protection,
+        table.lower_capacity,
+        table.upper_capacity,
+        rng.uniform(0.5, 2.0, table.cells),
+    )
+    problem = Problem.of(table, mode)
+    without, found = (relaxation_bound(problem, np.inf, 0, work).value for work in (0.0, WORK))
+    optimum = brute_force(table, mode)
+    assert optimum is not None
+    assert without * (1 - 1e-6) <= found <= optimum / problem.objective_unit * (1 + 1e-6)
+
+
+def test_neighbourhoods_of_a_large_table_share_its_cells_and_prove_no_more_than_the_whole(monkeypatch):
+    problem = Problem.of(random_grid((4, 4, 3), 5, sensitive=0.1), "exact")
+    whole = relaxation_bound(problem, np.inf, 0, WORK).value
+    monkeypatch.setattr(cell_cuts, "MOST_LINES", 20)
+    parts = cell_cuts._neighbourhoods(problem)
+    assert len(parts) > 1
+    assert sorted(np.concatenate([part.members for part in parts])) == sorted(problem.sensitive)
+    lines = relaxation_bound(problem, np.inf).value
+    assert lines * (1 - 1e-6) <= relaxation_bound(problem, np.inf, 0, WORK).value <= whole * 1.05
+
+
+def test_work_that_is_used_up_leaves_the_bound_of_the_lines():
+    problem = Problem.of(lone_cell((3, 3)), "exact")
+    assert relaxation_bound(problem, np.inf, 0, 1e-9).value == relaxation_bound(problem, np.inf).value
