@@ -31,14 +31,13 @@ _MOVE_DOUBLING_LINES = 600
 _FEW_STARTS_SIZE = 1000
 #: Share of the columns that rounds under cuts and final flips may use, and programs that a start stands for.
 _CUT_SHARE, _FLIP_SHARE, _START_PROGRAMS = 1 / 3, 1 / 4, 6
+#: Programs that the columns pay for from which rounds under cuts are worth it; with fewer, all are flips.
+_CUT_PROGRAMS = 50
 #: Entries of the relations up to which branch and bound is run: its root alone takes minutes from 5,000 on.
 _PROOF_ENTRIES = 3000
 #: Sensitive cells up to which branch and bound is run, and its nodes (None: to proof).
-_PROOF_SIZE = {"fast": 25, "standard": 150, "thorough": 150, "exact": 10**9}
+_PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 100, "exact": 10**9}
 _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
-#: Above this many sensitive cells only the root is solved, for its bound: it takes up to half a minute.
-_ROOT_ONLY_SIZE = {"fast": 25, "standard": 70, "thorough": 100, "exact": 10**9}
-
 #: Nodes of the integer program of each plane; a plane of the size they are made for takes a few hundred.
 _PLANE_NODES = {"fast": 0, "standard": 150, "thorough": 600, "exact": 600}
 #: Work of the cell cuts, in columns.
@@ -92,10 +91,8 @@ def budget(problem: Problem, effort: str) -> Budget:
     sweeps = int(min(20_000, 100 * size, max(30, moves / starts)))
     sum_sweeps = int(min(100_000, 100 * size, max(30, _SUM_MOVES[effort] / size / starts)))
     rounds = 0 if many else min(1500, 2 * programs // 3)
+    cut_share = _CUT_SHARE if programs >= _CUT_PROGRAMS else 0.0
     cut_sweeps = int(min(150, max(10, moves / max(rounds, 1))))
-    nodes = _NODES[effort]
-    if nodes is not None and size > _ROOT_ONLY_SIZE[effort]:
-        nodes = 1
     return Budget(
         search=LocalSearchParams(
             starts,
@@ -103,14 +100,14 @@ def budget(problem: Problem, effort: str) -> Budget:
             sum_sweeps,
             rounds,
             cut_sweeps,
-            cut_work=_CUT_SHARE * _COLUMNS[effort],
-            flip_work=0.0 if many else _FLIP_SHARE * _COLUMNS[effort],
+            cut_work=cut_share * _COLUMNS[effort],
+            flip_work=0.0 if many else (_CUT_SHARE - cut_share + _FLIP_SHARE) * _COLUMNS[effort],
         ),
         large=LargeParams(
             sweeps=int(min(5000, max(20, _SUM_MOVES[effort] / size))), passes=6 if effort != "fast" else 2
         ),
         prove=size <= _PROOF_SIZE[effort] and entries <= _PROOF_ENTRIES,
-        nodes=nodes,
+        nodes=_NODES[effort],
         relax=cells <= LARGE_CELLS and not many,
         plane_nodes=_PLANE_NODES[effort],
         cell_work=_CELL_WORK[effort],

@@ -102,7 +102,7 @@ def flip_by_duals(search: Search, work: float) -> None:
                 return
             flipped = incumbent.directions.copy()
             flipped[list(cells)] = 1 - flipped[list(cells)]
-            search.ask(flipped)
+            search.ask(flipped, one_of_many=True)
             if search.best is not incumbent:
                 improving = True
                 break

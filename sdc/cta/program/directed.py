@@ -69,12 +69,17 @@ class DirectedProgram:
         self._master: Master | None = None
         self._last: np.ndarray | None = None
 
-    def ask(self, directions: np.ndarray, seconds: float = INFINITY) -> Answer | None:
-        """Solve for directions of 0 and 1 (forced cells put right); None where the clock ended it."""
+    def ask(
+        self, directions: np.ndarray, seconds: float = INFINITY, one_of_many: bool = False
+    ) -> Answer | None:
+        """Solve for directions of 0 and 1 (forced cells put right); None where the clock ended it.
+
+        Where it is one of many questions near each other it is worth a basis to start the others from.
+        """
         chosen = self.problem.admissible(directions)
         last, self._last = self._last, chosen
         solution, work = None, 0.0
-        if not self._large or (last is not None and self._near(chosen, last)):
+        if not self._large or one_of_many or (last is not None and self._near(chosen, last)):
             solution, work = self._from_basis(chosen, seconds)
         if solution is None:
             options: dict[str, bool | int | float | str] = (

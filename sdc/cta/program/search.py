@@ -45,13 +45,15 @@ class Search:
         self._program = DirectedProgram(problem)
         self._known: dict[bytes, Answer] = {}
 
-    def ask(self, directions: np.ndarray, overtime: bool = False) -> Answer:
+    def ask(self, directions: np.ndarray, overtime: bool = False, one_of_many: bool = False) -> Answer:
         """Cost of directions; a repeated question costs nothing.
 
         Parameters
         ----------
         overtime : bool
             Answer even after the deadline: for the one question that turns work done into a solution.
+        one_of_many : bool
+            Whether questions near this one follow.
 
         Raises
         ------
@@ -63,7 +65,8 @@ class Search:
             return self._known[key]
         if not overtime:
             self.check_time()
-        answer = self._program.ask(chosen, seconds=np.inf if overtime else self.deadline.remaining)
+        seconds = np.inf if overtime else self.deadline.remaining
+        answer = self._program.ask(chosen, seconds, one_of_many)
         if answer is None:
             raise TimeUp
         self.programs += 1

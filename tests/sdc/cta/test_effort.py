@@ -35,10 +35,9 @@ def test_many_long_lines_get_one_start_and_no_relaxation():
 
 
 def test_branch_and_bound_is_left_to_tables_whose_root_ends():
-    few, many = (Problem.of(totals_of(count, 2), "at-least") for count in (100, 1100))
-    assert few.size <= 150
+    few, many = (Problem.of(totals_of(count, 2), "at-least") for count in (60, 1100))
     assert budget(few, "standard").prove
-    wide = Problem.of(totals_of(100, 40), "at-least")
+    wide = Problem.of(totals_of(60, 50), "at-least")
     assert wide.size == few.size
     assert not budget(wide, "standard").prove
     assert not budget(many, "standard").prove
