@@ -17,6 +17,7 @@ from sdc.clusters.diversity import diversify
 from sdc.clusters.dominance import dominated
 from sdc.cta import CellTable, adjust
 from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, with_adjacent_multiples
+from sdc.kernels.compile import forget_earlier
 from sdc.microaggregation import individual_ranking, microaggregate
 from sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
 from sdc.microaggregation.methods import ALGORITHMS
@@ -99,6 +100,7 @@ def compile_ahead(parts: Sequence[str] = ()) -> None:
     """Call everything of the parts that has kernels, with the types it is used with; all parts by default."""
     for name in parts or PARTS:
         PARTS[name]()
+    forget_earlier()
 
 
 def _frame() -> pd.DataFrame:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+_BESIDE = Path(__file__).parents[1] / "__pycache__"
 
 
 def kernel(function: F) -> F:
@@ -75,10 +77,18 @@ def compiled() -> bool:
     return bool(config.CACHE_DIR) and Path(config.CACHE_DIR).is_dir()
 
 
+def forget_earlier() -> None:
+    """Remove compiled code of earlier sources, where it lies beside these and is nobody else's."""
+    current = Path(cast(Any, numba.config).CACHE_DIR)
+    if current.parent == _BESIDE:
+        for folder in _BESIDE.glob("kernels-*"):
+            if folder != current:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
 def _root() -> Path | None:
-    beside = Path(__file__).parents[1] / "__pycache__"
     of_user = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    for folder in (beside, of_user / "microguard"):
+    for folder in (_BESIDE, of_user / "microguard"):
         if _writable(folder):
             return folder
     return private_folder(Path(tempfile.gettempdir()))

@@ -49,6 +49,18 @@ def test_a_change_of_any_source_leaves_all_compiled_code_behind(monkeypatch, tmp
     assert kernels._digest() != before
 
 
+@pytest.mark.parametrize(("place", "left"), [("beside", ["kernels-now"]), ("elsewhere", None)])
+def test_compiled_code_of_earlier_sources_goes_where_it_is_nobody_elses(monkeypatch, tmp_path, place, left):
+    there = ["kernels-before", "kernels-now", "other.pyc"]
+    for name in there:
+        (tmp_path / place / name).mkdir(parents=True)
+    monkeypatch.setattr(kernels, "_BESIDE", tmp_path / "beside")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / place / "kernels-now"))
+    kernels.forget_earlier()
+    remaining = sorted(path.name for path in (tmp_path / place).iterdir())
+    assert remaining == (there if left is None else [*left, "other.pyc"])
+
+
 @pytest.mark.parametrize("make", ["open", "link"])
 def test_a_folder_that_others_can_write_or_that_is_a_link_is_refused(tmp_path, make):
     planted = tmp_path / f"microguard-kernels-{os.getuid()}"
