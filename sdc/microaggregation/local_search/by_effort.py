@@ -30,8 +30,9 @@ from sdc.stop import Deadline, StoppedBy
 RECOMBINED_RECORDS = 6_000
 #: What a record costs before the first sweep (start, near records) as so many visits.
 VISITS_BEFORE = 15
-#: What a visit costs grows with k a little slower than k itself, from here on.
-COST_K, COST_POWER = 3, 0.85
+#: Visits fall with this power of k from here on, slower than what each costs grows: larger k takes more
+#: seconds, at most about twice as many.
+COST_K, COST_POWER = 3, 0.4
 #: Near records looked at, per k and at most: what a visit costs grows with them.
 NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 2, 64
 #: Short annealings before the long one, and the share of all visits that each takes; they favour dear
