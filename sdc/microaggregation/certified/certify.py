@@ -50,7 +50,7 @@ STALLED = 1e-6
 #: A round that finds fewer cuts on triples than n over this looks for cuts on larger sets as well.
 FEW_CUTS = 20
 #: Columns per record of the programs that improve the incumbent, one after the other.
-POOLS = (1.5, 2.5)
+POOLS = (1.5, 2.0, 2.5)
 
 
 @dataclass(frozen=True)

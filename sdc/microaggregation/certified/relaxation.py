@@ -119,7 +119,7 @@ class Relaxation:
                 return False
             self.solution = solution
             self.spent.pivots += solution.iterations * (self.master.n + len(self.master.cuts))
-            if solution.objective - self.lower_bound <= tolerance * abs(solution.objective):
+            if solution.objective - self._bound_of_centre <= tolerance * abs(solution.objective):
                 return True
             duals = share * self._centre[0] + (1 - share) * solution.duals
             penalties = share * self._centre[1] + (1 - share) * solution.penalties
