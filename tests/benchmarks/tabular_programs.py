@@ -1,13 +1,14 @@
 """Random tables against an integer program written from the paper, by scipy's own interface.
 
-Two- and three-dimensional tables, linked ones, counts and magnitudes, values over 1, 6 and 12 orders of
-magnitude: the objective is the optimum where it is called optimal, bounds are valid, lines and levels exact
-in units, and a table is called infeasible only where it is.
+Two- and three-dimensional tables, hierarchical and linked ones, counts and magnitudes, values over 1, 6 and
+12 orders of magnitude: the objective is the optimum where it is called optimal, bounds are valid, lines and
+levels exact in units, and a table is called infeasible only where it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -15,13 +16,17 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from sdc.cta import CellTable, adjust
 from sdc.cta.program.infeasible import NoSolutionFound
 from sdc.cta.table.check import check
+from sdc.cta.table.relations import TOTAL, Dimension, tabulate
 from sdc.errors import ImpossibleProtection
 from tests.benchmarks.cta import _grid_relations
 from tests.benchmarks.table import Table
 
 #: Relative difference of two optima: both programs stop at their solver's tolerance.
 SAME = 1e-5
-KINDS = ("2-D", "3-D", "linked", "counts", "6 orders", "12 orders")
+_LEAVES = ("x1", "x2", "y1", "y2")
+_GROUPED = Dimension.of_tree("grouped", {TOTAL: ["x", "y"], "x": ["x1", "x2"], "y": ["y1", "y2"]})
+_PLAIN = Dimension.of_tree("plain", {TOTAL: list("123")})
+KINDS = ("2-D", "3-D", "linked", "counts", "6 orders", "12 orders", "hierarchical")
 
 
 def run(quick: bool = False) -> Iterator[Table]:
@@ -75,6 +80,12 @@ def compare(table: CellTable, seed: int) -> tuple[int, int, int, int]:
 def small_table(kind: str, seed: int) -> CellTable:
     """A table of one kind with whole values, tight or wide capacities."""
     rng = np.random.default_rng(seed)
+    if kind == "hierarchical":
+        codes = [np.repeat(_LEAVES, 3), np.tile(list("123"), 4)]
+        tabulation = tabulate([_GROUPED, _PLAIN], codes)
+        amounts = np.rint(80 * 10.0 ** rng.random(12))
+        inner = np.isin(tabulation.codes(0), _LEAVES) & (tabulation.codes(1) != TOTAL)
+        return _protected(rng, tabulation.totals(codes, amounts), tabulation.relations, inner)
     shape = (3, 3, 2) if kind == "3-D" else (4, 4)
     orders = {"6 orders": 6, "12 orders": 10.5}.get(kind, 1)
     internal = np.rint(80 * 10.0 ** (orders * rng.random(shape)))
@@ -91,11 +102,17 @@ def small_table(kind: str, seed: int) -> CellTable:
         line = np.zeros(len(values))
         line[full.size - 1], line[full.size :] = -1, 1
         relations = np.vstack([np.hstack([relations, np.zeros((len(relations), 3))]), line])
-    sensitive = np.zeros(len(values), dtype=bool)
     inside = np.ones(full.shape, dtype=bool)
     for axis in range(internal.ndim):
         inside[tuple(-1 if a == axis else slice(None) for a in range(internal.ndim))] = False
-    sensitive[: full.size] = inside.ravel() & (rng.random(full.size) < 0.35)
+    inner = np.zeros(len(values), dtype=bool)
+    inner[: full.size] = inside.ravel()
+    return _protected(rng, values, relations, inner)
+
+
+def _protected(rng: np.random.Generator, values: np.ndarray, relations: Any, inner: np.ndarray) -> CellTable:
+    """A third of the inner cells sensitive by a fifth, with room of 10, 40 or 100 %."""
+    sensitive = inner & (rng.random(len(values)) < 0.35)
     level = np.maximum(np.ceil(0.2 * values), 1.0)
     room = np.maximum(np.floor(rng.choice([0.1, 0.4, 1.0]) * values), np.where(sensitive, level, 0.0))
     return CellTable(values, relations, sensitive, level, level, room, room)
