@@ -85,16 +85,18 @@ def relaxation_bound(
 
 
 def _relaxed(master: Master, lines: int, deadline: Deadline) -> Solution:
-    """By the simplex method, as fast as it is on hierarchies, and where it is not by an interior point."""
+    """By the simplex method, as fast as it is on hierarchies, and where it is not by an interior point.
+
+    What makes a basis of an interior solution is limited too: it can take longer than either.
+    """
     iterations = int(work_from_nothing(master.columns, lines) / work_from_basis(0, lines, 1))
     master.use({"simplex_iteration_limit": iterations})
     solution = master.solve(max(deadline.remaining, _LEAST_SECONDS))
+    if solution.status is not Status.OPTIMAL and not solution.timed_out:
+        master.use({"solver": "ipm"})
+        solution = master.solve(max(deadline.remaining, _LEAST_SECONDS))
+        master.use({"solver": "simplex"})
     master.use({"simplex_iteration_limit": NO_LIMIT})
-    if solution.status is Status.OPTIMAL or solution.timed_out:
-        return solution
-    master.use({"solver": "ipm"})
-    solution = master.solve(max(deadline.remaining, _LEAST_SECONDS))
-    master.use({"solver": "simplex"})
     return solution
 
 
