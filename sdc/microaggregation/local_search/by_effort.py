@@ -87,7 +87,7 @@ class Work:
 
 #: About two seconds for a small file, and half a minute.
 WORK = {
-    "standard": Work(1_500_000, 1, 5, 2_000, 8, 5),
+    "standard": Work(1_500_000, 1, 4, 2_000, 8, 5),
     "thorough": Work(20_000_000, 8, 100, 40_000, 12, 8),
 }
 
