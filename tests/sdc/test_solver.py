@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sdc import solver
 from sdc.errors import ShapeMismatch
-from sdc.solver import INFINITY, Limits, Master, Program, Status, solve
+from sdc.solver import INFINITY, Limits, Master, Program, Status, solve, solving
+from sdc.solver import master as master_room
 
 
 def program(costs, matrix, low, high, upper=INFINITY, integer=None):
@@ -89,14 +89,14 @@ def test_an_infeasible_linear_program_comes_with_a_ray_that_proves_it():
 
 def test_a_master_that_cannot_go_on_from_its_basis_starts_once_more(monkeypatch):
     master = Master(program([10], [[1]], [1], [1]))
-    read, answers = solver._read_out, []
+    read, answers = master_room.read_out, []
 
     def failing_first(highs, integer):
         found = read(highs, integer)
         answers.append(found if answers else replace(found, status=Status.FAILED))
         return answers[-1]
 
-    monkeypatch.setattr(solver, "_read_out", failing_first)
+    monkeypatch.setattr(master_room, "read_out", failing_first)
     found = master.solve()
     assert [answer.status for answer in answers] == [Status.FAILED, Status.OPTIMAL]
     assert found.bound == pytest.approx(10)
@@ -104,14 +104,14 @@ def test_a_master_that_cannot_go_on_from_its_basis_starts_once_more(monkeypatch)
 
 @pytest.mark.parametrize("integer", [None, [True, True]], ids=["linear", "integer"])
 def test_a_program_that_can_be_solved_is_tried_until_an_algorithm_solves_it(monkeypatch, integer):
-    read, answers = solver._read_out, []
+    read, answers = solving.read_out, []
 
     def failing_twice(highs, whole):
         found = read(highs, whole)
         answers.append(found if len(answers) == 2 else replace(found, status=Status.FAILED))
         return answers[-1]
 
-    monkeypatch.setattr(solver, "_read_out", failing_twice)
+    monkeypatch.setattr(solving, "read_out", failing_twice)
     found = solve(
         program([1, 2], [[1, 1]], [3], [INFINITY], upper=5, integer=integer),
         Limits(options={} if integer else {"solver": "ipm", "run_crossover": "off"}),
@@ -122,8 +122,8 @@ def test_a_program_that_can_be_solved_is_tried_until_an_algorithm_solves_it(monk
 
 
 def test_what_every_algorithm_gives_up_is_a_failure_and_no_answer(monkeypatch):
-    read = solver._read_out
-    monkeypatch.setattr(solver, "_read_out", lambda h, i: replace(read(h, i), status=Status.FAILED))
+    read = solving.read_out
+    monkeypatch.setattr(solving, "read_out", lambda h, i: replace(read(h, i), status=Status.FAILED))
     assert solve(program([1], [[1]], [1], [2])).status is Status.FAILED
 
 

@@ -1,0 +1,25 @@
+"""HiGHS: translate in, solve, translate out. The only room that speaks to the solver."""
+
+from sdc.solver.master import Master
+from sdc.solver.program import (
+    FEASIBILITY_TOLERANCE,
+    INFINITY,
+    NO_LIMIT,
+    Limits,
+    Program,
+    Solution,
+    Status,
+)
+from sdc.solver.solving import solve
+
+__all__ = [
+    "FEASIBILITY_TOLERANCE",
+    "INFINITY",
+    "NO_LIMIT",
+    "Limits",
+    "Master",
+    "Program",
+    "Solution",
+    "Status",
+    "solve",
+]

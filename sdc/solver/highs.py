@@ -1,0 +1,145 @@
+"""The words of HiGHS: its statuses, its options, programs translated in and solutions out.
+
+One thread and one random seed for the whole process, so that answers do not depend on the machine
+(HiGHS returns *Not Set* when ``threads`` changes between solves). Every status has a row in `_STATUS`;
+one that has none is `Status.FAILED`, never an answer.
+"""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+from scipy import sparse
+
+from sdc.errors import SolverFailed
+from sdc.solver.program import INFINITY, Limits, Options, Program, Solution, Status
+
+_MODEL = highspy.HighsModelStatus
+_LIMIT = "limit"
+_STATUS: dict[object, Status | str] = {
+    _MODEL.kOptimal: Status.OPTIMAL,
+    _MODEL.kModelEmpty: Status.OPTIMAL,
+    _MODEL.kInfeasible: Status.INFEASIBLE,
+    _MODEL.kUnbounded: Status.UNBOUNDED,
+    _MODEL.kUnboundedOrInfeasible: Status.FAILED,
+    _MODEL.kTimeLimit: _LIMIT,
+    _MODEL.kIterationLimit: _LIMIT,
+    _MODEL.kSolutionLimit: _LIMIT,
+    _MODEL.kObjectiveBound: _LIMIT,
+    _MODEL.kObjectiveTarget: _LIMIT,
+    _MODEL.kInterrupt: _LIMIT,
+}
+
+#: Tried in turn, over the options asked for, where a linear program ends in nothing: the simplex method
+#: after an interior point, then the other way round, then without presolve, dual and primal.
+LINEAR_ATTEMPTS: tuple[Options, ...] = (
+    {},
+    {"solver": "simplex"},
+    {"solver": "ipm", "run_crossover": "on"},
+    {"solver": "simplex", "presolve": "off"},
+    {"solver": "simplex", "presolve": "off", "simplex_strategy": 4},
+)
+#: The same for an integer program, whose relaxations choose their algorithm themselves.
+INTEGER_ATTEMPTS: tuple[Options, ...] = (
+    {},
+    {"presolve": "off"},
+    {"presolve": "off", "mip_lp_solver": "ipm"},
+)
+
+
+def new_highs(limits: Limits) -> highspy.Highs:
+    """A solver with these limits and no program."""
+    highs = highspy.Highs()
+    options: Options = {
+        "output_flag": False,
+        "threads": 1,
+        "random_seed": 0,
+        "parallel": "off",
+        "mip_rel_gap": limits.relative_gap,
+        "mip_abs_gap": limits.absolute_gap,
+    }
+    if limits.nodes is not None:
+        options["mip_max_nodes"] = int(limits.nodes)
+    if np.isfinite(limits.seconds):
+        options["time_limit"] = max(float(limits.seconds), 1e-3)
+    set_options(highs, options | limits.options)
+    return highs
+
+
+def set_options(highs: highspy.Highs, options: Options) -> None:
+    """Set options by name.
+
+    Raises
+    ------
+    SolverFailed
+    """
+    for name, value in options.items():
+        if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
+            raise SolverFailed(f"the solver does not know the option {name}")
+
+
+def take_in(highs: highspy.Highs, program: Program) -> None:
+    """Give the solver a program.
+
+    Raises
+    ------
+    SolverFailed
+    """
+    matrix = sparse.csc_matrix(program.matrix)
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.col_cost_ = np.asarray(program.costs, float)
+    lp.col_lower_ = np.asarray(program.lower, float)
+    lp.col_upper_ = np.asarray(program.upper, float)
+    lp.row_lower_ = np.asarray(program.row_lower, float)
+    lp.row_upper_ = np.asarray(program.row_upper, float)
+    lp.offset_ = float(program.offset)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+    lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
+    lp.a_matrix_.value_ = matrix.data.astype(float)
+    if program.integer is not None:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[int(flag)] for flag in program.integer]
+    if highs.passModel(lp) == highspy.HighsStatus.kError:
+        raise SolverFailed("the solver refused the program")
+
+
+def read_out(highs: highspy.Highs, integer: bool) -> Solution:
+    """What the solver found and proved."""
+    info = highs.getInfo()
+    model_status = highs.getModelStatus()
+    known = _STATUS.get(model_status, Status.FAILED)
+    feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    if isinstance(known, Status):
+        status = known
+    else:
+        status = Status.FEASIBLE if feasible else Status.UNKNOWN
+    has_values = status in (Status.OPTIMAL, Status.FEASIBLE)
+    solution = highs.getSolution()
+    optimal_lp = status is Status.OPTIMAL and not integer
+    if integer:
+        bound = (
+            float(info.mip_dual_bound)
+            if status in (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)
+            else -INFINITY
+        )
+    else:
+        bound = float(info.objective_function_value) if optimal_lp else -INFINITY
+    ray = None
+    if status is Status.INFEASIBLE and not integer:
+        answer = highs.getDualRay()  # type: ignore[attr-defined]  # missing in the stubs of highspy
+        if len(answer) == 3 and answer[1]:
+            ray = np.asarray(answer[2], dtype=float)
+    return Solution(
+        status=status,
+        values=np.asarray(solution.col_value, dtype=float) if has_values else None,
+        objective=float(info.objective_function_value) if has_values else None,
+        bound=bound,
+        row_duals=np.asarray(solution.row_dual, dtype=float) if optimal_lp else None,
+        reduced_costs=np.asarray(solution.col_dual, dtype=float) if optimal_lp else None,
+        nodes=max(0, int(info.mip_node_count)) if integer else 0,
+        iterations=max(0, int(info.simplex_iteration_count)),
+        timed_out=model_status == _MODEL.kTimeLimit,
+        ray=ray,
+    )

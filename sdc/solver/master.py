@@ -1,0 +1,125 @@
+"""A linear program that grows and changes between solves: the master problem of column generation, and any
+other of which many like it are asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import highspy
+import numpy as np
+from scipy import sparse
+
+from sdc.errors import SolverFailed
+from sdc.solver.highs import LINEAR_ATTEMPTS, new_highs, read_out, set_options, take_in
+from sdc.solver.program import Limits, Options, Program, Solution, Status
+
+
+class Master:
+    """A linear program that grows: columns and rows are added, the basis is kept between solves."""
+
+    def __init__(self, program: Program, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._highs = new_highs(self._limits)
+        self._usual = new_highs(self._limits)  # never given a program: the options to go back to
+        take_in(self._highs, program)
+
+    @property
+    def columns(self) -> int:
+        """Number of columns now."""
+        return int(self._highs.getNumCol())
+
+    @property
+    def rows(self) -> int:
+        """Number of rows now."""
+        return int(self._highs.getNumRow())
+
+    def add_columns(
+        self, costs: np.ndarray, entries: sparse.spmatrix, lower: np.ndarray, upper: np.ndarray
+    ) -> None:
+        """Add columns; `entries` is (rows, new columns)."""
+        block = sparse.csc_matrix(entries)
+        count = block.shape[1]
+        if count == 0:
+            return
+        self._check(
+            self._highs.addCols(
+                count,
+                np.asarray(costs, float),
+                np.asarray(lower, float),
+                np.asarray(upper, float),
+                block.nnz,
+                block.indptr[:-1].astype(np.int32),
+                block.indices.astype(np.int32),
+                block.data.astype(float),
+            )
+        )
+
+    def add_rows(self, lower: np.ndarray, upper: np.ndarray, entries: sparse.spmatrix) -> None:
+        """Add rows; `entries` is (new rows, columns)."""
+        block = sparse.csr_matrix(entries)
+        count = block.shape[0]
+        if count == 0:
+            return
+        self._check(
+            self._highs.addRows(
+                count,
+                np.asarray(lower, float),
+                np.asarray(upper, float),
+                block.nnz,
+                block.indptr[:-1].astype(np.int32),
+                block.indices.astype(np.int32),
+                block.data.astype(float),
+            )
+        )
+
+    def change_costs(self, costs: np.ndarray) -> None:
+        """Replace the costs of all columns."""
+        count = self.columns
+        self._check(
+            self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), np.asarray(costs, float))
+        )
+
+    def use(self, options: Options) -> None:
+        """Solve with these options from now on."""
+        set_options(self._highs, options)
+        set_options(self._usual, options)
+
+    def change_bounds(self, columns: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+        """Replace the bounds of some columns, given by their positions."""
+        self._check(
+            self._highs.changeColsBounds(
+                len(columns),
+                np.asarray(columns, np.int32),
+                np.asarray(lower, float),
+                np.asarray(upper, float),
+            )
+        )
+
+    def change_cost(self, column: int, cost: float) -> None:
+        """Replace the cost of one column."""
+        self._check(self._highs.changeColCost(int(column), float(cost)))
+
+    def solve(self, seconds: float = float("inf")) -> Solution:
+        """Solve the program as it stands, from the last basis; from none, another way, where that failed."""
+        limit = min(seconds, self._limits.seconds)
+        solution = self._run(limit)
+        for number, options in enumerate(LINEAR_ATTEMPTS[1:], start=2):
+            if solution.status is not Status.FAILED:
+                break
+            self._highs.clearSolver()
+            set_options(self._highs, options)
+            solution = replace(self._run(limit), attempts=number)
+            for name in options:
+                _, standard = self._usual.getOptionValue(name)
+                set_options(self._highs, {name: standard})
+        return solution
+
+    def _run(self, seconds: float) -> Solution:
+        self._highs.setOptionValue("time_limit", seconds + self._highs.getRunTime())
+        self._highs.run()
+        return read_out(self._highs, integer=False)
+
+    @staticmethod
+    def _check(answer: highspy.HighsStatus) -> None:
+        if answer == highspy.HighsStatus.kError:
+            raise SolverFailed("the solver refused a change of the master problem")
