@@ -15,6 +15,11 @@ from sdc.kernels.compile import kernel
 PRESENT = 1e-6
 #: Records of the largest set a cut may have; smaller sets are filled up with -1.
 WIDTH = 7
+#: Least amount by which the left side of a cut exceeds its right one.
+VIOLATION = 0.02
+#: Cuts taken in one round, of each record and in all.
+PER_RECORD = 4
+IN_ALL = 300
 
 
 def separate(
@@ -23,9 +28,8 @@ def separate(
     n: int,
     known: np.ndarray,
     *,
-    violation: float = 0.02,
-    per_record: int = 4,
-    most: int = 300,
+    per_record: int = PER_RECORD,
+    in_all: int = IN_ALL,
 ) -> np.ndarray:
     """Violated cuts of a fractional solution, the most violated first.
 
@@ -39,10 +43,8 @@ def separate(
         Number of records.
     known : (cuts, width) int array
         Cuts there are already; they are not given again.
-    violation : float
-        Least amount by which the left side exceeds one.
-    per_record, most : int
-        Cuts taken per record, and in all.
+    per_record, in_all : int
+        Cuts taken of each record, and in all, at most.
 
     Returns
     -------
@@ -50,14 +52,14 @@ def separate(
     """
     fractional = (x > PRESENT) & (x < 1 - PRESENT)
     chosen = members[fractional]
-    triples, values = _violated(chosen, x[fractional], *columns_of_records(chosen, n), 1.0 + violation)
+    triples, values = _violated(chosen, x[fractional], *columns_of_records(chosen, n), 1.0 + VIOLATION)
     padded = np.full((len(triples), WIDTH), -1, dtype=np.int64)
     padded[:, :3] = triples
-    return take(padded, values - 1.0, n, known, per_record, most)
+    return take(padded, values - 1.0, n, known, per_record, in_all)
 
 
 def take(
-    sets: np.ndarray, excess: np.ndarray, n: int, known: np.ndarray, per_record: int, most: int
+    sets: np.ndarray, excess: np.ndarray, n: int, known: np.ndarray, per_record: int, in_all: int
 ) -> np.ndarray:
     """Cuts not known, by falling excess of the left side, at most so many of each record and in all."""
     old = {row.tobytes() for row in np.ascontiguousarray(known)}
@@ -69,7 +71,7 @@ def take(
         if np.all(used[records] < per_record) and sets[row].tobytes() not in old:
             used[records] += 1
             taken.append(row)
-            if len(taken) == most:
+            if len(taken) == in_all:
                 break
     return sets[np.array(taken, dtype=np.int64)]
 

@@ -45,7 +45,7 @@ def test_separation_finds_every_violated_triple(seed: int) -> None:
         # One pair alone never exceeds one in a solution of the master problem.
         if left > 1.02 and together >= 2:
             violated.add(triple)
-    found = separate(members, x, n, NONE, per_record=1_000, most=10_000)
+    found = separate(members, x, n, NONE, per_record=1_000, in_all=10_000)
     assert {tuple(row[:3]) for row in found.tolist()} == violated
     assert np.all(found[:, 3:] == -1)
 
