@@ -31,9 +31,9 @@ from sdc.stop import Deadline
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 #: A file of so few records is one level: its first records settle nothing.
 ONE_LEVEL = 100
-#: Shares of its gap that all its clusters are listed below at first: much of the gap is often the
-#: incumbent's, and the optimum is in a much smaller program.
-GUESSES = (1 / 2,)
+#: Share of the gap that all clusters are listed below at first: much of the gap is often the incumbent's,
+#: and the optimum is in a much smaller program.
+GUESS = 1 / 2
 #: Thresholds tried where the list of the next root alone is too long, as shares of what is left of the gap.
 THRESHOLDS = (1 / 2, 1 / 4, 1 / 8)
 #: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
@@ -121,28 +121,22 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
 def _guess(
     relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
 ) -> tuple[np.ndarray, float, int]:
-    """Programs over all clusters below parts of the gap: the incumbent, what they add to the bound, nodes.
+    """The program over all clusters below a part of the gap: the incumbent, what it adds to the bound, nodes.
 
     A partition is among the clusters listed, or holds one whose reduced cost is the threshold or more.
     """
-    columns, bound, n = relaxation.columns, relaxation.lower_bound, relaxation.master.n
-    guessed, nodes = 0.0, 0
-    for part in GUESSES if n <= ONE_LEVEL else ():
-        cost = float(columns.costs[incumbent].sum())
-        threshold = part * (cost - bound)
-        if cost - bound - guessed <= CLOSED * cost or deadline.passed:
-            break
-        listed, last = relaxation.enumerate(
-            threshold, 0, per_root=listing.per_root, most=listing.largest_program
-        )
-        if last < n:
-            break
-        level = np.union1d(columns.positions(listed), incumbent)
-        value, incumbent, more = _solve_level(
-            relaxation, level, incumbent, relaxation.records_by_dual, listing, deadline
-        )
-        guessed, nodes = max(guessed, min(value, threshold)), nodes + more
-    return incumbent, guessed, nodes
+    columns, n = relaxation.columns, relaxation.master.n
+    threshold = GUESS * (float(columns.costs[incumbent].sum()) - relaxation.lower_bound)
+    if n <= ONE_LEVEL or deadline.passed:
+        return incumbent, 0.0, 0
+    listed, last = relaxation.enumerate(threshold, 0, per_root=listing.per_root, most=listing.largest_program)
+    if last < n:
+        return incumbent, 0.0, 0
+    level = np.union1d(columns.positions(listed), incumbent)
+    value, chosen, nodes = _solve_level(
+        relaxation, level, incumbent, relaxation.records_by_dual, listing, deadline
+    )
+    return chosen, min(value, threshold), nodes
 
 
 def _list(
