@@ -35,8 +35,16 @@ def persons(seed: int) -> pd.DataFrame:
     )
 
 
-def killed_when(path: Path, sign) -> bool:
-    """Start a run and kill it, its JVM and its workers, once a sign of a stage is there."""
+def changed_since(moment: float, path: Path) -> bool:
+    try:
+        return path.stat().st_mtime > moment
+    except FileNotFoundError:
+        return False
+
+
+def killed_at(sign: str, path: Path, work: Path) -> bool:
+    """Start a run and kill it, its JVM and its workers, once it has left a sign of a stage."""
+    started = time.time()
     run = subprocess.Popen(
         [COMMAND, "protect", str(path), "--quiet"],
         start_new_session=True,
@@ -45,7 +53,7 @@ def killed_when(path: Path, sign) -> bool:
     )
     until = time.monotonic() + DEADLINE
     while run.poll() is None and time.monotonic() < until:
-        if sign():
+        if any(changed_since(started, left) for left in work.glob(sign)):
             os.killpg(run.pid, signal.SIGKILL)
             break
         time.sleep(0.01)
@@ -54,19 +62,18 @@ def killed_when(path: Path, sign) -> bool:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("stage", ["blocks solved", "staging begun", "records staged"])
-def test_a_killed_run_publishes_nothing_and_the_next_one_finishes(tmp_path, stage):
+def test_runs_killed_stage_by_stage_publish_nothing_and_the_next_one_finishes(tmp_path):
     path = specification(tmp_path, persons(1), VARIABLES)
-    work = tmp_path / "evidence" / ".work"
+    lake, work = tmp_path / "lake", tmp_path / "evidence" / ".work"
     signs = {
-        "blocks solved": lambda: any(work.glob("*/resume/*/*.npz")),
-        "staging begun": lambda: any(work.glob("*/staging/*")),
-        "records staged": lambda: any(work.glob("*/staging/microdata/*.parquet")),
+        "blocks solved": "*/resume/*/*.npz",
+        "staging begun": "*/staging/*",
+        "records staged": "*/staging/microdata/*.parquet",
     }
-    assert killed_when(path, signs[stage])
-    lake = tmp_path / "lake"
-    assert not (lake / "current.json").exists()
-    assert not lake.exists() or not list(lake.glob("*/manifest.json"))
+    for stage, sign in signs.items():
+        assert killed_at(sign, path, work), stage
+        assert not (lake / "current.json").exists(), stage
+        assert not lake.exists() or not list(lake.glob("*/manifest.json")), stage
     ran = microguard("protect", path, "--json")
     assert ran.code == 0, ran.err
     release = Path(json.loads(ran.out.strip().splitlines()[-1])["release"])
