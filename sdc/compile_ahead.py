@@ -47,8 +47,8 @@ def microaggregation() -> None:
     points, keys = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)
     for name, algorithm in ALGORITHMS.items():
         variables = 1 if name == "univariate-optimal" else 2
-        effort = "standard" if "standard" in algorithm.efforts else algorithm.efforts[-1]
-        microaggregate(points[:, :variables], 3, algorithm=name, effort=effort)
+        for effort in algorithm.efforts:
+            microaggregate(points[:, :variables], 3, algorithm=name, effort=effort)
     for method in ("optimal", "fixed-size", "k-ward", "genetic-average"):
         individual_ranking(points, 3, algorithm=method)
     diversify(points, keys // 3, keys[:, np.newaxis] % 3, 2)

@@ -187,7 +187,7 @@ def visit(state, near, chosen, k, temperature, greedy, stream):
         a = state.labels[i]
         if uniform(stream) * DISSOLVE_EVERY * k < 1.0:
             tried += 1
-            if dissolve(state, near, a, k, temperature, stream):
+            if dissolve(state, near, np.int64(a), k, temperature, stream):
                 continue
         if state.sizes[a] > k and uniform(stream) * CREATE_EVERY < 1.0:
             tried += 1

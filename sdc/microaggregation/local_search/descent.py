@@ -62,7 +62,7 @@ def _pass(state, near, k, stream):
 @kernel
 def _improve_record(state, near, i, k, toward):
     """Make the best shift or swap of record i, if it gains."""
-    gain, target, partner, _ = best_move(state, near, i, k, 0.0, 0, toward)
+    gain, target, partner, _ = best_move(state, near, i, k, 0.0, np.int64(0), toward)
     if target < 0:
         return False
     energy = state.energies[state.labels[i]] + state.energies[target]
