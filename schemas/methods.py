@@ -57,6 +57,7 @@ CLUSTERING: dict[str, Algorithm] = {
     "mdav": Algorithm(CONSTRUCTION, max_records=_SQUARE),
     "vmdav": Algorithm(CONSTRUCTION, max_records=_SQUARE),
     "univariate-optimal": Algorithm(nominal=False, one_variable=True),
+    "genetic": Algorithm(CONSTRUCTION, nominal=False, one_variable=True),
     "mdav-in-blocks": Algorithm(CONSTRUCTION),
     "local-search": Algorithm(("standard", "thorough")),
     "maximum-distance": Algorithm(CONSTRUCTION, max_records=_SQUARE),

@@ -46,7 +46,7 @@ def microaggregation() -> None:
     """Every algorithm on records."""
     points, keys = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)
     for name, algorithm in ALGORITHMS.items():
-        variables = 1 if name == "univariate-optimal" else 2
+        variables = 1 if name in ("univariate-optimal", "genetic") else 2
         for effort in algorithm.efforts:
             microaggregate(points[:, :variables], 3, algorithm=name, effort=effort)
     for method in ("optimal", "fixed-size", "k-ward", "genetic-average"):

@@ -118,7 +118,12 @@ def _solve(points: Points, seed: int, clustering: ClusteringTask) -> tuple[np.nd
     fallback: dict[str, Any] = {}
     try:
         clusters = microaggregate(
-            points.values, clustering.k, effort=clustering.effort, algorithm=clustering.algorithm, **options
+            points.values,
+            clustering.k,
+            effort=clustering.effort,
+            algorithm=clustering.algorithm,
+            **options,
+            **clustering.parameters,
         )
     except InvalidParameter:
         raise  # what was asked for is impossible for every block

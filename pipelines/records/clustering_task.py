@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pipelines.records.blocks import Plan
 from pipelines.records.coordinates import Coordinates
@@ -15,6 +17,8 @@ class ClusteringTask:
     Attributes
     ----------
     k, seed, effort, algorithm, representative, counted, min_diversity, sensitive : as in the specification
+    parameters : dict
+        Further keywords of the algorithm, as far as the specification gives them.
     plan : Plan
         The blocks, and the scales of the numeric variables, whose order is that of the moments.
     nominal : tuple of str
@@ -32,6 +36,7 @@ class ClusteringTask:
     seed: int
     effort: str
     algorithm: str
+    parameters: Mapping[str, Any]
     representative: str
     counted: str | None
     min_diversity: int

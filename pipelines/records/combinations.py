@@ -26,7 +26,7 @@ from pipelines.engine.row_hash import HASH, content_order, digest, with_hash
 from pipelines.measures.block_reports import OF_FILE
 from pipelines.measures.pairs import drawn_order
 from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
-from pipelines.records.method_parameters import parameters_of
+from pipelines.records.method_parameters import combination_parameters
 from pipelines.records.similarity import similarity
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
@@ -134,7 +134,7 @@ def protected_counts(
         fits = method.algorithm == "auto" and not safe  # there "auto" takes what fits the file
         whole = METHODS[name].whole_file or fits
         default = None if whole or method.effort == "exact" else METHODS[name].block_parameters
-        task = replace(task, parameters=parameters_of(method, name, default))
+        task = replace(task, parameters=combination_parameters(method, name, default))
         if not whole:
             return solved_by_block(spark, task, name, specification.max_block_records)
         return _of_whole_file(task, name)

@@ -37,7 +37,8 @@ class FinishedBlock:
             return None
         content = hashlib.blake2b(np.ascontiguousarray(points.values).tobytes(), digest_size=16)
         content.update(points.mismatches.tobytes())
-        asked = (task.k, seed, task.effort, task.algorithm, points.values.shape)
+        method = (task.effort, task.algorithm, sorted(task.parameters.items()))
+        asked = (task.k, seed, *method, points.values.shape)
         content.update(repr(asked).encode())
         return cls(Path(task.resume) / f"{block}-{content.hexdigest()}.npz", len(points), task.k)
 

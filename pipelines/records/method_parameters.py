@@ -1,18 +1,28 @@
-"""Parameters of a nominal algorithm, as the specification gives them."""
+"""Parameters of an algorithm, as the specification gives them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from schemas.specification.sections import Method
+from sdc.microaggregation.heuristics.genetic import GeneticParams
 from sdc.nominal.chi_exact import ChiExactParameters
 from sdc.nominal.methods import CHI_EXACT
 from sdc.nominal.partitioning.construction import Guidance
 from sdc.safe.parameters import SafeParams
 
 
-def parameters_of(method: Method, name: str, default: object | None = None) -> object | None:
-    """What the algorithm is called with; `default` where the specification gives nothing of it.
+def cluster_parameters(method: Method) -> dict[str, Any]:
+    """Further keywords of `sdc.microaggregation.microaggregate`; none where the specification gives none."""
+    given = method.vmdav.given | method.k_ward.given | method.column_generation.given
+    if method.genetic.given:
+        given["genetic_parameters"] = GeneticParams(**method.genetic.given)
+    return given
+
+
+def combination_parameters(method: Method, name: str, default: object | None = None) -> object | None:
+    """What a nominal algorithm is called with; `default` where the specification gives nothing of it.
 
     Parameters
     ----------

@@ -42,6 +42,7 @@ from pipelines.records.cluster_blocks import REPORT, cluster_blocks
 from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.combinations import carried_back, combinations, on_combinations, protected_counts
 from pipelines.records.joint import chosen_together, with_joint_representatives
+from pipelines.records.method_parameters import cluster_parameters
 from schemas.errors import InputRejected
 from schemas.requirements.records import Requirement, promised_requirements
 from schemas.specification.model import Specification
@@ -293,6 +294,7 @@ def _clustering_task(
         seed=specification.release.seed,
         effort=specification.method.effort,
         algorithm=specification.method.algorithm,
+        parameters=cluster_parameters(specification.method),
         representative=specification.method.representative,
         counted=specification.counted,
         min_diversity=specification.method.min_diversity,

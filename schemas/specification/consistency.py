@@ -14,7 +14,7 @@ from schemas.specification.method_consistency import algorithm_faults, diversity
 from schemas.specification.model import Specification
 from schemas.specification.parameter_consistency import parameter_faults
 from schemas.specification.recode_consistency import recode_faults, rule_faults
-from schemas.specification.sections import Section
+from schemas.specification.section import Section
 from schemas.specification.series_consistency import series_faults
 from schemas.specification.table_consistency import table_faults
 

@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr
 from schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
 from schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
 from schemas.specification.rules import Rule, parse_rule
+from schemas.specification.section import Section, Text
 from schemas.specification.sections import (
     Blocking,
     Group,
@@ -21,9 +22,7 @@ from schemas.specification.sections import (
     Publish,
     Quality,
     Release,
-    Section,
     Series,
-    Text,
     Variable,
 )
 from schemas.specification.table import Table

@@ -2,73 +2,39 @@
 
 from __future__ import annotations
 
-import re
-from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import Field
 
 from schemas.methods import Effort, MethodName, Representative, Unit
 from schemas.roles import Disclosable, Kind, Role
-
-NAME_PATTERN = r"^\w[\w.-]{0,99}$"
-"""A release or group name is a folder name: letters, digits, "_", "." and "-"."""
-
-
-LARGEST_COUNT = 10**10
-"""Records, units or releases: more than any file has."""
-LARGEST_DIMENSION = 99
-"""Of a table: more than anybody can read."""
-LARGEST_WEIGHT = 10**6
-"""Of a variable: the others decide nothing beyond it, and squares of coordinates stay finite."""
-
-
-def _dimension_keys(value: Any) -> Any:
-    """Keys of a TOML table are text; those of a table by dimension are whole numbers."""
-    if not isinstance(value, dict):
-        return value
-    if not value or not all(isinstance(key, str) and re.fullmatch("[1-9][0-9]?", key) for key in value):
-        raise ValueError("a table of bounds by dimension, such as { 1 = 6, 2 = 9 }")
-    return {int(key): bound for key, bound in value.items()}
-
-
-def _without_nul(value: Any) -> Any:
-    if isinstance(value, str) and "\0" in value:
-        raise ValueError("a path without the character NUL")
-    return value
-
-
-def _auto_or_count(value: Any) -> Any:
-    if value == "auto" or (type(value) is int and 2 <= value <= LARGEST_COUNT):
-        return value
-    raise ValueError(f'"auto" or a whole number of at least 2 and at most {LARGEST_COUNT:,}')
-
-
-def _code(value: Any) -> Any:
-    if type(value) in (int, str) or (type(value) is float and isfinite(value)):
-        return value
-    raise ValueError("a number or text")
-
+from schemas.specification.parameters import (
+    ChiExact,
+    ColumnGeneration,
+    Genetic,
+    KWard,
+    Safe,
+    TwoStep,
+    Vmdav,
+)
+from schemas.specification.section import (
+    LARGEST_DIMENSION,
+    LARGEST_WEIGHT,
+    AutoOrCount,
+    Bound,
+    ByDimension,
+    Code,
+    Count,
+    Names,
+    Number,
+    PathText,
+    SafeName,
+    Section,
+    Share,
+    Text,
+)
 
 RECODES = ("missing", "top_code", "bottom_code", "round_to", "bands", "hierarchy", "level")
-Code = Annotated[str | int | float, BeforeValidator(_code)]
-Count = Annotated[int, Field(le=LARGEST_COUNT)]
-Whole = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Text = Annotated[str, Field(min_length=1)]
-PathText = Annotated[Text, BeforeValidator(_without_nul)]
-SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
-ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
-AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
-Names = Annotated[tuple[Text, ...], Field(strict=False)]
-
-
-class Section(BaseModel):
-    """A table of the TOML: no unknown key, no silent conversion, no change after reading."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 class Release(Section):
@@ -173,64 +139,6 @@ class ControlTables(Section):
     """What the search is to respect: largest change of a cell, by dimension of the table."""
 
 
-class TwoStep(Section):
-    """`[method.two_step]`: how the integer partition of an own-... algorithm is guided (Cost 2023, 4.4)."""
-
-    gamma: Share
-    """Weight of the duals of the fractional partition."""
-    reward: Annotated[Number, Field(gt=0)]
-    """lambda: reward of each member of a cluster, so that clusters grow."""
-
-
-class ChiExact(Section):
-    """`[method.chi_exact]`: the second term of the objective of chi-exact (Cost 2023, (5.6.1))."""
-
-    deviation_weight: Bound = 0.0
-    """w: cost of each record by which a combination changes, in units of chi-square; it stands for the tables
-    that are not controlled."""
-
-
-class Safe(Section):
-    """`[method.safe]`: parameters of SAFE (Cost 2023, Appendix A); those left out are the German census's."""
-
-    allowed_bound_one_dimension: Whole | None = None
-    """Bound on the absolute error of a cell of one variable with which the elimination starts (2)."""
-    allowed_bound_higher_dimension: Whole | None = None
-    """The same of more variables (3)."""
-    max_gap_between_bounds: Whole | None = None
-    """Largest difference between the two when they are raised (3)."""
-    allowed_deviation: Annotated[Count, Field(ge=2)] | None = None
-    """Largest change of a combination at k = 3; other k take k - 3 more (3)."""
-    first_part: Annotated[Count, Field(ge=1)] | None = None
-    """Combinations in the first part of the vector (5000)."""
-    part: Annotated[Count, Field(ge=1)] | None = None
-    """Combinations in each part added to it (500)."""
-    slice: Annotated[int, Field(ge=2, le=4)] | None = None
-    """Combinations that are changed together (3)."""
-    stagnation: Annotated[Number, Field(ge=0, lt=1)] | None = None
-    """Share of the problems below which a pass has eliminated too few (0.02)."""
-    target_bound_one_dimension: Whole | None = None
-    """Bound on the error of a cell of one variable that the improvement aims at (2)."""
-    target_bound_higher_dimension: Whole | None = None
-    """The same of more variables (3)."""
-    max_improvements: Whole | None = None
-    """Passes of the improvement (20)."""
-    extra_error_from: Annotated[tuple[Whole, ...], Field(strict=False)] | None = None
-    """Increasing original counts; a cell may err by one more for each that it reaches (10, 20, 50, 100, 200,
-    1000, ... 1000000)."""
-    max_exceedings: Whole | None = None
-    """Cells that a lowered bound may leave above it before bounds stop falling (50)."""
-    max_total_exceedings: Whole | None = None
-    """The same before the improvement ends (5000)."""
-    max_nodes: Annotated[Count, Field(ge=1)] | None = None
-    """Branch-and-bound nodes of safe-exact and modified-safe-exact (no limit)."""
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The parameters as far as they are given."""
-        return {name: getattr(self, name) for name in sorted(self.model_fields_set)}
-
-
 class Method(Section):
     """`[method]`: how the quasi-identifiers are protected."""
 
@@ -250,6 +158,14 @@ class Method(Section):
     """Distinct values of each sensitive variable in every cluster."""
     control_tables: ControlTables = ControlTables()
     """The tables protection is to spare."""
+    vmdav: Vmdav = Vmdav()
+    """Of vmdav."""
+    k_ward: KWard = KWard()
+    """Of k-ward and k-ward-projected."""
+    column_generation: ColumnGeneration = ColumnGeneration()
+    """Of column-generation below effort exact."""
+    genetic: Genetic = Genetic()
+    """Of genetic."""
     two_step: TwoStep | None = None
     """Of an own-... algorithm; by default the pair of Table 6.5 whose scenario is nearest."""
     chi_exact: ChiExact = ChiExact()

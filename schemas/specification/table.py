@@ -43,17 +43,17 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from schemas.methods import Effort
-from schemas.specification.sections import (
+from schemas.specification.section import (
     AutoOrCount,
     Bound,
     Count,
-    Dominance,
     Names,
     PathText,
     Section,
     Share,
     Text,
 )
+from schemas.specification.sections import Dominance
 
 TableAlgorithm = Literal[
     "auto",

@@ -13,9 +13,9 @@ An algorithm is a function
   and say ``stopped_by="time"``. All other stopping counts work. ``stopped_by="proof"`` where the search
   ended because the bound was reached.
 - ``seed`` (a non-negative int) is the only source of randomness; same arguments, same labels.
-- every further keyword of `microaggregate` an algorithm understands (``ranking``, ``rounding``,
-  ``effort``) is named in its row below, has a default in the function, and is passed only where the
-  caller gave it; one it does not understand is refused with `UnsupportedCombination`.
+- every further keyword of `microaggregate` an algorithm understands (``ranking``, ``rounding``, ``gain``,
+  ``genetic_parameters``, ``effort``) is named in its row below, has a default in the function, and is passed
+  only where the caller gave it; one it does not understand is refused with `UnsupportedCombination`.
 
 To add an algorithm, import its module and add a row to `ALGORITHMS`.
 """
@@ -30,6 +30,7 @@ from sdc.microaggregation.certified import certify as certified
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.column_generation import heuristic as column_generation
 from sdc.microaggregation.heuristics import (
+    genetic,
     k_ward,
     maximum_distance,
     mdav,
@@ -57,7 +58,7 @@ class Algorithm:
     prove : callable, optional
         What solves effort exact, where that is another program; it takes no further keywords.
     parameters : frozenset of str
-        Further keywords it takes: of ``ranking``, ``rounding``, ``effort``.
+        Further keywords it takes.
     efforts : tuple of str
         Efforts it can be asked for. A construction is the same at fast and standard; thorough and exact
         ask for more than it can do.
@@ -103,8 +104,9 @@ class Algorithm:
 
 ALGORITHMS: dict[str, Algorithm] = {
     "mdav": Algorithm(mdav.solve),
-    "vmdav": Algorithm(vmdav.solve),
+    "vmdav": Algorithm(vmdav.solve, parameters=frozenset({"gain"})),
     "univariate-optimal": Algorithm(optimal_univariate.solve, efforts=EFFORTS, nominal=False),
+    "genetic": Algorithm(genetic.solve, parameters=frozenset({"genetic_parameters"}), nominal=False),
     "mdav-in-blocks": Algorithm(local_search.construct),
     "local-search": Algorithm(
         local_search.search, parameters=frozenset({"effort"}), efforts=("standard", "thorough")

@@ -8,6 +8,7 @@ import numpy as np
 
 from sdc.errors import InvalidParameter, SolverFailed
 from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.heuristics.genetic import GeneticParams
 from sdc.microaggregation.methods import EFFORTS, algorithm_named, automatic
 from sdc.microaggregation.records import Records
 from sdc.stop import Deadline
@@ -27,6 +28,8 @@ def microaggregate(
     nominal: Any = None,
     ranking: str | None = None,
     rounding: str | None = None,
+    gain: float | None = None,
+    genetic_parameters: GeneticParams | None = None,
 ) -> Clustering:
     """Partition records into clusters of at least k with a small sum of squared errors.
 
@@ -54,6 +57,10 @@ def microaggregate(
         Ranking criterion of k-ward and fixed-size projections, where the algorithm takes one.
     rounding : str, optional
         Rounding of column-generation.
+    gain : float, optional
+        Gain factor of vmdav: 0.2 (the default) for scattered, 1.1 for clustered data, as its authors advise.
+    genetic_parameters : GeneticParams, optional
+        Of genetic; by default the paper's.
 
     Returns
     -------
@@ -80,9 +87,13 @@ def microaggregate(
         nominal=nominal,
     )
     k = int(k)
-    given: dict[str, object] = {
-        name: value for name, value in (("ranking", ranking), ("rounding", rounding)) if value is not None
+    parameters = {
+        "ranking": ranking,
+        "rounding": rounding,
+        "gain": gain,
+        "genetic_parameters": genetic_parameters,
     }
+    given: dict[str, object] = {name: value for name, value in parameters.items() if value is not None}
     name = automatic(encoded, effort) if algorithm == "auto" else algorithm
     row = algorithm_named(name)
     row.check(name, encoded, effort, given)

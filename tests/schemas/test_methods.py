@@ -24,12 +24,15 @@ from schemas.methods import (
     all_algorithms,
 )
 from schemas.specification.model import Specification
+from schemas.specification.parameters import ChiExact, ColumnGeneration, Genetic, KWard, Safe, TwoStep
 from schemas.specification.read import build_specification
-from schemas.specification.sections import ChiExact, Safe, TwoStep
 from schemas.specification.table import TableAlgorithm
 from sdc.clusters.representatives import represent
 from sdc.cta.adjust import ALGORITHMS as ADJUSTING
 from sdc.microaggregation import microaggregate
+from sdc.microaggregation.column_generation.heuristic import ROUNDINGS
+from sdc.microaggregation.heuristics.genetic import GeneticParams
+from sdc.microaggregation.heuristics.k_ward import RANKINGS
 from sdc.microaggregation.methods import ALGORITHMS as NUMERIC
 from sdc.nominal import anonymise
 from sdc.nominal.chi_exact import ChiExactParameters
@@ -92,6 +95,10 @@ def test_parameters_of_a_specification_are_those_of_the_methods() -> None:
     assert set(Safe.model_fields) == {field.name for field in fields(SafeParams)}
     assert set(TwoStep.model_fields) == {field.name for field in fields(Guidance)}
     assert set(ChiExact.model_fields) <= {field.name for field in fields(ChiExactParameters)}
+    assert set(Genetic.model_fields) == {field.name for field in fields(GeneticParams)}
+    for section, key, values in ((KWard, "ranking", RANKINGS), (ColumnGeneration, "rounding", ROUNDINGS)):
+        of_specification, _ = get_args(section.model_fields[key].annotation)
+        assert set(get_args(of_specification)) == set(values) - {"md"}  # the paper's short name
 
 
 @pytest.mark.parametrize(
@@ -100,7 +107,13 @@ def test_parameters_of_a_specification_are_those_of_the_methods() -> None:
         ({"two_step": {"gamma": 0.5, "reward": 1.0}}, "two_step: .*with algorithm auto"),
         ({"algorithm": "own-eee", "two_step": {"gamma": 2.0, "reward": 1.0}}, "gamma"),
         ({"algorithm": "own-eee", "two_step": {"gamma": 0.5, "reward": 0}}, "reward"),
-        ({"chi_exact": {"deviation_weight": 1.0}}, "deviation_weight: .*with chi-exact"),
+        ({"chi_exact": {"deviation_weight": 1.0}}, "chi_exact: .*with chi-exact"),
+        ({"vmdav": {"gain": 1.1}}, "vmdav: .*with vmdav"),
+        ({"genetic": {"population": 3}}, "population"),
+        (
+            {"algorithm": "k-ward", "representative": "mode", "k_ward": {"ranking": "pv"}},
+            "ranking: .*numeric",
+        ),
         ({"safe": {"slice": 2}}, "safe: .*with method microaggregation"),
         ({"name": "safe", "safe": {"slice": 5}}, "slice"),
         ({"name": "safe", "safe": {"max_nodes": 5}}, "max_nodes: .*solves no program"),
@@ -180,6 +193,27 @@ def test_clusters_of_nominal_variables_take_what_clusters_them() -> None:
             build("nominal", representative=representative, algorithm="mdav")
 
 
-def test_an_algorithm_of_one_variable_is_refused_for_two() -> None:
+@pytest.mark.parametrize("algorithm", ["univariate-optimal", "genetic"])
+def test_an_algorithm_of_one_variable_is_refused_for_two(algorithm: str) -> None:
     with pytest.raises(SpecificationError, match=r"\[method\] algorithm"):
-        build("numeric", algorithm="univariate-optimal")
+        build("numeric", algorithm=algorithm)
+
+
+@pytest.mark.parametrize(
+    ("method", "named"),
+    [
+        ({"algorithm": "k-ward-projected", "k_ward": {"ranking": "maximum-distance"}}, "ranking"),
+        (
+            {
+                "algorithm": "column-generation",
+                "effort": "exact",
+                "column_generation": {"rounding": "simple"},
+            },
+            "rounding: .*exact",
+        ),
+        ({"algorithm": "mdav", "k_ward": {"ranking": "sz"}}, "k_ward: .*with k-ward or k-ward-projected"),
+    ],
+)
+def test_parameters_that_an_algorithm_cannot_carry_are_refused(method: dict[str, Any], named: str) -> None:
+    with pytest.raises(SpecificationError, match=named):
+        build("numeric", **method)

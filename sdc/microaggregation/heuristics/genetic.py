@@ -8,13 +8,18 @@ of Table 1, by the criterion of convergence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from sdc.errors import InvalidParameter
+from sdc.errors import InvalidParameter, UnsupportedCombination
 from sdc.kernels.compile import kernel
+from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.heuristics.projections import labels_along
 from sdc.microaggregation.heuristics.univariate import fixed_size
+from sdc.microaggregation.records import Records
+from sdc.stop import Deadline
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,32 @@ class GeneticParams:
             raise InvalidParameter(f"population must be even and at least 2, found {self.population}")
         if self.generations < 0 or not self.tolerance >= 0.0:
             raise InvalidParameter("generations and tolerance must not be negative")
+
+
+PAPER = GeneticParams()
+
+
+def solve(
+    records: Records,
+    k: int,
+    *,
+    deadline: Deadline,
+    seed: int,
+    genetic_parameters: GeneticParams = PAPER,
+) -> Clustering:
+    """The fittest connected partition of one variable that was met.
+
+    Raises
+    ------
+    UnsupportedCombination
+        Where there are several coordinates: the strings follow one order.
+    """
+    if records.values.shape[1] != 1:
+        raise UnsupportedCombination(
+            f"genetic clusters one numeric variable, found {records.values.shape[1]} coordinates"
+        )
+    partition = partial(genetic, params=genetic_parameters, seed=seed)
+    return Clustering.of(records, labels_along(records.values[:, 0], k, partition), "genetic")
 
 
 def genetic(values: np.ndarray, k: int, *, params: GeneticParams, seed: int) -> np.ndarray:

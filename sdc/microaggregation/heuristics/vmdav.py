@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sdc.errors import InvalidParameter
 from sdc.kernels.compile import kernel
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.records import Records
@@ -15,13 +16,25 @@ from sdc.stop import Deadline
 
 #: Gain factor gamma: a record joins when its distance to the cluster is below gamma times its distance
 #: to any other free record. The authors recommend 0.2 for scattered data and 1.1 for clustered data.
-GAMMA = 0.2
+SCATTERED = 0.2
 
 
-def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """V-MDAV with the authors' gain factor for scattered data; no randomness, no clock."""
+def solve(records: Records, k: int, *, deadline: Deadline, seed: int, gain: float = SCATTERED) -> Clustering:
+    """V-MDAV; no randomness, no clock.
+
+    Parameters
+    ----------
+    gain : float
+        The authors' gain factor gamma, 0 or more: 0 is MDAV's fixed size, a larger one extends more clusters.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if not 0.0 <= gain < np.inf:
+        raise InvalidParameter(f"gain must be a number from 0, found {gain!r}")
     mean = np.average(records.values, axis=0, weights=records.weights)
-    return Clustering.of(records, _cluster(records.values, mean, k, GAMMA), "vmdav")
+    return Clustering.of(records, _cluster(records.values, mean, k, float(gain)), "vmdav")
 
 
 @kernel

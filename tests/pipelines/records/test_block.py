@@ -29,6 +29,7 @@ def clustering(**changes):
         "seed": 1,
         "effort": "fast",
         "algorithm": "auto",
+        "parameters": {},
         "representative": "auto",
         "counted": None,
         "min_diversity": 1,
@@ -44,6 +45,16 @@ def clustering(**changes):
 def block(income, kind=None, **others):
     columns = {name: pa.array(values) for name, values in others.items()}
     return pa.table({"income": pa.array(income, kind), **columns, BLOCK: pa.array([0] * len(income))})
+
+
+def test_a_block_is_clustered_with_the_parameters_given():
+    income = [0, 10, 14, 100, 111, 200, 203, 207]
+    sizes = {}
+    for gain in (0.0, 0.2):
+        task = clustering(algorithm="vmdav", parameters={"gain": gain})
+        protected, _, _ = protect_block(block(income, pa.float64()), task)
+        sizes[gain] = sorted(protected["income"].value_counts().field("counts").to_pylist())
+    assert sizes == {0.0: [2, 2, 2, 2], 0.2: [2, 3, 3]}
 
 
 def test_four_records_become_two_pairs_at_their_means():

@@ -9,11 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, NotFinite, NoVariation, TooFewRecords, UnsupportedCombination
-from sdc.microaggregation import individual_ranking
+from sdc.microaggregation import individual_ranking, microaggregate
 from sdc.microaggregation.heuristics.genetic import GeneticParams
 from tests.reference import reference_file
 
 ALGORITHMS = ("optimal", "fixed-size", "k-ward", "genetic-average", "genetic-maximum")
+
+
+def test_one_variable_is_bred_alike_alone_and_by_name():
+    records = np.random.default_rng(8).lognormal(size=(60, 1))
+    parameters = GeneticParams(population=6)
+    alone = individual_ranking(records, 3, algorithm="genetic-average", genetic_parameters=parameters, seed=5)
+    named = microaggregate(records, 3, algorithm="genetic", genetic_parameters=parameters, seed=5)
+    together = alone.labels[:, :1] == alone.labels[:, 0]
+    assert np.array_equal(named.labels[:, np.newaxis] == named.labels, together)
 
 
 def test_each_variable_is_clustered_by_its_own_order():

@@ -20,7 +20,8 @@ from sdc.microaggregation.methods import ALGORITHMS
 from tests.reference import reference_file
 from tests.sdc.microaggregation.exhaustive import least_sse
 
-MULTIVARIATE = [name for name in ALGORITHMS if name not in ("univariate-optimal", "column-generation")]
+ONE_VARIABLE = ("univariate-optimal", "genetic")
+MULTIVARIATE = [name for name in ALGORITHMS if name not in ONE_VARIABLE and name != "column-generation"]
 TIERS = ["fast", "standard", "thorough"]
 
 
@@ -256,6 +257,9 @@ GOOD = np.arange(12.0).reshape(6, 2)
         (GOOD, 2, {"rounding": "simple"}, UnsupportedCombination),
         (GOOD, 2, {"algorithm": "local-search", "effort": "fast"}, UnsupportedCombination),
         (GOOD, 2, {"algorithm": "univariate-optimal"}, UnsupportedCombination),
+        (GOOD, 2, {"algorithm": "genetic"}, UnsupportedCombination),
+        (GOOD, 2, {"algorithm": "mdav", "gain": 0.2}, UnsupportedCombination),
+        (GOOD, 2, {"algorithm": "vmdav", "gain": -0.1}, InvalidParameter),
     ],
 )
 def test_bad_input_raises_the_named_error_without_a_value(records, k, options, error):

@@ -1,0 +1,67 @@
+"""What every section of a specification is, and the types of its values."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+NAME_PATTERN = r"^\w[\w.-]{0,99}$"
+"""A release or group name is a folder name: letters, digits, "_", "." and "-"."""
+
+
+LARGEST_COUNT = 10**10
+"""Records, units or releases: more than any file has."""
+LARGEST_DIMENSION = 99
+"""Of a table: more than anybody can read."""
+LARGEST_WEIGHT = 10**6
+"""Of a variable: the others decide nothing beyond it, and squares of coordinates stay finite."""
+
+
+def _dimension_keys(value: Any) -> Any:
+    """Keys of a TOML table are text; those of a table by dimension are whole numbers."""
+    if not isinstance(value, dict):
+        return value
+    if not value or not all(isinstance(key, str) and re.fullmatch("[1-9][0-9]?", key) for key in value):
+        raise ValueError("a table of bounds by dimension, such as { 1 = 6, 2 = 9 }")
+    return {int(key): bound for key, bound in value.items()}
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("a path without the character NUL")
+    return value
+
+
+def _auto_or_count(value: Any) -> Any:
+    if value == "auto" or (type(value) is int and 2 <= value <= LARGEST_COUNT):
+        return value
+    raise ValueError(f'"auto" or a whole number of at least 2 and at most {LARGEST_COUNT:,}')
+
+
+def _code(value: Any) -> Any:
+    if type(value) in (int, str) or (type(value) is float and isfinite(value)):
+        return value
+    raise ValueError("a number or text")
+
+
+Code = Annotated[str | int | float, BeforeValidator(_code)]
+Count = Annotated[int, Field(le=LARGEST_COUNT)]
+Whole = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Text = Annotated[str, Field(min_length=1)]
+PathText = Annotated[Text, BeforeValidator(_without_nul)]
+SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
+ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
+AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
+Names = Annotated[tuple[Text, ...], Field(strict=False)]
+
+
+class Section(BaseModel):
+    """A table of the TOML: no unknown key, no silent conversion, no change after reading."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
