@@ -15,8 +15,9 @@ from sdc.microaggregation.sse import squares_by_cluster
 from sdc.solver import Limits, Status, solve
 from sdc.stop import Deadline
 
-#: Branch-and-bound nodes of the program: it is nearly always done at the root.
-NODES = 2_000
+#: Steps of the program times its entries, and steps at least: it is nearly always done within thirty. Where
+#: many clusters cost the same it goes on for minutes in cuts and heuristics at the root.
+STEP_ENTRIES, FEWEST_STEPS = 300_000, 10
 #: Clusters left after reduced-cost fixing: more than this overruns any limit on nodes.
 LARGEST_PROGRAM = 20_000
 
@@ -67,7 +68,10 @@ class Recombination:
         promising = order[relaxed.reduced_costs[order] <= room * (1 + 1e-9) + 1e-9 * self._sse]
         promising = np.sort(promising[:LARGEST_PROGRAM])
         program = set_partitioning(self._costs[promising], incidence[:, promising], integer=True)
-        solution = solve(program, Limits(nodes=NODES, seconds=deadline.remaining))
+        limits = Limits(
+            steps=max(FEWEST_STEPS, STEP_ENTRIES // program.matrix.nnz), seconds=deadline.remaining
+        )
+        solution = solve(program, limits, start=self._start(promising))
         if solution.values is None or solution.objective is None or solution.objective >= self._sse:
             return self.incumbent, solution.nodes
         labels = np.full(len(self._records), -1, dtype=np.int64)
@@ -75,6 +79,11 @@ class Recombination:
             members = self._members[column]
             labels[members[members >= 0]] = label
         return labels, solution.nodes
+
+    def _start(self, clusters: np.ndarray) -> np.ndarray:
+        """The incumbent as values of some of the clusters, whose reduced costs leave it among them."""
+        chosen = {row.tobytes() for row in _member_rows(self.incumbent, self._width)}
+        return np.array([self._members[cluster].tobytes() in chosen for cluster in clusters], dtype=float)
 
 
 def _member_rows(labels: np.ndarray, width: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from sdc.errors import SolverFailed
 from sdc.kernels.prefetch import CACHED
 from sdc.kernels.random import new_stream
 from sdc.microaggregation import microaggregate
-from sdc.microaggregation.local_search import moves
+from sdc.microaggregation.local_search import moves, recombination
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
 from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
 from sdc.microaggregation.local_search.crossing import cross
@@ -273,14 +273,27 @@ def test_records_without_a_typical_spread_find_near_records_too(kind):
 def test_recombination_puts_together_the_best_of_two_partitions():
     points = np.array([[0.0], [1], [2], [10], [11], [12]])
     far = np.vstack([points, points + 100])
-    recombination = Recombination(Records(far, np.ones(12), 1), 3)
+    met = Recombination(Records(far, np.ones(12), 1), 3)
     good, bad = [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1]
-    recombination.add(np.array([*good, *(label + 2 for label in bad)]))
-    recombination.add(np.array([*bad, *(label + 2 for label in good)]))
-    labels, _ = recombination.combine(NEVER)
-    assert recombination.columns == 8
+    met.add(np.array([*good, *(label + 2 for label in bad)]))
+    met.add(np.array([*bad, *(label + 2 for label in good)]))
+    labels, _ = met.combine(NEVER)
+    assert met.columns == 8
     assert len(set(labels.tolist())) == 4
     assert squares_by_cluster(far, np.ones(12), labels) == pytest.approx([2.0] * 4)
+
+
+def test_a_recombination_that_is_cut_short_keeps_the_best_partition_met(monkeypatch):
+    monkeypatch.setattr(recombination, "STEP_ENTRIES", 0)
+    monkeypatch.setattr(recombination, "FEWEST_STEPS", 0)
+    random = np.random.default_rng(4)
+    points = random.integers(0, 3, (60, 6)).astype(float)
+    met = Recombination(Records(points, np.ones(60), 1), 3)
+    partitions = [random.permutation(np.repeat(np.arange(20), 3)) for _ in range(12)]
+    for labels in partitions:
+        met.add(labels)
+    least = min(sum_of_squares(points, np.ones(60), labels) for labels in partitions)
+    assert sum_of_squares(points, np.ones(60), met.combine(NEVER)[0]) <= least * (1 + 1e-12)
 
 
 def test_a_search_that_prefetches_stays_a_search():
