@@ -21,8 +21,8 @@ from sdc.cta.counts.posterior import count_posterior
 from sdc.cta.rules.keyed_draw import keyed_numbers
 from sdc.cta.rules.secret_factor import largest_factors, with_secret_levels
 from sdc.cta.rules.sensitivity import minimum_frequency
-from tests.benchmarks.cta import random_table
 from tests.benchmarks.table import Table
+from tests.benchmarks.tabular.grids import random_table
 
 KEY = bytes(range(32))
 LEAST = 3

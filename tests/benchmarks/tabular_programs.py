@@ -18,8 +18,8 @@ from sdc.cta.program.infeasible import NoSolutionFound
 from sdc.cta.table.check import check
 from sdc.cta.table.relations import TOTAL, Dimension, tabulate
 from sdc.errors import ImpossibleProtection
-from tests.benchmarks.cta import _grid_relations
 from tests.benchmarks.table import Table
+from tests.benchmarks.tabular.grids import grid_relations
 
 #: Relative difference of two optima: both programs stop at their solver's tolerance.
 SAME = 1e-5
@@ -94,7 +94,7 @@ def small_table(kind: str, seed: int) -> CellTable:
     full = internal
     for axis in range(internal.ndim):
         full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
-    relations = _grid_relations(full.shape).toarray()
+    relations = grid_relations(full.shape).toarray()
     values = full.ravel()
     if kind == "linked":  # the grand total again, by a breakdown of its own
         parts = np.floor(values[-1] * np.array([0.2, 0.3]))

@@ -1,0 +1,72 @@
+"""Random grids as in Cox 2005, section 3, and variants of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta import CellTable
+from sdc.cta.rules.sensitivity import inverse_costs
+
+#: How far a sensitive cell moves, and any other may, of its value.
+PERCENT = 20.0
+
+
+def random_table(
+    shape: tuple[int, ...],
+    seed: int,
+    *,
+    sensitive: float = 0.3,
+    zeros: float = 0.1,
+    room: float = PERCENT,
+    fixed_margins: bool = False,
+    lognormal: bool = False,
+    inverse: bool = False,
+) -> CellTable:
+    """Cox 2005, section 3: uniform on 0 to 1000, 10 % zeros, 30 % sensitive, 20 % up or down."""
+    rng = np.random.default_rng(seed)
+    internal = rng.lognormal(5.0, 1.5, shape) if lognormal else rng.uniform(0, 1000, shape)
+    count = internal.size
+    internal.flat[rng.permutation(count)[: round(zeros * count)]] = 0
+    full = internal
+    for axis in range(internal.ndim):
+        full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
+    inside = tuple(slice(0, n) for n in shape)
+    flags = np.zeros(full.shape, dtype=bool)
+    chosen = np.zeros(count, dtype=bool)
+    chosen[rng.permutation(count)[: round(sensitive * count)]] = True
+    flags[inside] = chosen.reshape(shape)
+    level = PERCENT / 100 * full
+    capacity = np.where(flags, level, room / 100 * full)
+    if fixed_margins:
+        margin = np.ones(full.shape, dtype=bool)
+        margin[inside] = False
+        capacity = np.where(margin, 0.0, capacity)
+    values = full.ravel()
+    return CellTable(
+        values=values,
+        relations=grid_relations(full.shape),
+        sensitive=flags.ravel(),
+        lower_protection=level.ravel(),
+        upper_protection=level.ravel(),
+        lower_capacity=capacity.ravel(),
+        upper_capacity=capacity.ravel(),
+        costs=inverse_costs(values) if inverse else np.ones(len(values)),
+    )
+
+
+def grid_relations(full: tuple[int, ...]) -> sparse.csr_matrix:
+    """Lines of a grid whose last slot along each axis holds the margin."""
+    position = np.arange(int(np.prod(full))).reshape(full)
+    rows, columns, entries = [], [], []
+    lines = 0
+    for axis, size in enumerate(full):
+        along = np.moveaxis(position, axis, -1).reshape(-1, size)
+        rows.append(np.repeat(lines + np.arange(len(along)), size))
+        columns.append(along.ravel())
+        entries.append(np.tile(np.append(np.ones(size - 1), -1.0), len(along)))
+        lines += len(along)
+    return sparse.csr_matrix(
+        (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))),
+        shape=(lines, position.size),
+    )

@@ -1,0 +1,61 @@
+"""Hierarchical tables of the reference files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from sdc.cta import CellTable
+from sdc.cta.rules.sensitivity import Sensitivity, capacities, dominance, minimum_contributors
+from sdc.cta.table.relations import TOTAL, Dimension, from_cells, tabulate
+from sdc.cta.table.summation import Summation
+from tests.reference import REFERENCE_FOLDER
+
+
+def survey_table() -> CellTable:
+    """Turnover by activity (three levels) and region (three levels) of the business survey."""
+    survey = pd.read_csv(REFERENCE_FOLDER / "business_survey.csv", dtype={"a88": str})
+    survey = survey[survey["turnover"].notna()]
+    activity = Dimension.of_levels("activity", survey["a10"], survey["a21"], survey["a88"])
+    region = Dimension.of_levels("region", survey["nuts1"], survey["nuts2"])
+    codes = [activity.written(2, survey["a88"]), region.written(1, survey["nuts2"])]
+    tabulation = tabulate([activity, region], codes)
+    totals = tabulation.totals(codes, survey["turnover"])
+    contributors = tabulation.totals(codes, np.ones(len(survey)))
+    return _protected(totals, tabulation.relations, minimum_contributors(contributors, totals, 3, 10))
+
+
+def turnover_table() -> CellTable:
+    """Turnover by activity (three levels in one column) and size, dominance (1, 85) and three businesses."""
+    cells = pd.read_csv(REFERENCE_FOLDER / "turnover_activity_size.csv", dtype={"activity": str, "size": str})
+    survey = pd.read_csv(REFERENCE_FOLDER / "business_survey.csv", dtype=str)
+    parents = survey[["a10", "a21", "a88"]].drop_duplicates()
+    children: dict[str, list[str]] = {TOTAL: sorted(parents["a10"].unique())}
+    for upper, lower in (("a10", "a21"), ("a21", "a88")):
+        for code, group in parents.groupby(upper):
+            children.setdefault(str(code), []).extend(sorted(c for c in group[lower].unique() if c != code))
+    activity = Dimension.of_tree("activity", children)
+    known = cells["activity"].isin(activity.codes)
+    cells = cells[known].reset_index(drop=True)
+    size = Dimension.of_levels("size", [s for s in cells["size"].unique() if s != TOTAL])
+    tabulation, place = from_cells([activity, size], [cells["activity"], cells["size"]])
+    totals, largest, numbers = (np.zeros(tabulation.cells) for _ in range(3))
+    totals[place], largest[place], numbers[place] = cells["tot"], cells["max"], cells["n_obs"]
+    summation = Summation.of(tabulation.relations)
+    assert summation is not None
+    totals = summation.resum(totals)
+    rule = dominance(largest[:, None], totals, 1, 85) | minimum_contributors(numbers, totals, 3, 10)
+    return _protected(totals, tabulation.relations, rule)
+
+
+def _protected(totals: np.ndarray, relations: sparse.csr_matrix, rule: Sensitivity) -> CellTable:
+    return CellTable(
+        values=totals,
+        relations=relations,
+        sensitive=rule.sensitive,
+        lower_protection=rule.lower,
+        upper_protection=rule.upper,
+        lower_capacity=capacities(totals, 30, rule.lower),
+        upper_capacity=capacities(totals, 30, rule.upper),
+    )
