@@ -18,7 +18,7 @@ from sdc.microaggregation import Clustering, microaggregate
 from sdc.microaggregation.methods import ALGORITHMS
 from sdc.microaggregation.principal_cuts import cut_into_blocks
 from sdc.microaggregation.records import Records
-from tests.benchmarks import numeric_generated, numeric_papers_2002, numeric_papers_2020
+from tests.benchmarks.microaggregation import generated, papers_2002, papers_2020
 from tests.benchmarks.table import Table
 from tests.reference import reference_file
 from tests.sdc.microaggregation.rational import (
@@ -64,12 +64,12 @@ def run(quick: bool = False) -> Iterator[Table]:
     yield whole_files(quick)
     yield representations(quick)
     yield codes(40 if quick else 400)
-    yield numeric_generated.generated(quick)
+    yield generated.generated(quick)
     yield scale(10_000 if quick else 100_000, baseline=True)
     if not quick:
         yield scale(1_000_000, baseline=False)
-    yield from numeric_papers_2002.tables(quick)
-    yield from numeric_papers_2020.tables(quick)
+    yield from papers_2002.tables(quick)
+    yield from papers_2020.tables(quick)
 
 
 def whole_files(quick: bool = False) -> Table:

@@ -119,7 +119,7 @@ def test_bad_input_is_named():
 
 @pytest.mark.reference
 def test_all_figures_of_fixed_size_and_k_ward_in_table_1_are_reproduced():
-    from tests.benchmarks.numeric_papers_2002 import PRINTED, TABLE_1, UNIVARIATE
+    from tests.benchmarks.microaggregation.papers_2002 import PRINTED, TABLE_1, UNIVARIATE
 
     data = pd.read_csv(reference_file("tarragona.csv"))
     for k in (3, 4):
