@@ -63,7 +63,7 @@ def adjust(
     Adjustment
         Values and deviations (cells,) in the unit of the table, whole where the table's are whole and a
         whole solution was found (`whole`); checked for additivity, protection and capacities by code that
-        shares nothing with the methods.
+        shares nothing with the methods, and for the statistics of `CellTable.quality`.
 
     Raises
     ------

@@ -4,7 +4,9 @@ From published values t the attacker knows that the original is t - y for some y
 cell went up or down by at least its level and at most as far as factors and capacities take it: two *bands*,
 not the hull of both. What the attacker can tell is measured three ways: the interval that margins leave where
 no direction is known (one pair of linear programs a cell), the part of it in one band where the direction is
-known, and whether the direction follows by itself, from signs, capacities or sums (`determined`).
+known, and whether the direction follows by itself, from signs, capacities or sums (`determined`). Statistics
+that the table keeps are read like lines, weights included: those of a slope are made of the original values,
+which no attacker has, and to give him their sum costs less than to leave it out.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from sdc.cta.determined import determined_directions
 from sdc.cta.reach import Reach, possible_reach
 from sdc.cta.rules.secret_factor import LARGEST_FACTOR
 from sdc.cta.table.cell_table import CellTable
+from sdc.cta.table.rows import kept_rows
 from sdc.errors import ShapeMismatch, SolverFailed
 from sdc.solver import INFINITY, Limits, Master, Program, Solution, Status
 
@@ -124,13 +126,13 @@ def _ends(table: CellTable, reach: Reach, cells: np.ndarray) -> tuple[np.ndarray
     """(k,) least and greatest deviation of each cell that the lines leave possible, over hulls of bands."""
     rise, fall = reach.up_most, reach.down_most
     unit = max(float(np.max(np.where(np.isfinite(rise), rise, 0.0), initial=0.0)) / 1e3, 1e-300)
-    zeros = np.zeros(table.lines)
+    rows = kept_rows(table)
     master = Master(
         Program(
             costs=np.zeros(table.cells),
-            matrix=sparse.csr_matrix(table.relations),
-            row_lower=zeros,
-            row_upper=zeros,
+            matrix=rows.matrix,
+            row_lower=rows.least / unit,
+            row_upper=rows.most / unit,
             lower=np.where(np.isfinite(fall), -fall / unit, -INFINITY),
             upper=np.where(np.isfinite(rise), rise / unit, INFINITY),
         ),

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from sdc.cta.reach import Reach
 from sdc.cta.table.cell_table import CellTable
+from sdc.cta.table.rows import kept_rows
 from sdc.solver import INFINITY, Limits, Program, Status, solve
 
 #: Nodes of one program. A cell that no world turned within them counts as determined: fail closed.
@@ -73,7 +74,8 @@ def _world(
     down_least, down_most = reach.down_least[sensitive], reach.down_most[sensitive]
     unit = float(2.0 ** np.round(np.log2(max(np.median(np.maximum(up_most, down_most)), 1e-12)))) / 64
     pick = sparse.csr_array((np.ones(size), (np.arange(size), sensitive)), shape=(size, cells))
-    lines = sparse.hstack([sparse.csr_array(table.relations), sparse.csr_array((table.lines, size))])
+    rows = kept_rows(table)
+    lines = sparse.hstack([sparse.csr_array(rows.matrix), sparse.csr_array((len(rows.least), size))])
     below = sparse.hstack([pick, -sparse.diags_array((up_least + down_most) / unit)])
     above = sparse.hstack([pick, -sparse.diags_array((up_most + down_least) / unit)])
     reward = np.zeros(size)
@@ -82,8 +84,8 @@ def _world(
     program = Program(
         costs=np.concatenate([np.zeros(cells), reward]),
         matrix=sparse.vstack([lines, below, above]).tocsr(),
-        row_lower=np.concatenate([np.zeros(table.lines), -down_most / unit, np.full(size, -INFINITY)]),
-        row_upper=np.concatenate([np.zeros(table.lines), np.full(size, INFINITY), -down_least / unit]),
+        row_lower=np.concatenate([rows.least / unit, -down_most / unit, np.full(size, -INFINITY)]),
+        row_upper=np.concatenate([rows.most / unit, np.full(size, INFINITY), -down_least / unit]),
         lower=np.concatenate([-_finite(reach.down_most / unit), np.where(only_up, 1.0, 0.0)]),
         upper=np.concatenate([_finite(reach.up_most / unit), np.where(only_down, 0.0, 1.0)]),
         integer=np.concatenate([np.zeros(cells, dtype=bool), np.ones(size, dtype=bool)]),

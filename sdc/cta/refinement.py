@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from sdc.cta.table.cell_table import CellTable
+from sdc.cta.table.rows import Rows, kept_rows
 from sdc.solver import INFINITY, Limits, Program, Solution, solve
 
 #: Rounds; each leaves about a millionth of what was open, so three reach twelve digits.
@@ -62,23 +63,32 @@ def refined(table: CellTable, deviations: np.ndarray, mode: str) -> np.ndarray |
     low, high = admissible(table, deviations, mode)
     if np.any(low > high):
         return None
-    relations = sparse.csr_matrix(table.relations)
-    dust = 0.5 if table.whole else _FLOAT_DUST * (abs(relations) @ np.abs(table.values))
+    rows = kept_rows(table)
+    dust = _dust(table, rows)
     current = _placed(table, deviations, low, high)
     largest = np.inf
     for _ in range(MAX_ROUNDS):
-        rest = -(relations @ current)
-        if np.all(np.abs(rest) <= dust):
+        least, most = rows.lacking(current)
+        open_ = np.maximum(np.maximum(least, -most), 0.0)
+        if np.all(open_ <= dust):
             return current
-        open_now = float(np.max(np.abs(rest)))
+        open_now = float(np.max(open_))
         if open_now > largest / 2:
             break
         largest = open_now
-        step = _step(table, relations, rest, current, low, high)
+        step = _step(table, rows, current, low, high)
         if step is None:
             return None
         current = _placed(table, current + step, low, high)
-    return _whole_step(table, relations, current, low, high) if table.whole else None
+    return _whole_step(table, rows, current, low, high) if table.whole else None
+
+
+def _dust(table: CellTable, rows: Rows) -> np.ndarray:
+    """(rows,) how far open a row may stay: nothing of a line of whole numbers."""
+    lost = _FLOAT_DUST * (abs(rows.matrix) @ np.abs(table.values))
+    if table.whole:
+        lost[: table.lines] = 0.5
+    return lost
 
 
 def _placed(table: CellTable, deviations: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -87,18 +97,14 @@ def _placed(table: CellTable, deviations: np.ndarray, low: np.ndarray, high: np.
 
 
 def _step(
-    table: CellTable,
-    relations: sparse.csr_matrix,
-    rest: np.ndarray,
-    current: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
+    table: CellTable, rows: Rows, current: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray | None:
-    """Cheapest steps that close the lines, by linear program in units of what is open."""
-    unit = float(2.0 ** np.round(np.log2(np.max(np.abs(rest)) / TYPICAL_REST)))
-    solution = _solved(
-        table, relations, rest / unit, current, (low - current) / unit, (high - current) / unit
-    )
+    """Cheapest steps that close the rows, by linear program in units of what is open."""
+    least, most = rows.lacking(current)
+    open_now = float(np.max(np.maximum(least, -most)))
+    unit = float(2.0 ** np.round(np.log2(open_now / TYPICAL_REST)))
+    open_rows = Rows(rows.matrix, least / unit, most / unit)
+    solution = _solved(table, open_rows, current, (low - current) / unit, (high - current) / unit)
     if solution.values is None:
         return None
     cells = table.cells
@@ -106,27 +112,28 @@ def _step(
 
 
 def _whole_step(
-    table: CellTable, relations: sparse.csr_matrix, current: np.ndarray, low: np.ndarray, high: np.ndarray
+    table: CellTable, rows: Rows, current: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray | None:
-    """Whole steps that close the lines, by integer program within a reach that grows."""
+    """Whole steps that close the rows, by integer program within a reach that grows."""
     if table.cells > MAX_WHOLE_CELLS:
         return None
-    rest = -(relations @ current)
-    for reach in (*_REACHES, _REACHES[-1] + float(np.max(np.abs(rest)))):
+    least, most = rows.lacking(current)
+    open_rows = Rows(rows.matrix, least, most)
+    for reach in (*_REACHES, _REACHES[-1] + float(np.max(np.maximum(least, -most)))):
         below, above = np.maximum(low - current, -reach), np.minimum(high - current, reach)
-        solution = _solved(table, relations, rest, current, below, above, whole=True)
+        solution = _solved(table, open_rows, current, below, above, whole=True)
         if solution.values is not None:
             steps = np.rint(solution.values[: table.cells]) - np.rint(solution.values[table.cells :])
             closed = np.clip(current + steps, low, high)
-            if not np.any(relations @ closed):
+            least, most = rows.lacking(closed)
+            if np.all(np.maximum(least, -most) <= _dust(table, rows)):
                 return closed
     return None
 
 
 def _solved(
     table: CellTable,
-    relations: sparse.csr_matrix,
-    rest: np.ndarray,
+    rows: Rows,
     current: np.ndarray,
     below: np.ndarray,
     above: np.ndarray,
@@ -136,12 +143,12 @@ def _solved(
     costs = np.maximum(table.costs / unit_cost, _STEP_BACK**2)
     up = costs * np.where(current >= 0, 1.0, _STEP_BACK)
     down = costs * np.where(current <= 0, 1.0, _STEP_BACK)
-    far = _FAR * max(float(np.max(np.abs(rest))), 1.0)
+    far = _FAR * max(float(np.max(np.maximum(rows.least, -rows.most))), 1.0)
     program = Program(
         costs=np.concatenate([up, down]),
-        matrix=sparse.hstack([relations, -relations]).tocsr(),
-        row_lower=rest,
-        row_upper=rest,
+        matrix=sparse.hstack([rows.matrix, -rows.matrix]).tocsr(),
+        row_lower=rows.least,
+        row_upper=rows.most,
         lower=np.zeros(2 * table.cells),
         upper=_open_ended(np.concatenate([above, -below]), far),
         integer=np.ones(2 * table.cells, dtype=bool) if whole else None,

@@ -11,11 +11,11 @@ table in units of its last digit (`in_last_digits`).
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from sdc.cta.refinement import admissible, refined
 from sdc.cta.table.cell_table import CellTable
 from sdc.cta.table.check import check
+from sdc.cta.table.rows import kept_rows
 from sdc.cta.table.summation import Summation
 from sdc.errors import InvalidParameter
 from sdc.solver import Limits, Program, solve
@@ -58,6 +58,7 @@ def in_last_digits(table: CellTable, decimals: int) -> CellTable:
         lower_capacity=down(table.lower_capacity),
         upper_capacity=down(table.upper_capacity),
         costs=table.costs,
+        quality=None if table.quality is None else table.quality.in_units(factor),
     )
 
 
@@ -99,12 +100,12 @@ def _nearby_whole(
     high = np.minimum(np.ceil(deviations - 1e-6), highest)
     if np.any(low > high):
         return None
-    zeros = np.zeros(table.lines)
+    rows = kept_rows(table)
     program = Program(
         costs=table.costs * np.sign(low + high),
-        matrix=sparse.csr_matrix(table.relations),
-        row_lower=zeros,
-        row_upper=zeros,
+        matrix=rows.matrix,
+        row_lower=rows.least,
+        row_upper=rows.most,
         lower=low,
         upper=high,
         integer=np.ones(table.cells, dtype=bool),

@@ -62,7 +62,7 @@ class DirectedProgram:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._model = _elastic(problem)
+        self._model, self._slack = _elastic(problem)
         self._lines = problem.lines.shape[0]
         self._columns = len(self._model.program.costs)
         self._large = self._lines >= INTERIOR_POINT_LINES
@@ -121,8 +121,7 @@ class DirectedProgram:
             raise SolverFailed(f"the linear program for given directions ended as {solution.status.value}")
         assert solution.reduced_costs is not None
         assert solution.objective is not None
-        lines = self.problem.lines.shape[0]
-        slack = float(np.sum(solution.values[-2 * lines :]))
+        slack = float(np.sum(solution.values[self._slack :]))
         return Answer(
             directions=directions,
             cost=float(solution.objective),
@@ -133,20 +132,22 @@ class DirectedProgram:
         )
 
 
-def _elastic(problem: Problem) -> Model:
-    """The base model with two slack columns per line, in the last columns."""
+def _elastic(problem: Problem) -> tuple[Model, int]:
+    """The base model with two slack columns per line and kept statistic, and the first of these columns."""
     model = base_model(problem)
     program = model.program
-    lines = problem.lines.shape[0]
     dearest = max(1.0, float(np.max(problem.free_costs, initial=0.0)))
-    rows = program.matrix.shape[0]
-    eye = sparse.eye_array(rows, lines, format="csr")
+    rows, lines = program.matrix.shape[0], problem.lines.shape[0]
+    statistics = lines + (0 if problem.exact else 2 * problem.size)
+    elastic = np.concatenate([np.arange(lines), np.arange(statistics, rows)])
+    count = len(elastic)
+    eye = sparse.csr_array((np.ones(count), (elastic, np.arange(count))), shape=(rows, count))
     widened = replace(
         program,
-        costs=np.concatenate([program.costs, np.full(2 * lines, SLACK_COST * dearest)]),
+        costs=np.concatenate([program.costs, np.full(2 * count, SLACK_COST * dearest)]),
         matrix=sparse.hstack([program.matrix, eye, -eye]).tocsr(),
-        lower=np.concatenate([program.lower, np.zeros(2 * lines)]),
-        upper=np.concatenate([program.upper, np.full(2 * lines, INFINITY)]),
-        integer=np.zeros(len(program.costs) + 2 * lines, dtype=bool),
+        lower=np.concatenate([program.lower, np.zeros(2 * count)]),
+        upper=np.concatenate([program.upper, np.full(2 * count, INFINITY)]),
+        integer=np.zeros(len(program.costs) + 2 * count, dtype=bool),
     )
-    return Model(problem, widened)
+    return Model(problem, widened), len(program.costs)

@@ -82,9 +82,11 @@ def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -
             "more effort, widen the capacities or lower the protection levels"
         )
     lines = problem.line_numbers[_thinned(problem)]
+    beside, give = ("", "") if problem.table.quality is None else (" and the kept statistics", ", keep less")
     raise ImpossibleLines(
-        f"no directions protect this table: branch and bound exhausted them, and {len(lines)} lines prove it "
-        f"together (line {int(lines[0])} among them); widen capacities or lower protection levels",
+        f"no directions protect this table: branch and bound exhausted them, and {len(lines)} lines{beside} "
+        f"prove it together (line {int(lines[0])} among them); widen capacities{give} or lower protection "
+        "levels",
         lines,
     )
 

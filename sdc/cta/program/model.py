@@ -22,6 +22,7 @@ from sdc.cta.program.line_cuts import (
     signed_levels,
 )
 from sdc.cta.program.problem import Problem
+from sdc.cta.program.quality_rows import with_quality
 from sdc.solver import INFINITY, Program
 
 
@@ -77,7 +78,7 @@ class Model:
 
 
 def base_model(problem: Problem) -> Model:
-    """(1)-(4), (7)-(8) and nothing else."""
+    """(1)-(4), (7)-(8), the statistics that the table keeps, and nothing else."""
     free, swing = problem.lines[:, problem.free], problem.swing
     incidence = problem.incidence
     blocks = [free, -free, incidence @ sparse.diags_array(swing)]
@@ -115,7 +116,7 @@ def base_model(problem: Problem) -> Model:
         integer=integer,
         offset=float(problem.sensitive_costs @ problem.down),
     )
-    return Model(problem, program)
+    return Model(problem, with_quality(program, problem))
 
 
 def cut_model(problem: Problem) -> Model:

@@ -69,9 +69,7 @@ class Problem:
             raise InvalidParameter(f"unknown mode {mode!r}; expected 'at-least' or 'exact'")
         exact = mode == "exact"
         lower, upper = table.lower_protection, table.upper_protection
-        directed = table.sensitive & ((lower > 0) | (upper > 0))
-        movable = ~table.sensitive if exact else ~directed
-        movable &= (table.lower_capacity > 0) | (table.upper_capacity > 0)
+        directed, movable = moving_cells(table, exact)
         s, f = np.flatnonzero(directed), np.flatnonzero(movable)
         unit = _power_of_two(np.mean(lower[s] + upper[s]) / 2 / TYPICAL_LEVEL) if len(s) else 1.0
         positive = table.costs[table.costs > 0]
@@ -144,6 +142,13 @@ class Problem:
     def objective_unit(self) -> float:
         """Original objective per scaled objective."""
         return self.unit * self.cost_unit
+
+
+def moving_cells(table: CellTable, exact: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(cells,) whether each needs a direction, and whether it may move without one."""
+    directed = table.sensitive & ((table.lower_protection > 0) | (table.upper_protection > 0))
+    free = ~table.sensitive if exact else ~directed
+    return directed, free & ((table.lower_capacity > 0) | (table.upper_capacity > 0))
 
 
 def _power_of_two(number: float) -> float:

@@ -66,4 +66,5 @@ def merged(table: CellTable, variables: np.ndarray) -> CellTable:
         lower_capacity=smallest(table.lower_capacity),
         upper_capacity=smallest(table.upper_capacity),
         costs=np.bincount(variables, weights=table.costs),
+        quality=None if table.quality is None else table.quality.of_variables(place),
     )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from sdc.cta.table.quality import Quality
 from sdc.errors import (
     ImpossibleProtection,
     InvalidParameter,
@@ -45,6 +46,8 @@ class CellTable:
         LB and UB: how far a cell may go down or up, 0 or more; infinity for no limit.
     costs : (cells,) float array, optional
         Cost per unit of change, 0 or more; 1 where not given.
+    quality : Quality, optional
+        Statistics of the cells that the adjustment keeps.
 
     Raises
     ------
@@ -76,6 +79,7 @@ class CellTable:
     lower_capacity: np.ndarray
     upper_capacity: np.ndarray
     costs: np.ndarray = None  # type: ignore[assignment]  # ones once built
+    quality: Quality | None = None
 
     def __post_init__(self) -> None:
         values = _numbers("values", self.values, None)
@@ -109,6 +113,9 @@ class CellTable:
             array.setflags(write=False)
             _set(self, name, array)
         values.setflags(write=False)
+        if self.quality is not None and self.quality.weights.shape[1] != cells:
+            found = self.quality.weights.shape[1]
+            raise ShapeMismatch(f"kept statistics weigh {found} cells, the table has {cells}")
         self._check_additivity()
         self._check_levels()
 

@@ -25,24 +25,32 @@ class Check:
     unprotected : sensitive cells nearer to their value than the level of the side they are on
     beyond_capacity : cells further from their value than their capacity
     not_minimal : sensitive cells not at one of their two levels (only looked for in mode "exact")
+    lost_statistics : statistics of `CellTable.quality` beyond their bounds
     """
 
     broken_lines: np.ndarray
     unprotected: np.ndarray
     beyond_capacity: np.ndarray
     not_minimal: np.ndarray
+    lost_statistics: np.ndarray
 
     @property
     def sound(self) -> bool:
         """Whether nothing is at fault."""
         return not any(
             len(found)
-            for found in (self.broken_lines, self.unprotected, self.beyond_capacity, self.not_minimal)
+            for found in (
+                self.broken_lines,
+                self.unprotected,
+                self.beyond_capacity,
+                self.not_minimal,
+                self.lost_statistics,
+            )
         )
 
 
 def check(table: CellTable, adjusted: np.ndarray, mode: str = "at-least") -> Check:
-    """Check additivity, protection and capacities of adjusted values of all cells.
+    """Check additivity, protection, capacities and kept statistics of adjusted values of all cells.
 
     Every cell and line is judged by its own size, never by the largest change of the table. Where the table
     and the adjusted values are whole numbers there is no tolerance at all.
@@ -64,4 +72,16 @@ def check(table: CellTable, adjusted: np.ndarray, mode: str = "at-least") -> Che
         unprotected=np.flatnonzero(near),
         beyond_capacity=np.flatnonzero(over),
         not_minimal=np.flatnonzero(between),
+        lost_statistics=_lost_statistics(table, change),
     )
+
+
+def _lost_statistics(table: CellTable, change: np.ndarray) -> np.ndarray:
+    """Statistics beyond their bounds by more than floating-point sums of cells of this size lose."""
+    if table.quality is None:
+        return np.zeros(0, dtype=np.int64)
+    weights = table.quality.weights
+    sums = weights @ change
+    beyond = np.maximum(sums - table.quality.most, table.quality.least - sums)
+    slack = FLOAT_TOLERANCE * (abs(weights) @ np.maximum(np.abs(table.values), np.abs(change)))
+    return np.flatnonzero(beyond > slack)

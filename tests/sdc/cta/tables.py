@@ -72,10 +72,17 @@ def brute_force(table, mode):
         if np.any(lower > upper):
             continue
         matrix = table.relations.toarray()
+        kept = {}
+        if table.quality is not None:
+            sums = table.quality.weights.toarray()
+            sums = np.hstack([sums, -sums])
+            kept["A_ub"] = np.vstack([sums, -sums])
+            kept["b_ub"] = np.concatenate([table.quality.most, -table.quality.least])
         answer = linprog(
             np.concatenate([table.costs, table.costs]),
             A_eq=np.hstack([matrix, -matrix]),
             b_eq=np.zeros(table.lines),
+            **kept,
             bounds=np.stack([lower, upper], axis=1),
         )
         if answer.status == 0 and (best is None or answer.fun < best):

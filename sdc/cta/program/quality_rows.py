@@ -1,0 +1,40 @@
+"""Rows of the program for statistics that the adjustment keeps (`sdc.cta.table.quality`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.program.problem import Problem, moving_cells
+from sdc.solver import Program
+
+
+def with_quality(program: Program, problem: Problem) -> Program:
+    """The base program, whose columns are those of `sdc.cta.program.model`, with a row per statistic.
+
+    A part of a table (a plane, say) gets only statistics all of whose cells it has: what other cells add to
+    them it cannot tell, and without a row its bound stays one.
+    """
+    quality = problem.table.quality
+    if quality is None:
+        return program
+    inside = np.zeros(problem.table.cells, dtype=bool)
+    inside[problem.free] = inside[problem.sensitive] = True
+    elsewhere = np.logical_or(*moving_cells(problem.table, problem.exact)) & ~inside
+    own = np.flatnonzero(abs(quality.weights) @ elsewhere.astype(float) == 0)
+    if len(own) == 0:
+        return program
+    weights = quality.weights[own]
+    free, directed = weights[:, problem.free], weights[:, problem.sensitive]
+    blocks = [free, -free, directed @ sparse.diags_array(problem.swing)]
+    if not problem.exact:
+        blocks += [directed, -directed]
+    base = directed @ problem.down
+    return replace(
+        program,
+        matrix=sparse.vstack([program.matrix, sparse.hstack(blocks)]).tocsr(),
+        row_lower=np.concatenate([program.row_lower, quality.least[own] / problem.unit + base]),
+        row_upper=np.concatenate([program.row_upper, quality.most[own] / problem.unit + base]),
+    )

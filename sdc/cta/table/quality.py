@@ -1,0 +1,196 @@
+"""Statistics of a table that its adjustment keeps.
+
+With x original cells, y their deviations and t = x + y, the mean is kept by deviations that sum to nearly 0.
+The regression of t on a variable z, known per cell, has the slope Cov(t, z) / Var(z); it differs from that of
+x by sum (z - mean z) y / sum (z - mean z)^2. For z = x, where the slope should be 1, that is L(y) of Cox,
+Kelly and Patil 2004. Both are linear in the deviations, as any weighted sum is. Variance and correlation are
+not:
+
+    Var(t) / Var(x) = 1 + 2 L(y) + Var(y) / Var(x)
+    Corr(x, t) = (1 + L(y)) / sqrt(Var(t) / Var(x)),
+
+so that a kept slope and small deviations keep them; `fit` measures all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """Weighted sums of deviations and the bounds they are kept within.
+
+    Attributes
+    ----------
+    weights : sparse or dense (statistics, cells), kept as sparse rows
+        About 1 where they are not 0, so that the sums are in the unit of the cells.
+    least, most : (statistics,) arrays
+        Bounds on ``weights @ deviations``; 0 lies between them, as an unchanged table has every statistic.
+
+    Raises
+    ------
+    ShapeMismatch, NotFinite, InvalidParameter
+
+    References
+    ----------
+    Cox, Kelly, Patil 2004, Balancing quality and confidentiality for multivariate tabular data; used by
+    Cox 2005, section 3.
+    """
+
+    weights: sparse.csr_matrix
+    least: np.ndarray
+    most: np.ndarray
+
+    def __post_init__(self) -> None:
+        weights = sparse.csr_matrix(self.weights, dtype=float, copy=True)
+        weights.sum_duplicates()
+        weights.eliminate_zeros()
+        object.__setattr__(self, "weights", weights)
+        for name in ("least", "most"):
+            bounds = np.array(getattr(self, name), dtype=float)
+            if bounds.shape != (weights.shape[0],):
+                raise ShapeMismatch(f"{name} has shape {bounds.shape}, expected ({weights.shape[0]},)")
+            bounds.setflags(write=False)
+            object.__setattr__(self, name, bounds)
+        if not np.all(np.isfinite(weights.data)) or np.any(np.isnan(self.least) | np.isnan(self.most)):
+            raise NotFinite("a weight or bound of a kept statistic is not a finite number")
+        if np.any(self.least > 0) or np.any(self.most < 0):
+            raise InvalidParameter("a kept statistic must be allowed to stay as it is: least <= 0 <= most")
+
+    @classmethod
+    def of(cls, kept: Sequence[Quality]) -> Quality:
+        """Several at once, over the same cells."""
+        return cls(
+            sparse.vstack([each.weights for each in kept]).tocsr(),
+            np.concatenate([each.least for each in kept]),
+            np.concatenate([each.most for each in kept]),
+        )
+
+    @property
+    def statistics(self) -> int:
+        """Number of statistics."""
+        return int(self.weights.shape[0])
+
+    def missed(self, deviations: np.ndarray) -> np.ndarray:
+        """(statistics,) by how much each is beyond its bounds; 0 where it is kept."""
+        sums = self.weights @ deviations
+        return np.maximum(np.maximum(self.least - sums, sums - self.most), 0.0)
+
+    def in_units(self, factor: float) -> Quality:
+        """The same statistics of deviations given in a unit that is smaller by a factor."""
+        return Quality(self.weights, self.least * factor, self.most * factor)
+
+    def of_variables(self, place: sparse.csr_matrix) -> Quality:
+        """The same statistics where (cells, variables) `place` says which variable each cell is."""
+        return Quality(sparse.csr_matrix(self.weights @ place), self.least, self.most)
+
+
+def kept_mean(values: ArrayLike, cells: ArrayLike, tolerance: float = 0.0) -> Quality:
+    """The mean, and the total, of some cells.
+
+    Parameters
+    ----------
+    values : (all cells,) array
+        Original values.
+    cells : (k,) positions
+    tolerance : float
+        How far the mean may move, relative to it; 0: not at all.
+    """
+    x, chosen = _chosen(values, cells, tolerance)
+    return _kept(len(x), chosen, np.ones(len(chosen)), tolerance * abs(float(x[chosen].sum())))
+
+
+def kept_slope(
+    values: ArrayLike, cells: ArrayLike, tolerance: float = 0.0, on: ArrayLike | None = None
+) -> Quality:
+    """The slope of a regression of some cells.
+
+    Parameters
+    ----------
+    values : (all cells,) array
+        Original values.
+    cells : (k,) positions
+    tolerance : float
+        How far the slope may move, in units of the cells over units of `on`.
+    on : (k,) array, optional
+        What the cells are regressed on; by default their original values, where the slope is 1.
+
+    Raises
+    ------
+    InvalidParameter
+        Where `on` does not vary.
+    """
+    x, chosen = _chosen(values, cells, tolerance)
+    regressor = x[chosen] if on is None else np.asarray(on, dtype=float)
+    if regressor.shape != chosen.shape:
+        raise ShapeMismatch(f"on has shape {regressor.shape}, expected ({len(chosen)},)")
+    centred = regressor - regressor.mean()
+    typical = float(np.mean(np.abs(centred)))
+    if not typical > 0:
+        raise InvalidParameter("a slope on values that are all the same has no meaning")
+    return _kept(len(x), chosen, centred / typical, tolerance * float(centred @ centred) / typical)
+
+
+def _chosen(values: ArrayLike, cells: ArrayLike, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    chosen = np.asarray(cells, dtype=np.int64)
+    if chosen.ndim != 1 or len(chosen) == 0 or len(np.unique(chosen)) < len(chosen):
+        raise InvalidParameter("a statistic needs positions of cells, each once")
+    if not tolerance >= 0:
+        raise InvalidParameter("the tolerance of a statistic is 0 or more")
+    return np.asarray(values, dtype=float), chosen
+
+
+def _kept(cells: int, chosen: np.ndarray, weights: np.ndarray, most: float) -> Quality:
+    row = sparse.csr_matrix((weights, (np.zeros(len(chosen), dtype=np.int64), chosen)), shape=(1, cells))
+    return Quality(row, np.array([-most]), np.array([most]))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How adjusted cells lie to the original ones.
+
+    Attributes
+    ----------
+    cells : int
+    mean_before, mean_after : float
+    slope, intercept : float
+        Of the regression of adjusted on original values; None where these do not vary.
+    correlation : float
+        Of both; None where one does not vary.
+    variance_ratio : float
+        Adjusted over original; None where the original values do not vary.
+    """
+
+    cells: int
+    mean_before: float
+    mean_after: float
+    slope: float | None
+    intercept: float | None
+    correlation: float | None
+    variance_ratio: float | None
+
+
+def fit(original: np.ndarray, adjusted: np.ndarray) -> Fit:
+    """Regress adjusted cells on original ones, both (k,), k at least 1."""
+    x, t = np.asarray(original, dtype=float), np.asarray(adjusted, dtype=float)
+    before, after = float(x.mean()), float(t.mean())
+    dx, dt = x - before, t - after
+    spread, spread_after, together = float(dx @ dx), float(dt @ dt), float(dx @ dt)
+    slope = together / spread if spread > 0 else None
+    return Fit(
+        cells=len(x),
+        mean_before=before,
+        mean_after=after,
+        slope=slope,
+        intercept=None if slope is None else after - slope * before,
+        correlation=together / float(np.sqrt(spread * spread_after)) if spread * spread_after > 0 else None,
+        variance_ratio=spread_after / spread if spread > 0 else None,
+    )

@@ -1,0 +1,190 @@
+"""Means and slopes that a table keeps: linear in the deviations, at least cost, refused where impossible."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.cta import CellTable, adjust
+from sdc.cta.attacker import attacker_intervals
+from sdc.cta.program.bounds import relaxation_bound
+from sdc.cta.program.exact import branch_and_bound
+from sdc.cta.program.infeasible import ImpossibleLines
+from sdc.cta.program.plane_cuts import plane_cuts
+from sdc.cta.program.problem import Problem
+from sdc.cta.program.search import Search
+from sdc.cta.rounding import in_last_digits
+from sdc.cta.rules.identical_cells import identical_cells, merged
+from sdc.cta.table.check import check
+from sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
+from sdc.errors import InvalidParameter, ShapeMismatch
+from sdc.stop import Deadline
+from tests.sdc.cta.tables import brute_force, random_grid
+
+INTERNAL_3X3 = np.array([0, 1, 2, 4, 5, 6, 8, 9, 10])
+
+
+def three_cells(quality=None):
+    # 10 + 20 + 30 = 60, the first must move by 3 and the total may follow it
+    return CellTable(
+        values=[10.0, 20, 30, 60],
+        relations=[[1, 1, 1, -1]],
+        sensitive=np.array([True, False, False, False]),
+        lower_protection=[3, 0, 0, 0],
+        upper_protection=[3, 0, 0, 0],
+        lower_capacity=[9, 9, 9, 9],
+        upper_capacity=[9, 9, 9, 9],
+        costs=[1, 2, 2, 1],
+        quality=quality,
+    )
+
+
+def grid(seed, quality, **options):
+    table = random_grid((3, 3), seed, room=0.6, sensitive=0.5, **options)
+    return replace(table, quality=quality(table.values))
+
+
+def mean_and_slope(values):
+    return Quality.of([kept_mean(values, INTERNAL_3X3, 0.001), kept_slope(values, INTERNAL_3X3, 0.001)])
+
+
+def test_a_reader_can_solve_a_kept_mean_and_a_kept_slope():
+    values = [10.0, 20, 30, 60]
+    # left alone the total moves with the cell; a kept mean makes another cell move against it
+    assert adjust(three_cells(), algorithm="alternate").objective == 6
+    kept = adjust(three_cells(kept_mean(values, [0, 1, 2])), algorithm="alternate")
+    assert kept.values[3] == 60
+    assert kept.objective == 9
+    # of a kept slope: the first cell's 3 weighs -10 * 3, which only the third can balance
+    kept = adjust(three_cells(kept_slope(values, [0, 1, 2])), algorithm="alternate")
+    assert abs(kept.deviations[2]) == 3
+    assert np.polyfit([10, 20, 30], kept.values[:3], 1)[0] == pytest.approx(1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6))
+def test_kept_sums_are_the_change_of_mean_slope_and_of_a_slope_on_another_variable(seed):
+    rng = np.random.default_rng(seed)
+    x, cells, z = rng.uniform(1, 100, 9), np.array([1, 3, 4, 6, 8]), rng.normal(size=5)
+    y = rng.normal(size=9)
+    before, t = x[cells], (x + y)[cells]
+    changes = (
+        (kept_mean(x, cells, 0.01), t.mean() / before.mean() - 1, 0.01),
+        (kept_slope(x, cells, 0.02), np.polyfit(before, t, 1)[0] - 1, 0.02),
+        (kept_slope(x, cells, 0.03, on=z), np.polyfit(z, t, 1)[0] - np.polyfit(z, before, 1)[0], 0.03),
+    )
+    for kept, change, tolerance in changes:
+        assert (kept.weights @ y)[0] / kept.most[0] == pytest.approx(change / tolerance, rel=1e-6)
+        assert (kept.missed(y)[0] > 0) == (abs(change) > tolerance)
+
+
+def test_a_fit_is_what_a_regression_of_adjusted_on_original_cells_says():
+    rng = np.random.default_rng(0)
+    x = rng.lognormal(3, 1, 40)
+    t = x + rng.normal(0, 2, 40)
+    found = fit(x, t)
+    assert (found.slope, found.intercept) == pytest.approx(tuple(np.polyfit(x, t, 1)))
+    assert found.correlation == pytest.approx(np.corrcoef(x, t)[0, 1])
+    assert found.variance_ratio == pytest.approx(t.var() / x.var())
+    # the paper's identities: Var(t)/Var(x) = 1 + 2 L + Var(y)/Var(x), Corr = (1 + L) / sqrt of it
+    ratio = 1 + 2 * (found.slope - 1) + (t - x).var() / x.var()
+    assert found.variance_ratio == pytest.approx(ratio)
+    assert found.correlation == pytest.approx(found.slope / np.sqrt(ratio))
+    assert fit(np.ones(3), t[:3]).slope is None
+
+
+@pytest.mark.parametrize("mode", ["exact", "at-least"])
+@pytest.mark.parametrize("seed", [0, 3, 5])
+def test_branch_and_bound_keeps_statistics_at_the_cost_of_brute_force(mode, seed):
+    table = grid(seed, mean_and_slope)
+    expected = brute_force(table, mode)
+    problem = Problem.of(table, mode)
+    search = Search(problem, Deadline.after(None))
+    proof = branch_and_bound(search, None)
+    assert search.best.feasible
+    assert search.best.cost * problem.objective_unit == pytest.approx(expected, rel=1e-5)
+    assert proof.bound.value * problem.objective_unit == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_plane_proves_no_more_where_the_whole_table_keeps_a_statistic():
+    # cells of other planes may keep it as well
+    table = random_grid((2, 2, 3), 3, room=0.6, sensitive=0.3)
+    internal = np.arange(table.cells).reshape(3, 3, 4)[:2, :2, :3].ravel()
+    kept = replace(table, quality=kept_slope(table.values, internal, 0.001))
+    proved = [plane_cuts(Problem.of(each, "exact"), 100, Deadline.after(None)) for each in (table, kept)]
+    assert len(proved[0].planes) > 0
+    assert proved[1].least == pytest.approx(proved[0].least)
+    bound = relaxation_bound(problem := Problem.of(kept, "exact"), np.inf, plane_nodes=100)
+    assert bound.value * problem.objective_unit <= brute_force(kept, "exact") * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("seed", "whole"), [(0, False), (3, True), (5, True)])
+def test_adjusted_tables_keep_what_they_are_asked_to_and_bounds_stay_valid(seed, whole):
+    table = grid(seed, mean_and_slope, whole=whole)
+    expected = brute_force(table, "at-least")
+    found = adjust(table, effort="fast", seed=seed)
+    assert check(table, found.values).sound
+    assert found.whole == table.whole
+    # whole cells cost a little more than the optimum of the model, which the bound is one of
+    assert found.lower_bound <= expected * (1 + 1e-6)
+    assert found.objective >= expected * (1 - 1e-6)
+    before, after = table.values[INTERNAL_3X3], found.values[INTERNAL_3X3]
+    fitted = fit(before, after)
+    assert abs(fitted.slope - 1) <= 0.001 * (1 + 1e-6)
+    assert abs(fitted.mean_after / fitted.mean_before - 1) <= 0.001 * (1 + 1e-6)
+
+
+def test_the_check_names_a_statistic_that_is_lost():
+    table = three_cells(kept_mean([10.0, 20, 30, 60], [0, 1, 2]))
+    assert check(table, np.array([13.0, 20, 27, 60])).sound
+    assert check(table, np.array([13.0, 20, 30, 63])).lost_statistics.tolist() == [0]
+
+
+def test_statistics_that_cannot_be_kept_are_refused_with_a_proof():
+    fixed = three_cells(kept_slope([10.0, 20, 30, 60], [0, 1, 2]))
+    fixed = replace(fixed, lower_capacity=[9, 9, 1, 9], upper_capacity=[9, 9, 1, 9])
+    assert brute_force(fixed, "at-least") is None
+    with pytest.raises(ImpossibleLines, match="kept statistics"):
+        adjust(fixed, algorithm="alternate")
+
+
+def test_an_attacker_reads_a_kept_slope_as_one_more_line():
+    values = [10.0, 20, 30, 60]
+    lost = replace(three_cells(), lower_capacity=[9, 9, 4, 9], upper_capacity=[9, 9, 4, 9])
+    kept = replace(lost, quality=kept_slope(values, [0, 1, 2]))
+    published = np.array([13.0, 20, 33, 66])
+    without, with_slope = (attacker_intervals(each, published, largest_factor=3) for each in (lost, kept))
+    assert (without.lower[0], without.upper[0]) == pytest.approx((4, 22))
+    assert (with_slope.lower[0], with_slope.upper[0]) == pytest.approx((9, 17))  # the third moves as it does
+
+
+def test_a_statistic_follows_cells_that_are_one_variable_and_the_unit_of_the_last_digit():
+    table = CellTable(
+        values=[10.0, 20, 10, 20, 30],
+        relations=[[1, 0, -1, 0, 0], [0, 1, 0, -1, 0], [0, 0, 1, 1, -1]],
+        sensitive=np.zeros(5, dtype=bool),
+        lower_protection=np.zeros(5),
+        upper_protection=np.zeros(5),
+        lower_capacity=np.full(5, 5.0),
+        upper_capacity=np.full(5, 5.0),
+        quality=kept_mean([10.0, 20, 10, 20, 30], [0, 2, 3], 0.1),
+    )
+    variables = identical_cells(table)
+    once = merged(table, variables)
+    deviations = np.array([1.0, 2, 3])  # of 10, 20 and 30
+    assert once.quality.weights @ deviations == table.quality.weights @ deviations[variables] == [4.0]
+    in_tenths = in_last_digits(table, 1)
+    assert in_tenths.quality.most == pytest.approx(10 * table.quality.most)
+
+
+def test_statistics_that_make_no_sense_are_refused():
+    with pytest.raises(InvalidParameter, match="all the same"):
+        kept_slope([1.0, 1, 1], [0, 1, 2])
+    with pytest.raises(InvalidParameter, match="each once"):
+        kept_mean([1.0, 2], [0, 0])
+    with pytest.raises(InvalidParameter, match="stay as it is"):
+        Quality(np.ones((1, 4)), np.array([1.0]), np.array([2.0]))
+    with pytest.raises(ShapeMismatch):
+        three_cells(kept_mean([10.0, 20], [0, 1]))
