@@ -44,7 +44,7 @@ def hybrid(search: Search, params: HybridParams) -> int:
         if solution.values is not None:
             start = model.binaries.start
             chosen = np.rint(solution.values[start : start + membership.shape[1]])
-            search.ask((membership @ chosen).astype(np.int8))
+            search.ask((membership @ chosen).astype(np.int8), overtime=True)
         if problem.size <= count:
             break
     return nodes

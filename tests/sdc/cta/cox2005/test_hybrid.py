@@ -1,0 +1,25 @@
+"""The program over groups: what it found counts, whenever the clock ran out."""
+
+from sdc.cta.cox2005.hybrid import HybridParams, hybrid
+from sdc.cta.program.problem import Problem
+from sdc.cta.program.search import Search
+from tests.sdc.cta.tables import random_grid
+
+
+class PassesDuringTheProgram:
+    """A deadline that has not passed when it is first looked at, and has ever after."""
+
+    remaining = 60.0
+    looks = 0
+
+    @property
+    def passed(self):
+        self.looks += 1
+        return self.looks > 1
+
+
+def test_a_solution_found_as_the_clock_runs_out_is_not_thrown_away():
+    search = Search(Problem.of(random_grid((3, 3), 0), "exact"), PassesDuringTheProgram())
+    hybrid(search, HybridParams(group_counts=(4,)))
+    assert search.best is not None
+    assert search.best.feasible
