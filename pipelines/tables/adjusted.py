@@ -47,7 +47,7 @@ def adjusted(secret: CellTable, specification: Specification, table: Table) -> A
     if not found.whole:
         raise ProtectionFailed(
             "No protected table was found whose cells are whole units of the last published digit. Nothing "
-            "was published. Raise table.decimals or table.effort."
+            "was published. Raise table.decimals or table.effort, or ask less of table.preserve."
         )
     return found
 

@@ -87,7 +87,8 @@ def _relaxed(table: Table, steps: tuple[str, ...]) -> str:
 def _method(table: Table) -> dict[str, Any]:
     """The method by its name, with what a reader needs to check the files against it."""
     if table.base is None:
-        return {"name": "controlled tabular adjustment"}
+        preserved = table.preserve.model_dump(exclude_none=True)
+        return {"name": "controlled tabular adjustment", **({"preserved": preserved} if preserved else {})}
     return {"name": "controlled rounding", "base": table.base}
 
 

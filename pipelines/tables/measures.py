@@ -16,11 +16,15 @@ attacker
     the protected share of the guess), direction_odds. Of counts: base, least (the smallest count that may be
     known), posterior (by true count 0, 1, ... for each of the published 0, base, twice the base), moved
     (cells, the same way round), largest_posterior.
+fit
+    by table, of its finest cells: dimensions, cells, mean_before, mean_after; slope, intercept, correlation
+    of the protected values on the original ones, and variance_ratio of both, none where values do not vary.
 changes
     by size of the cell: cells, sensitive cells, median and largest relative change.
 metrics
     what the gate looks at: attacker_interval, total_adjustment, cell_adjustment, gap; posterior of counts;
-    directions_determined, direction_error, direction_odds of magnitudes.
+    directions_determined, direction_error, direction_odds of magnitudes; statistics_lost where
+    table.preserve names any.
 written
     what the verification of the written files found.
 
@@ -41,6 +45,7 @@ from pipelines.evidence import table_plots
 from pipelines.measures.measure import Measure
 from pipelines.tables.attacks import attacks
 from pipelines.tables.cells import Cells
+from pipelines.tables.preserved import fits, lost
 from pipelines.tables.problem import TableProblem
 from schemas.requirements.records import MetricKey
 from schemas.specification.table import Table
@@ -80,6 +85,7 @@ def measured(
     widths = _widths(intervals, problem)
     cost_unit = 1.0 if table.costs == "inverse" else unit
     attacked = attacks(problem, adjustment, intervals)
+    fitted = fits(cells, table, adjustment.values[problem.variables])
     return {
         "table": {
             "cells": len(cells),
@@ -107,12 +113,14 @@ def measured(
             "widths": np.sort(widths).tolist(),
             **attacked.section,
         },
+        "fit": fitted,
         "changes": _by_size(sizes * unit, change * unit, sensitive),
         "metrics": {
             **({"attacker_interval": float(widths.min())} if len(widths) else {}),
             "total_adjustment": float(change.sum()) / total if total else 0.0,
             "cell_adjustment": float(np.max(change[free] / sizes[free], initial=0.0)),
             "gap": adjustment.gap,
+            **({"statistics_lost": float(lost(fitted, table))} if table.preserve.model_fields_set else {}),
             **attacked.metrics,
         },
     }
@@ -181,6 +189,7 @@ TABLE_MEASURES: tuple[Measure[TableComparison, Any], ...] = (
         lambda comparison: comparison.sections["attacker"],
         plots=_attacker_plots,
     ),
+    Measure("fit", list[dict[str, Any]], lambda comparison: comparison.sections["fit"]),
     Measure(
         "changes",
         list[dict[str, Any]],

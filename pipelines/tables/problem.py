@@ -11,6 +11,7 @@ import numpy as np
 
 from pipelines.tables.a_priori import APriori, known_before
 from pipelines.tables.cells import Cells
+from pipelines.tables.preserved import quality_of
 from pipelines.tables.standing import StandingCells, held_values, keep_standing, refuse_other_multiples
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
@@ -207,6 +208,7 @@ def _cell_table(cells: Cells, table: Table, by_rules: Sensitivity, said: APriori
         lower_capacity=np.floor(down),
         upper_capacity=np.floor(up),
         costs=costs,
+        quality=quality_of(cells, table),
     )
 
 

@@ -16,10 +16,10 @@ def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]
 
     `sensitive` says whether any cell is; without one there is nothing an attacker could learn.
     """
-    return (*_promise(), *(_attacker(table) if sensitive else ()), *_limits(table))
+    return (*_promise(table), *(_attacker(table) if sensitive else ()), *_limits(table))
 
 
-def _promise() -> Iterator[Requirement]:
+def _promise(table: Table) -> Iterator[Requirement]:
     broken = "the protection is broken, and this is a fault of microguard: please report it"
     altered = (
         "the staged files are not what was protected: look for another writer or a faulty disk, run again"
@@ -28,6 +28,8 @@ def _promise() -> Iterator[Requirement]:
     yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1, promised=True)
     for metric in ("lines_open", "cells_unprotected", "cells_astray"):
         yield Requirement(MetricKey(metric), broken, at_most=0, promised=True)
+    if table.preserve.model_fields_set:
+        yield Requirement(MetricKey("statistics_lost"), broken, at_most=0, promised=True)
 
 
 def _attacker(table: Table) -> Iterator[Requirement]:

@@ -107,6 +107,17 @@ class TableQuality(Section):
     its published value."""
 
 
+class TablePreserve(Section):
+    """`[table.preserve]`: statistics that the protection of magnitudes preserves beside all totals, of the
+    finest cells of each table; each key optional."""
+
+    mean: Share | None = None
+    """How far their mean, and with it the grand total, may move, relative to it; 0: not at all."""
+    slope: Annotated[Share, Field(gt=0)] | None = None
+    """How far the slope of a regression of protected on original cells may be from 1. Where cells change
+    little this preserves variance and correlation too; the evidence has all of them, before and after."""
+
+
 class Table(Section):
     """`[table]`: what `microguard adjust` protects."""
 
@@ -209,6 +220,8 @@ class Table(Section):
     """The method, by name."""
     quality: TableQuality = TableQuality()
     """The gate."""
+    preserve: TablePreserve = TablePreserve()
+    """Statistics that are preserved."""
 
     @property
     def digits(self) -> int:

@@ -143,6 +143,9 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
                 yield fault(("table", key), getattr(table, key), "no such key for counts, which are drawn")
         if table.relax and table.method != "rounding":
             yield fault(("table", "relax"), list(table.relax), "no such key for counts, which are drawn")
+        if table.preserve.model_fields_set:
+            named = ", ".join(sorted(table.preserve.model_fields_set))
+            yield fault(("table", "preserve"), named, "no such section for counts, which are drawn")
         if table.fixed_margins and table.levels == "secret":
             yield fault(("table", "fixed_margins"), True, "false for counts, whose totals follow the draws")
     elif table.zeros == "omit":

@@ -1,0 +1,85 @@
+"""Statistics of a table that its protection preserves, and how protected cells lie to the original ones.
+
+They are of the finest cells of each table of the specification: those summed over nothing. Their mean is the
+grand total over their number, and the regression is that of their protected values on their original ones
+(Cox, Kelly, Patil 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pipelines.tables.cells import Cells
+from pipelines.tables.files import rows_of
+from schemas.specification.table import Table
+from sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
+
+#: Relative to a mean or slope: what floating-point sums over a table lose.
+_FLOAT_TOLERANCE = 1e-9
+_IN_VALUES = ("mean_before", "mean_after", "intercept")
+
+
+def finest_cells(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> np.ndarray:
+    """Positions of the cells of one table that are summed over nothing."""
+    inside = rows_of(codes, table, dimensions)
+    for name in dimensions:
+        parents = table.parents.get(name, {})
+        above = {parents[code] for code in codes.loc[inside, name].unique() if code in parents}
+        inside &= ((codes[name] != table.total) & ~codes[name].isin(above)).to_numpy()
+    return np.flatnonzero(inside)
+
+
+def quality_of(cells: Cells, table: Table) -> Quality | None:
+    """What `[table.preserve]` asks for, in units; None where it asks for nothing.
+
+    Raises
+    ------
+    InvalidParameter
+        Where the finest cells are all the same, so that there is no slope to preserve.
+    """
+    asked = list(_asked(cells, table))
+    return Quality.of(asked) if asked else None
+
+
+def _asked(cells: Cells, table: Table) -> Iterator[Quality]:
+    preserve = table.preserve
+    if preserve.mean is not None:
+        everything = (cells.codes == table.total).all(axis=1).to_numpy()
+        yield kept_mean(cells.units, np.flatnonzero(everything), preserve.mean)
+    if preserve.slope is not None:
+        for dimensions in table.tables:
+            yield kept_slope(cells.units, finest_cells(cells.codes, table, dimensions), preserve.slope)
+
+
+def fits(cells: Cells, table: Table, units: np.ndarray) -> list[dict[str, Any]]:
+    """Table by table, the statistics of its finest cells before and after; in values.
+
+    Parameters
+    ----------
+    units : (cells,) protected values
+    """
+    unit, found = 10.0**-table.digits, []
+    for dimensions in table.tables:
+        finest = finest_cells(cells.codes, table, dimensions)
+        measured = asdict(fit(cells.units[finest], units[finest]))
+        for name in _IN_VALUES:
+            measured[name] = None if measured[name] is None else measured[name] * unit
+        found.append({"dimensions": list(dimensions), **measured})
+    return found
+
+
+def lost(found: list[dict[str, Any]], table: Table) -> int:
+    """How many means and slopes are further from where they were than `[table.preserve]` allows."""
+    preserve, count = table.preserve, 0
+    for each in found:
+        before, change = abs(each["mean_before"]), abs(each["mean_after"] - each["mean_before"])
+        if preserve.mean is not None:
+            count += change > (preserve.mean + _FLOAT_TOLERANCE) * before
+        if preserve.slope is not None:
+            count += each["slope"] is None or abs(each["slope"] - 1) > preserve.slope + _FLOAT_TOLERANCE
+    return int(count)

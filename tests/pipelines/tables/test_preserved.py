@@ -1,0 +1,111 @@
+"""Statistics of the finest cells are preserved as the specification says, counted by the gate, and shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.tables.adjusted import protected_by_method
+from pipelines.tables.attacks import intervals_of
+from pipelines.tables.cells import Cells, tabulated
+from pipelines.tables.manifest import table_manifest
+from pipelines.tables.measures import measured
+from pipelines.tables.preserved import finest_cells, fits, lost
+from pipelines.tables.problem import table_problem
+from pipelines.tables.read_back import WrittenTable
+from schemas.errors import SpecificationError
+from schemas.requirements.tables import table_requirements
+from schemas.specification.model import Specification
+from schemas.specification.table_input import table_of
+from tests.schemas.specification.test_table import build
+
+KEY = bytes(range(32))
+VALUES = np.array([[310.0, 120, 45, 0], [80, 900, 66, 150], [230, 71, 540, 88], [12, 410, 95, 701]])
+
+
+def specification(**preserve: float) -> Specification:
+    table = {"value": "turnover", "tables": [["a21", "region"]], "decimals": 0}
+    return build(table | ({"preserve": preserve} if preserve else {}))
+
+
+def cells_of(chosen: Specification) -> Cells:
+    """Four activities by four regions with their margins; two cells have too few firms."""
+    rows: list[dict[str, Any]] = []
+    for row, column in np.ndindex(5, 5):
+        a21, region = [*"ABCD", "Total"][row], [*"nesw", "Total"][column]
+        value = VALUES[slice(None) if row == 4 else row, slice(None) if column == 4 else column].sum()
+        firms = 2 if (row, column) in ((0, 1), (2, 0)) else 40
+        rows.append({"a21": a21, "region": region, "value": float(value), "firms": firms})
+    frame = pd.DataFrame(rows)
+    return tabulated(
+        frame[["a21", "region"]],
+        table_of(chosen),
+        units=frame["value"].to_numpy(),
+        contributors=frame["firms"].to_numpy(float),
+    )
+
+
+def protect(chosen: Specification) -> tuple[Cells, np.ndarray, dict[str, Any]]:
+    cells, table = cells_of(chosen), table_of(chosen)
+    problem, adjustment = protected_by_method(table_problem(cells, chosen, KEY), chosen, table, KEY)
+    intervals = intervals_of(problem, adjustment, table, most_cells=2, seed=0)
+    sections = measured(cells, problem, adjustment, intervals, table)
+    return cells, adjustment.values[problem.variables], sections
+
+
+def test_a_table_without_a_wish_reports_how_its_cells_lie_to_the_original_ones() -> None:
+    cells, values, sections = protect(specification())
+    (found,) = sections["fit"]
+    finest = finest_cells(cells.codes, table_of(specification()), ("a21", "region"))
+    assert found["cells"] == 16
+    assert found["slope"] == pytest.approx(np.polyfit(cells.units[finest], values[finest], 1)[0])
+    assert found["mean_before"] == VALUES.mean()
+    assert abs(found["slope"] - 1) > 0.0001  # so that the next test preserves something
+    assert "statistics_lost" not in sections["metrics"]
+
+
+def test_mean_and_slope_are_preserved_in_whole_units_and_whoever_reads_the_table_is_told() -> None:
+    chosen = specification(mean=0.0, slope=0.0001)
+    _, values, sections = protect(chosen)
+    (found,) = sections["fit"]
+    assert found["mean_after"] == found["mean_before"]
+    assert abs(found["slope"] - 1) <= 0.0001
+    assert np.array_equal(values, np.rint(values))
+    assert sections["metrics"]["statistics_lost"] == 0
+    assert sections["attacker"]["below_protection"] == 0
+    table = table_of(chosen)
+    limited = {requirement.key.metric: requirement for requirement in table_requirements(table, True)}
+    assert limited["statistics_lost"].promised
+    written = WrittenTable(25, 10, 0, 0, 0, True, True)
+    method = table_manifest(chosen, table, "r", written, False)["method"]
+    assert method["preserved"] == {"mean": 0.0, "slope": 0.0001}
+
+
+def test_a_mean_or_slope_that_moved_too_far_is_counted() -> None:
+    chosen = specification(mean=0.01, slope=0.01)
+    cells, table = cells_of(chosen), table_of(specification(mean=0.01, slope=0.01))
+    assert lost(fits(cells, table, cells.units), table) == 0
+    assert lost(fits(cells, table, cells.units * 1.009), table) == 0
+    assert lost(fits(cells, table, cells.units * 1.02), table) == 2
+    assert lost(fits(cells, table, cells.units + 100), table) == 1
+
+
+def test_the_finest_cells_are_those_below_no_other_in_levels_of_columns_and_of_codes() -> None:
+    nested = build({"value": "turnover", "tables": [["a21"], ["a10"]], "hierarchies": [["a10", "a21"]]})
+    codes = pd.DataFrame({"a10": ["G", "G", "Total"], "a21": ["47", "Total", "Total"]})
+    assert finest_cells(codes, table_of(nested), ("a21",)).tolist() == [0]
+    assert finest_cells(codes, table_of(nested), ("a10",)).tolist() == [1]
+    parents = {"source": "cells", "value": "turnover", "tables": [["a21"]], "contributors": "firms",
+               "parents": {"a21": {"47": "G", "46": "G", "55": "I"}}}  # fmt: skip
+    codes = pd.DataFrame({"a21": ["47", "G", "I", "Total"]})  # nothing of I is known by parts
+    assert finest_cells(codes, table_of(build(parents)), ("a21",)).tolist() == [0, 2]
+
+
+def test_counts_have_no_statistics_to_preserve() -> None:
+    with pytest.raises(SpecificationError, match="preserve"):
+        build({"kind": "frequency", "tables": [["region"]], "preserve": {"mean": 0.0}})
+    with pytest.raises(SpecificationError, match="slope"):
+        specification(slope=0.0)
