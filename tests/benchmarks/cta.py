@@ -17,6 +17,7 @@ from sdc.cta.program.model import base_model
 from sdc.cta.program.problem import Problem
 from sdc.solver import Limits, solve
 from tests.benchmarks.table import Table
+from tests.benchmarks.tabular.figures import figures
 from tests.benchmarks.tabular.grids import random_table
 from tests.benchmarks.tabular.hierarchies import HIERARCHIES, hierarchical_table
 from tests.benchmarks.tabular.reference_tables import survey_table, turnover_table
@@ -61,7 +62,7 @@ KNOWN = {
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Gaps by class, methods side by side, other kinds of tables, and tables from reference files."""
+    """Gaps by class, tables from reference files, other kinds, methods side by side, the paper's figures."""
     yield gaps_by_class(CLASSES[:5] if quick else CLASSES, SEEDS[:1] if quick else SEEDS)
     yield from reference_tables()
     yield hierarchical_tables(list(HIERARCHIES)[: 1 if quick else None])
@@ -70,6 +71,7 @@ def run(quick: bool = False) -> Iterator[Table]:
         yield against_plain_program((10, 10, 20), SEEDS[:3], 300.0)
     for shape in ((10, 10),) if quick else ((15, 15), (25, 25), (8, 8, 8), (10, 10, 20)):
         yield methods_side_by_side((shape,), SEEDS[:1] if quick else SEEDS)
+    yield from figures(quick, SEEDS[:1] if quick else SEEDS[:3])
 
 
 def gaps_by_class(
