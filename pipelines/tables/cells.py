@@ -7,7 +7,7 @@ are exact whatever the partitions and every margin agrees with its parts, in lin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
 
@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
+from scipy import sparse
 
 from pipelines.engine.column_names import column
 from pipelines.tables.empty_cells import absent_codes
+from pipelines.tables.groupings import Grouping, grouping_lines
 from pipelines.tables.hierarchy import paths, refuse_bad_codes
 from schemas.errors import InputRejected
 from schemas.specification.model import Specification
@@ -54,6 +56,8 @@ class Cells:
         Sum of the sizes of all contributions in units, where known: what a share of them is a share of.
     given : mapping of name to (cells,) array
         Levels and capacities in units, costs, and the status as text, where the input has them.
+    groupings : tuple of Grouping
+        Further hierarchies over a column, whose lines are among those of the tabulation.
     """
 
     codes: pd.DataFrame
@@ -63,6 +67,7 @@ class Cells:
     largest: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     given: Mapping[str, np.ndarray] = field(default_factory=dict)
     gross: np.ndarray | None = None
+    groupings: tuple[Grouping, ...] = ()
 
     def __len__(self) -> int:
         return len(self.units)
@@ -136,6 +141,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         contributors=found[_COUNT].to_numpy(np.int64),
         gross=units_of(found[_GROSS], table.digits),
         largest=largest * 10.0**table.digits,
+        groupings=_groupings(frame, table),
     )
 
 
@@ -148,6 +154,7 @@ def tabulated(
     largest: np.ndarray | None = None,
     given: Mapping[str, np.ndarray] | None = None,
     gross: np.ndarray | None = None,
+    groupings: tuple[Grouping, ...] = (),
 ) -> Cells:
     """Tie cells to their margins, and put them in the order of their codes.
 
@@ -176,14 +183,19 @@ def tabulated(
             "table, or correct table.parents and table.hierarchies."
         )
     order = np.argsort(areas)
+    codes = codes.iloc[order].reset_index(drop=True)
+    if groupings:
+        lines = sparse.vstack([tabulation.relations, grouping_lines(codes, table, groupings)]).tocsr()
+        tabulation = replace(tabulation, relations=lines)
     return Cells(
-        codes=codes.iloc[order].reset_index(drop=True),
+        codes=codes,
         units=np.asarray(units, float)[order],
         tabulation=tabulation,
         contributors=None if contributors is None else contributors[order],
         largest=largest[order],
         given={name: array[order] for name, array in given.items()},
         gross=None if gross is None else gross[order],
+        groupings=groupings,
     )
 
 
@@ -230,6 +242,15 @@ def _label(name: str, table: Table) -> Column:
     if len(levels) > 1:
         missing = f.concat(_label(levels[-2], table), f.lit(" "), missing)
     return f.coalesce(column(name).cast("string"), missing)
+
+
+def _groupings(frame: DataFrame, table: Table) -> tuple[Grouping, ...]:
+    """Which codes each further hierarchy puts together, as the records say."""
+    found = []
+    for finer, coarser in table.groupings:
+        labels = [_label(name, table).alias(name) for name in (finer, *coarser)]
+        found.append(Grouping(finer, coarser, frame.select(*labels).distinct().toPandas()))
+    return tuple(found)
 
 
 def _rounded(amount: Column, digits: int) -> Column:

@@ -119,6 +119,11 @@ def table_manifest(
         "total": table.total,
         "zeros": table.zeros,
         "cells": written.cells,
+        **(
+            {"groupings": [[*coarser, finer] for finer, coarser in table.groupings]}
+            if table.groupings
+            else {}
+        ),
         "tables": [
             {
                 "file": f"{FOLDER}/{name}",

@@ -257,4 +257,5 @@ def _original(cells: Cells, problem: TableProblem) -> Original:
         rise=problem.secret.upper_capacity[problem.variables],
         base=None if problem.moves is None or not problem.moves.everywhere else problem.moves.base,
         relaxed=() if problem.relaxation is None else tuple(problem.relaxation.cells),
+        groupings={(each.finer, each.coarser): each.codes for each in cells.groupings},
     )

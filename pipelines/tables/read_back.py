@@ -7,7 +7,7 @@ cells with the original values that only the agency has.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,7 @@ class Original:
         How far a cell may go.
     relaxed : names of the steps that let cells go further than the specification says.
     base : number that every cell is published at a multiple of, if any.
+    groupings : a column, and the columns above it in a further hierarchy -> its codes with theirs.
     """
 
     codes: pd.DataFrame
@@ -46,6 +47,7 @@ class Original:
     rise: np.ndarray
     relaxed: tuple[str, ...] = ()
     base: int | None = None
+    groupings: Mapping[tuple[str, tuple[str, ...]], pd.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,9 @@ def verify_written_table(
     together = pd.concat(frames).fillna(dict.fromkeys(table.columns, table.total))
     by_cell = together.groupby(list(table.columns), sort=False)[_UNITS].agg(["min", "max"])
     wrong += int((by_cell["min"] != by_cell["max"]).sum())
+    for linked in _grouped(by_cell["min"], original, table):
+        lines += len(linked)
+        wrong += int((linked[_UNITS] != linked["parts"]).sum())
     unprotected, astray = _compared(by_cell["min"], original, table)
     return WrittenTable(len(together), lines, wrong, unprotected, astray, same, declared, original.relaxed)
 
@@ -140,6 +145,22 @@ def _totals(frame: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> I
             parts = frame[here].assign(**{level: table.total})
             sums = parts.groupby(columns, sort=False)[_UNITS].sum().rename("parts").reset_index()
             yield sums.merge(frame, on=columns, how="left")
+
+
+def _grouped(written: pd.Series, original: Original, table: Table) -> Iterator[pd.DataFrame]:
+    """Cells of further hierarchies with the sums of the codes that they group."""
+    cells, columns = written.rename(_UNITS).reset_index(), list(table.columns)
+    for (finer, coarser), codes in original.groupings.items():
+        levels = next(hierarchy for hierarchy in table.hierarchies if finer in hierarchy)
+        levels = tuple(name for name in levels if name in columns)
+        deeper = list(levels[levels.index(finer) + 1 :])
+        whole = (cells[[*deeper, *coarser]] == table.total).all(axis=1)
+        parts = cells[(cells[finer] != table.total) & whole]
+        group = codes.set_index(finer).loc[parts[finer]]
+        parts = parts.assign(**{name: group[name].to_numpy() for name in coarser})
+        parts = parts.assign(**dict.fromkeys(levels, table.total))
+        sums = parts.groupby(columns, sort=False)[_UNITS].sum().rename("parts").reset_index()
+        yield sums.merge(cells, on=columns, how="inner")
 
 
 def _compared(written: pd.Series, original: Original, table: Table) -> tuple[int, int]:

@@ -14,6 +14,14 @@ is the finest column of it; a hierarchy that holds this column says which coarse
 is one table of all activities and regions of every level with all margins. Two tables are linked by what they
 share, `tables = [["a21", "size"], ["a21", "nuts1"]]`: a cell that stands in both is published with one value.
 
+A column may have several hierarchies. A later one that ends in a column of an earlier one groups its codes
+anew; tables of its coarser columns are linked with those of that column:
+
+    [table]
+    value = "turnover"
+    tables = [["a88", "size"], ["branch", "size"]]
+    hierarchies = [["a10", "a21", "a88"], ["branch", "a88"]]
+
 Counts may be rounded to a base, additive and without bias, instead of adjusted:
 
     [table]
@@ -133,7 +141,8 @@ class Table(Section):
     tables: Annotated[tuple[Names, ...], Field(strict=False)] = Field(min_length=1)
     """The tables by their dimensions, the finest column of each; several are linked by what they share."""
     hierarchies: Annotated[tuple[Names, ...], Field(strict=False)] = ()
-    """Columns that nest, coarse to fine."""
+    """Columns that nest, coarse to fine. From microdata, a later hierarchy may end in a column of an earlier
+    one and group its codes anew: tables of its coarser columns are linked with those of that column."""
     parents: dict[Text, dict[Text, Text]] = Field(default={})
     """Cells: column -> code -> the code it is a part of; a code not named is a part of the total."""
     total: Text = "Total"
@@ -246,6 +255,18 @@ class Table(Section):
             if dimension in hierarchy:
                 return hierarchy[: hierarchy.index(dimension) + 1]
         return (dimension,)
+
+    @property
+    def groupings(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Columns grouped anew by a later hierarchy, and its columns above them that are in tables."""
+        placed: set[str] = set()
+        found = []
+        for hierarchy in self.hierarchies:
+            if hierarchy[-1] in placed:
+                above = tuple(name for name in hierarchy[:-1] if name in self.columns)
+                found.append((hierarchy[-1], above))
+            placed |= set(hierarchy)
+        return tuple(found)
 
     @property
     def columns(self) -> tuple[str, ...]:

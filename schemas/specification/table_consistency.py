@@ -65,11 +65,19 @@ def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
 def _nesting(spec: Specification, table: Table) -> Iterator[Fault]:
     placed: set[str] = set()
     for hierarchy in table.hierarchies:
-        if len(hierarchy) < 2 or placed & set(hierarchy) or len(set(hierarchy)) < len(hierarchy):
+        anew = hierarchy[-1:] if table.source == "microdata" else ()
+        if len(hierarchy) < 2 or placed & set(hierarchy) - set(anew) or len(set(hierarchy)) < len(hierarchy):
             allowed = "two or more columns from coarse to fine, each in one hierarchy"
+            if anew:
+                allowed += " (the last one of a later hierarchy may be a column of an earlier one)"
             yield fault(("table", "hierarchies"), list(hierarchy), allowed)
         elif not set(hierarchy) & set(table.dimensions):
             yield fault(("table", "hierarchies"), list(hierarchy), "hierarchies of a dimension of a table")
+        elif hierarchy[-1] in placed and not (
+            hierarchy[-1] in table.columns and set(hierarchy[:-1]) & set(table.dimensions)
+        ):
+            allowed = "a column of a table, grouped anew by a dimension of another table"
+            yield fault(("table", "hierarchies"), list(hierarchy), allowed)
         placed |= set(hierarchy)
     for name, parents in table.parents.items():
         if name not in table.dimensions or name in placed:

@@ -26,9 +26,16 @@ def test_cells_do_not_depend_on_partitions(spark, tmp_path):
     assert (one.largest == other.largest).all()
 
 
-def test_cells_are_what_pandas_adds_up(spark, tmp_path):
+def test_cells_are_what_pandas_adds_up_over_every_hierarchy(spark, tmp_path):
     frame = records()
-    cells = tabulated(spark, specification(tmp_path, frame, p_percent=10.0))
+    frame["branch"] = frame["a21"].map({"A": "x", "B": "y", "C": "x", "D": "y", "E": "x"})
+    tables = {"tables": [["a21", "region"], ["branch"]], "hierarchies": [["a10", "a21"], ["branch", "a21"]]}
+    variables = {"branch": {"role": "other"}}
+    cells = tabulated(spark, specification(tmp_path, frame, variables, p_percent=10.0, **tables))
+    assert set(cells.codes["branch"]) == {"x", "y", "Total"}
+    assert not np.any(cells.tabulation.relations @ cells.units)
+    (grouping,) = cells.groupings
+    assert dict(grouping.codes[["a21", "branch"]].to_numpy())["D"] == "y"
     units = np.rint(frame["turnover"] * 10)
     for row, codes in enumerate(cells.codes.to_dict("records")):
         inside = np.ones(len(frame), dtype=bool)

@@ -1,0 +1,83 @@
+"""Further hierarchies over a column of a table: a cell of the coarser column is the sum of its codes' cells.
+
+Activities lie in sections, and in branches that cross sections; regions in provinces, and in urban and rural
+ones. The first hierarchy that holds a column says where its codes stand in the table. A later one that ends
+in it groups the same codes anew: its coarser columns are dimensions of tables of their own, and lines tie
+their cells to those of the codes below them wherever both are published. Without these lines a table would
+be protected as if nobody knew the classification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from pipelines.tables.hierarchy import families
+from schemas.errors import InputRejected
+from schemas.specification.table import Table
+
+_POSITION = "__position"
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Which codes of a column make up each code of another hierarchy.
+
+    Attributes
+    ----------
+    finer : str
+        The column that is grouped anew.
+    coarser : tuple of str
+        Columns of the other hierarchy above it, coarse to fine.
+    codes : frame of text with these columns
+        Each code of the finer one once.
+
+    Raises
+    ------
+    InputRejected
+        Where a code lies in more than one group.
+    """
+
+    finer: str
+    coarser: tuple[str, ...]
+    codes: pd.DataFrame
+
+    def __post_init__(self) -> None:
+        repeated = len(self.codes) - self.codes[self.finer].nunique()
+        if repeated:
+            raise InputRejected(
+                f"{self.finer} does not nest in {self.coarser[-1]}: {repeated} code(s) lie under more than "
+                "one. Correct the data, or table.hierarchies."
+            )
+
+
+def grouping_lines(codes: pd.DataFrame, table: Table, groupings: Sequence[Grouping]) -> sparse.csr_matrix:
+    """(lines, cells) lines that tie cells of coarser columns to the cells they are the sums of.
+
+    Parameters
+    ----------
+    codes : (cells, columns) frame
+        Of all cells, in their order.
+    """
+    columns = list(table.columns)
+    position = codes[columns].assign(**{_POSITION: np.arange(len(codes))})
+    lines = [sparse.csr_matrix((0, len(codes)))]
+    for grouping in groupings:
+        finer = grouping.finer
+        family = next(each for each in families(table) if finer in each)
+        summed = [*family[family.index(finer) + 1 :], *grouping.coarser]
+        parts = position[(codes[finer] != table.total) & (codes[summed] == table.total).all(axis=1)]
+        others = [name for name in family if name != finer]
+        above = parts.drop(columns=list(grouping.coarser)).merge(grouping.codes, on=finer)
+        above = above.assign(**dict.fromkeys([finer, *others], table.total))
+        pairs = above.merge(position, on=columns, suffixes=("", "_above"))
+        totals, line = np.unique(pairs[f"{_POSITION}_above"].to_numpy(np.int64), return_inverse=True)
+        rows = np.concatenate([line, np.arange(len(totals))])
+        cells = np.concatenate([pairs[_POSITION].to_numpy(np.int64), totals])
+        entries = np.concatenate([np.ones(len(line)), -np.ones(len(totals))])
+        lines.append(sparse.csr_matrix((entries, (rows, cells)), shape=(len(totals), len(codes))))
+    return sparse.vstack(lines).tocsr()

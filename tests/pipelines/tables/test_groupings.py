@@ -1,0 +1,126 @@
+"""Several hierarchies over one column: their tables are linked, in the program and in the written files."""
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.tables.adjusted import protected_by_method
+from pipelines.tables.cells import Cells, grouping_sets, tabulated
+from pipelines.tables.files import published
+from pipelines.tables.groupings import Grouping
+from pipelines.tables.problem import table_problem
+from pipelines.tables.product import _original
+from pipelines.tables.read_back import verify_written_table
+from schemas.errors import InputRejected, SpecificationError
+from schemas.specification.model import Specification
+from schemas.specification.table_input import table_of
+from tests.schemas.specification.test_table import build
+
+KEY = bytes(range(32))
+VARIABLES = {
+    **{name: {"role": "other"} for name in ("a10", "a21", "macro", "branch")},
+    "region": {"role": "region"},
+    "turnover": {"role": "other", "kind": "numeric"},
+}
+A10 = {"A": "AB", "B": "AB", "C": "CD", "D": "CD"}
+BRANCH = {"A": "x", "B": "y", "C": "x", "D": "z"}
+MACRO = {"x": "xy", "y": "xy", "z": "z"}
+GROUPS = pd.DataFrame({"a21": list("ABCD"), "macro": ["xy", "xy", "xy", "z"], "branch": ["x", "y", "x", "z"]})
+
+
+def specification(**changes) -> Specification:
+    table = {
+        "value": "turnover",
+        "tables": [["a21", "region"], ["branch", "region"]],
+        "hierarchies": [["a10", "a21"], ["macro", "branch", "a21"]],
+        "decimals": 0,
+        "capacity": 60.0,
+        "effort": "fast",
+    }
+    return build(table | changes, variables=VARIABLES)
+
+
+def cells_of(chosen: Specification, seed: int = 0) -> Cells:
+    """Every activity in every region, few firms in some."""
+    rng, table = np.random.default_rng(seed), table_of(chosen)
+    records = pd.DataFrame([(a, region) for a in "ABCD" for region in "nsw"], columns=["a21", "region"])
+    records["a10"], records["branch"] = records["a21"].map(A10), records["a21"].map(BRANCH)
+    records["macro"] = records["branch"].map(MACRO)
+    records["value"], records["firms"] = rng.integers(100, 1000, 12), rng.choice([2, 30], 12, p=[0.2, 0.8])
+    frames = []
+    for kept in grouping_sets(table):
+        sums = records.assign(all=0).groupby(["all", *kept])[["value", "firms"]].sum().reset_index()
+        frames.append(sums.reindex(columns=[*table.columns, "value", "firms"], fill_value="Total"))
+    found = pd.concat(frames, ignore_index=True)
+    units = found["firms" if table.counts else "value"].to_numpy(float)
+    return tabulated(
+        found[list(table.columns)],
+        table,
+        units=units,
+        contributors=found["firms"].to_numpy(float),
+        groupings=tuple(Grouping(finer, coarser, GROUPS) for finer, coarser in table.groupings),
+    )
+
+
+def written(folder, cells, units, table, original):
+    contents = published(cells.codes, units, table)
+    (folder / "table").mkdir(exist_ok=True)
+    for name, content in contents.items():
+        pq.write_table(content, folder / "table" / name)
+    return verify_written_table(folder, contents, table, original)
+
+
+def test_a_cell_of_another_hierarchy_is_the_sum_of_the_codes_below_it_in_every_region():
+    cells = cells_of(specification())
+    plain = cells_of(specification(hierarchies=[["a10", "a21"], ["macro", "branch"]])).tabulation.relations
+    relations = cells.tabulation.relations
+    assert not np.any(relations @ cells.units)
+    assert relations.shape[0] == plain.shape[0] + 3 * 4  # three branches, each in three regions and in all
+    named = [tuple(row) for row in cells.codes[["a21", "branch", "region"]].to_numpy()]
+    ties = set()
+    for line in relations[plain.shape[0] :]:
+        (total,), parts = line.indices[line.data < 0], line.indices[line.data > 0]
+        ties.add((named[total], frozenset(named[part] for part in parts)))
+    for region in ("n", "s", "w", "Total"):
+        parts = frozenset({("A", "Total", region), ("C", "Total", region)})
+        assert (("Total", "x", region), parts) in ties
+
+
+@pytest.mark.parametrize("changes", [{}, {"kind": "frequency", "value": None}], ids=["values", "counts"])
+def test_what_is_published_adds_up_over_both_hierarchies_and_the_written_files_are_asked(tmp_path, changes):
+    chosen = specification(**changes)
+    table, cells = table_of(chosen), cells_of(chosen)
+    problem, adjustment = protected_by_method(table_problem(cells, chosen, KEY), chosen, table, KEY)
+    units, original = adjustment.values[problem.variables], _original(cells, problem)
+    assert np.any(units != cells.units)
+    found = written(tmp_path, cells, units, table, original)
+    assert (found.open, found.unprotected, found.astray) == (0, 0, 0)
+    # branches x and y change places in a region: all margins of their table stay, the activities disagree
+    codes = cells.codes
+    moved = units + ((codes["branch"] == "x") & (codes["region"] == "n")) * 1.0
+    moved -= ((codes["branch"] == "y") & (codes["region"] == "n")) * 1.0
+    moved += ((codes["branch"] == "y") & (codes["region"] == "s")) * 1.0
+    moved -= ((codes["branch"] == "x") & (codes["region"] == "s")) * 1.0
+    assert written(tmp_path, cells, moved.to_numpy(), table, original).open == 4
+
+
+def test_a_code_in_two_groups_is_refused():
+    twice = pd.concat([GROUPS, GROUPS.assign(branch="z", macro="z")]).drop_duplicates()
+    with pytest.raises(InputRejected, match="a21 does not nest in branch"):
+        Grouping("a21", ("macro", "branch"), twice)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tables": [["a21", "region"]]},
+        {"hierarchies": [["a10", "a21"], ["a10", "branch", "a21"]]},
+        {"hierarchies": [["a10", "a21"], ["a21", "branch"]]},
+        {"source": "cells", "contributors": "turnover"},
+    ],
+    ids=["groups of no table", "two columns shared", "shared above", "cells"],
+)
+def test_a_hierarchy_that_groups_nothing_anew_is_a_fault(changes):
+    with pytest.raises(SpecificationError, match="hierarchies"):
+        specification(**changes)
