@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from sdc.cta import CellTable
 from sdc.cta.program.model import base_model
 from sdc.cta.program.problem import Problem
+from sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
 from sdc.solver import Limits, solve
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.figures import figures
@@ -67,6 +69,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     yield from reference_tables()
     yield hierarchical_tables(list(HIERARCHIES)[: 1 if quick else None])
     yield other_kinds((10, 10) if quick else (20, 20), SEEDS[:1] if quick else SEEDS[:3])
+    yield kept_statistics(SEEDS[:1] if quick else SEEDS)
     if not quick:
         yield against_plain_program((10, 10, 20), SEEDS[:3], 300.0)
     for shape in ((10, 10),) if quick else ((15, 15), (25, 25), (8, 8, 8), (10, 10, 20)):
@@ -191,6 +194,44 @@ def other_kinds(shape: tuple[int, ...], seeds: tuple[int, ...]) -> Table:
             )
         )
     return Table("Other kinds of tables, effort standard", ("table", "gap %", "excess %", "CPU s"), rows)
+
+
+def kept_statistics(seeds: tuple[int, ...]) -> Table:
+    """What a table costs that keeps mean and slope of its internal cells, beside one that keeps nothing."""
+    rows: list[tuple[object, ...]] = []
+    for shape in ((10, 10), (15, 15)):
+        for tolerance in (None, 1e-3, 1e-5):
+            runs = []
+            for seed in seeds:
+                table = random_table(shape, seed)
+                positions = np.arange(table.cells).reshape(tuple(n + 1 for n in shape))
+                internal, x = positions[:-1, :-1].ravel(), table.values
+                if tolerance is not None:
+                    kept = [keep(x, internal, tolerance) for keep in (kept_mean, kept_slope)]
+                    table = replace(table, quality=Quality.of(kept))
+                answer, seconds = timed(table, "exact", "auto", "standard", 60)
+                runs.append((answer, fit(x[internal], answer.values[internal]), seconds))
+            rows.append(
+                (
+                    _name(shape),
+                    tolerance,
+                    _median(a.objective for a, _, _ in runs),
+                    _median(100 * a.gap for a, _, _ in runs),
+                    max(abs((f.slope or 0.0) - 1) for _, f, _ in runs),
+                    min(f.correlation or 0.0 for _, f, _ in runs),
+                    _median(seconds for _, _, seconds in runs),
+                )
+            )
+    columns = (
+        "table",
+        "tolerance",
+        "objective",
+        "gap %",
+        "largest change of slope",
+        "least correlation",
+        "CPU s",
+    )
+    return Table("Mean and slope kept, mode exact, effort standard", columns, rows)
 
 
 def reference_tables() -> list[Table]:

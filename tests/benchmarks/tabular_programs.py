@@ -1,13 +1,14 @@
 """Random tables against an integer program written from the paper, by scipy's own interface.
 
 Two- and three-dimensional tables, hierarchical and linked ones, counts and magnitudes, values over 1, 6 and
-12 orders of magnitude: the objective is the optimum where it is called optimal, bounds are valid, lines and
-levels exact in units, and a table is called infeasible only where it is.
+12 orders of magnitude, tables that keep mean and slope: the objective is the optimum where it is called
+optimal, bounds are valid, lines and levels exact in units, and a table is called infeasible only where it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from sdc.cta import CellTable, adjust
 from sdc.cta.program.infeasible import NoSolutionFound
 from sdc.cta.table.check import check
+from sdc.cta.table.quality import Quality, kept_mean, kept_slope
 from sdc.cta.table.relations import TOTAL, Dimension, tabulate
 from sdc.errors import ImpossibleProtection
 from tests.benchmarks.table import Table
@@ -26,7 +28,7 @@ SAME = 1e-5
 _LEAVES = ("x1", "x2", "y1", "y2")
 _GROUPED = Dimension.of_tree("grouped", {TOTAL: ["x", "y"], "x": ["x1", "x2"], "y": ["y1", "y2"]})
 _PLAIN = Dimension.of_tree("plain", {TOTAL: list("123")})
-KINDS = ("2-D", "3-D", "linked", "counts", "6 orders", "12 orders", "hierarchical")
+KINDS = ("2-D", "3-D", "linked", "counts", "6 orders", "12 orders", "hierarchical", "kept")
 
 
 def run(quick: bool = False) -> Iterator[Table]:
@@ -107,7 +109,12 @@ def small_table(kind: str, seed: int) -> CellTable:
         inside[tuple(-1 if a == axis else slice(None) for a in range(internal.ndim))] = False
     inner = np.zeros(len(values), dtype=bool)
     inner[: full.size] = inside.ravel()
-    return _protected(rng, values, relations, inner)
+    table = _protected(rng, values, relations, inner)
+    if kind != "kept":
+        return table
+    mean, slope, cells = 0.01 * rng.random(), 0.01 + 0.04 * rng.random(), np.flatnonzero(inner)
+    kept = Quality.of([kept_mean(values, cells, mean), kept_slope(values, cells, slope)])
+    return replace(table, quality=kept)
 
 
 def _protected(rng: np.random.Generator, values: np.ndarray, relations: Any, inner: np.ndarray) -> CellTable:
@@ -138,6 +145,10 @@ def least_objective(table: CellTable, mode: str) -> float | None:
         LinearConstraint(np.hstack([none, pick, np.diag(down)]), down, np.inf),
         LinearConstraint(np.hstack([none, pick, np.diag(top_down)]), -np.inf, top_down),
     ]
+    if table.quality is not None:
+        sums = table.quality.weights.toarray()
+        sums = np.hstack([sums, -sums, np.zeros((len(sums), size))])
+        rows.append(LinearConstraint(sums, table.quality.least / unit, table.quality.most / unit))
     bounds = Bounds(np.zeros(2 * cells + size), np.concatenate([rise, fall, np.ones(size)]))
     costs = np.concatenate([table.costs, table.costs, np.zeros(size)])
     integrality = np.concatenate([np.zeros(2 * cells), np.ones(size)])
