@@ -38,17 +38,10 @@ def cells(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, A
 
 def repeated(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> int:
     """Cells that stand twice in a table, or with two values in linked ones."""
-    names = list(dict.fromkeys(name for table in manifest["tables"] for name in table["columns"]))
-    value, total = _name(manifest["value"]["name"]), _text(manifest["total"])
-    every = " UNION ALL ".join(
-        f"SELECT {position} AS t, {_selected(names, table['columns'], total)}, {value} AS v "
-        f"FROM {_file(folder, table)}"
-        for position, table in enumerate(manifest["tables"])
-    )
-    keys = ", ".join(_name(name) for name in names)
+    keys = ", ".join(_name(name) for name in _columns(manifest))
     return _one(
         engine,
-        f"SELECT count(*) FROM (SELECT 1 FROM ({every}) GROUP BY {keys} "
+        f"SELECT count(*) FROM (SELECT 1 FROM ({_every_cell(folder, manifest)}) GROUP BY {keys} "
         "HAVING min(v) <> max(v) OR count(*) <> count(DISTINCT t))",
     )
 
@@ -63,7 +56,8 @@ def off_base(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str
 
 
 def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> Margins:
-    """Compare every total with the sum of its parts, in every dimension and at every level."""
+    """Compare every total with the sum of its parts, in every dimension and at every level, and over every
+    further hierarchy that the manifest names."""
     totals = wrong = 0
     for table in manifest["tables"]:
         for parts in _parts(engine, folder, table, manifest):
@@ -76,7 +70,42 @@ def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str,
                 f"LEFT JOIN {_file(folder, table)} AS m USING ({keys})"
             ).fetchall()
             totals, wrong = totals + compared, wrong + different
+    for grouping in manifest.get("groupings", ()):
+        compared, different = _grouped(engine, folder, manifest, grouping)
+        totals, wrong = totals + compared, wrong + different
     return Margins(totals, wrong)
+
+
+def _grouped(
+    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], grouping: dict[str, Any]
+) -> tuple[int, int]:
+    """Cells of a further hierarchy, of any kind that tables have, compared with the codes they group."""
+    above, levels, total = grouping["above"], grouping["levels"], _text(manifest["total"])
+    codes = {"__code": list(grouping["codes"])}
+    codes |= {f"__{n}": [groups[n] for groups in grouping["codes"].values()] for n in range(len(above))}
+    engine.register("codes", pa.table(codes))
+    finer, names = _name(grouping["column"]), _columns(manifest)
+    summed = [*levels[levels.index(grouping["column"]) + 1 :], *above]
+    whole = "".join(f" AND {_name(each)} = {total}" for each in summed)
+    put = [f"__{n} AS {_name(name)}" for n, name in enumerate(above)]
+    put += [f"{total} AS {_name(name)}" for name in levels]
+    keys = ", ".join(_name(name) for name in names)
+    kind = " || ".join(f"({_name(name)} = {total})::text" for name in names)
+    there = "coalesce(m.v, 0)" if manifest.get("zeros") == "omit" else "m.v"
+    ((compared, different),) = engine.execute(
+        f"""
+        WITH cells AS (SELECT DISTINCT * EXCLUDE (t) FROM ({_every_cell(folder, manifest)})),
+        parts AS (
+            SELECT * EXCLUDE (__code) REPLACE ({", ".join(put)})
+            FROM cells JOIN codes ON __code = {finer} WHERE {finer} <> {total}{whole}
+        ),
+        sums AS (SELECT {keys}, sum(v) AS __sum FROM parts GROUP BY ALL)
+        SELECT count(*), count(*) FILTER (WHERE {there} IS DISTINCT FROM __sum)
+        FROM (SELECT * FROM sums WHERE {kind} IN (SELECT {kind} FROM cells))
+        LEFT JOIN cells AS m USING ({keys})
+        """
+    ).fetchall()
+    return int(compared), int(different)
 
 
 def _parts(
@@ -98,6 +127,20 @@ def _parts(
             deeper = "".join(f" AND {_name(each)} = {total}" for each in levels[depth + 1 :])
             name = _name(level)
             yield f"SELECT * REPLACE ({total} AS {name}) FROM {file} WHERE {name} <> {total}{deeper}"
+
+
+def _every_cell(folder: Path, manifest: dict[str, Any]) -> str:
+    """A query for the cells of all tables: table t, codes in all columns, value v."""
+    value, total = _name(manifest["value"]["name"]), _text(manifest["total"])
+    return " UNION ALL ".join(
+        f"SELECT {position} AS t, {_selected(_columns(manifest), table['columns'], total)}, {value} AS v "
+        f"FROM {_file(folder, table)}"
+        for position, table in enumerate(manifest["tables"])
+    )
+
+
+def _columns(manifest: dict[str, Any]) -> list[str]:
+    return list(dict.fromkeys(name for table in manifest["tables"] for name in table["columns"]))
 
 
 def _mapping(parents: dict[str, str]) -> pa.Table:

@@ -11,7 +11,7 @@ from typing import Any
 from pipelines.publication.manifest import DIFFERENCING
 from pipelines.publication.stage import table_files
 from pipelines.tables.files import FOLDER, columns_of, value_type
-from pipelines.tables.read_back import WrittenTable
+from pipelines.tables.read_back import WrittenTable, levels_beside
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
 
@@ -92,6 +92,21 @@ def _method(table: Table) -> dict[str, Any]:
     return {"name": "controlled rounding", "base": table.base}
 
 
+def _groupings(table: Table, written: WrittenTable) -> list[dict[str, Any]]:
+    """Further hierarchies over a column, with its codes: tables of both must agree."""
+    return [
+        {
+            "column": finer,
+            "levels": list(levels_beside(table, finer)),
+            "above": list(above),
+            "codes": {
+                row[0]: list(row[1:]) for row in sorted(codes[[finer, *above]].itertuples(index=False))
+            },
+        }
+        for (finer, above), codes in written.groupings.items()
+    ]
+
+
 def table_manifest(
     specification: Specification, table: Table, release_id: str, written: WrittenTable, successor: bool
 ) -> dict[str, Any]:
@@ -119,11 +134,7 @@ def table_manifest(
         "total": table.total,
         "zeros": table.zeros,
         "cells": written.cells,
-        **(
-            {"groupings": [[*coarser, finer] for finer, coarser in table.groupings]}
-            if table.groupings
-            else {}
-        ),
+        **({"groupings": _groupings(table, written)} if written.groupings else {}),
         "tables": [
             {
                 "file": f"{FOLDER}/{name}",

@@ -21,6 +21,8 @@ from schemas.requirements.records import MetricKey
 from schemas.specification.table import Table
 
 _UNITS = "__units"
+#: A column, and the columns above it in a further hierarchy -> its codes with theirs.
+Groupings = Mapping[tuple[str, tuple[str, ...]], pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Original:
         How far a cell may go.
     relaxed : names of the steps that let cells go further than the specification says.
     base : number that every cell is published at a multiple of, if any.
-    groupings : a column, and the columns above it in a further hierarchy -> its codes with theirs.
+    groupings : codes of columns that further hierarchies group anew.
     """
 
     codes: pd.DataFrame
@@ -47,7 +49,7 @@ class Original:
     rise: np.ndarray
     relaxed: tuple[str, ...] = ()
     base: int | None = None
-    groupings: Mapping[tuple[str, tuple[str, ...]], pd.DataFrame] = field(default_factory=dict)
+    groupings: Groupings = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class WrittenTable:
         Whether the files hold what was handed to the stage, in the declared columns and types.
     relaxed : tuple of str
         Steps of `table.relax` that cells were let go further by.
+    groupings : as in `Original`
     """
 
     cells: int
@@ -77,6 +80,7 @@ class WrittenTable:
     as_staged: bool
     as_declared: bool
     relaxed: tuple[str, ...] = ()
+    groupings: Groupings = field(default_factory=dict)
 
     @property
     def records(self) -> int:
@@ -117,7 +121,17 @@ def verify_written_table(
         lines += len(linked)
         wrong += int((linked[_UNITS] != linked["parts"]).sum())
     unprotected, astray = _compared(by_cell["min"], original, table)
-    return WrittenTable(len(together), lines, wrong, unprotected, astray, same, declared, original.relaxed)
+    return WrittenTable(
+        cells=len(together),
+        lines=lines,
+        open=wrong,
+        unprotected=unprotected,
+        astray=astray,
+        as_staged=same,
+        as_declared=declared,
+        relaxed=original.relaxed,
+        groupings=original.groupings,
+    )
 
 
 def _in_units(content: pa.Table, table: Table) -> pd.DataFrame:
@@ -148,11 +162,11 @@ def _totals(frame: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> I
 
 
 def _grouped(written: pd.Series, original: Original, table: Table) -> Iterator[pd.DataFrame]:
-    """Cells of further hierarchies with the sums of the codes that they group."""
+    """Cells of further hierarchies with the sums of the codes that they group, wherever tables have such."""
     cells, columns = written.rename(_UNITS).reset_index(), list(table.columns)
+    kinds = set(_kinds(cells, table))
     for (finer, coarser), codes in original.groupings.items():
-        levels = next(hierarchy for hierarchy in table.hierarchies if finer in hierarchy)
-        levels = tuple(name for name in levels if name in columns)
+        levels = levels_beside(table, finer)
         deeper = list(levels[levels.index(finer) + 1 :])
         whole = (cells[[*deeper, *coarser]] == table.total).all(axis=1)
         parts = cells[(cells[finer] != table.total) & whole]
@@ -160,7 +174,20 @@ def _grouped(written: pd.Series, original: Original, table: Table) -> Iterator[p
         parts = parts.assign(**{name: group[name].to_numpy() for name in coarser})
         parts = parts.assign(**dict.fromkeys(levels, table.total))
         sums = parts.groupby(columns, sort=False)[_UNITS].sum().rename("parts").reset_index()
-        yield sums.merge(cells, on=columns, how="inner")
+        sums = sums[[kind in kinds for kind in _kinds(sums, table)]]
+        linked = sums.merge(cells, on=columns, how="left")
+        yield linked.fillna({_UNITS: 0}) if table.zeros == "omit" else linked
+
+
+def levels_beside(table: Table, finer: str) -> tuple[str, ...]:
+    """Columns in tables of the first hierarchy that holds a column which others group anew."""
+    hierarchy = next(each for each in table.hierarchies if finer in each)
+    return tuple(name for name in hierarchy if name in table.columns)
+
+
+def _kinds(cells: pd.DataFrame, table: Table) -> list[tuple[bool, ...]]:
+    """Which columns each cell is not summed over."""
+    return [tuple(row) for row in (cells[list(table.columns)] != table.total).to_numpy()]
 
 
 def _compared(written: pd.Series, original: Original, table: Table) -> tuple[int, int]:

@@ -1,14 +1,19 @@
 """Several hierarchies over one column: their tables are linked, in the program and in the written files."""
 
+import json
+
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.audit.tables import margins
 from pipelines.tables.adjusted import protected_by_method
 from pipelines.tables.cells import Cells, grouping_sets, tabulated
 from pipelines.tables.files import published
 from pipelines.tables.groupings import Grouping
+from pipelines.tables.manifest import table_manifest
 from pipelines.tables.problem import table_problem
 from pipelines.tables.product import _original
 from pipelines.tables.read_back import verify_written_table
@@ -96,6 +101,11 @@ def test_what_is_published_adds_up_over_both_hierarchies_and_the_written_files_a
     assert np.any(units != cells.units)
     found = written(tmp_path, cells, units, table, original)
     assert (found.open, found.unprotected, found.astray) == (0, 0, 0)
+    manifest = json.loads(json.dumps(table_manifest(chosen, table, "r", found, False)))
+    assert manifest["groupings"][0]["codes"]["C"] == ["xy", "x"]
+    audited = margins(duckdb.connect(), tmp_path, manifest)
+    assert audited.wrong == 0
+    assert audited.totals == found.lines
     # branches x and y change places in a region: all margins of their table stay, the activities disagree
     codes = cells.codes
     moved = units + ((codes["branch"] == "x") & (codes["region"] == "n")) * 1.0
@@ -103,6 +113,7 @@ def test_what_is_published_adds_up_over_both_hierarchies_and_the_written_files_a
     moved += ((codes["branch"] == "y") & (codes["region"] == "s")) * 1.0
     moved -= ((codes["branch"] == "x") & (codes["region"] == "s")) * 1.0
     assert written(tmp_path, cells, moved.to_numpy(), table, original).open == 4
+    assert margins(duckdb.connect(), tmp_path, manifest).wrong == 4
 
 
 def test_a_code_in_two_groups_is_refused():
