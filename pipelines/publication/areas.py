@@ -14,18 +14,17 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.files import private_folder, sync_folder
+from pipelines.engine.files import private_folder
 from pipelines.engine.lock import locked
+from pipelines.publication.key import create_once, key_file, key_of
 from pipelines.publication.public.public_area import PublicArea, public_area
 from schemas.errors import MicroguardError, SpecificationError
 
-KEY_BYTES = 32
-KEY_VARIABLE = "MICROGUARD_KEY_FILE"
 WORK = ".work"
 #: The evidence of a release, in its folder.
 QUALITY = "quality.json"
@@ -70,6 +69,13 @@ class Areas:
     def record(self, release_id: str) -> Path:
         """Evidence folder of a release."""
         return self.evidence / release_id
+
+    @property
+    def identity(self) -> str:
+        """What tells this evidence area from all others: on two machines two may have one path."""
+        path = private_folder(self.evidence) / "area"
+        create_once(path, secrets.token_hex(16))
+        return f"{path.read_text(encoding='utf-8').strip()} {self.evidence.resolve()}"
 
     @property
     def ledger(self) -> Path:
@@ -129,61 +135,12 @@ class Areas:
 
     def key(self) -> bytes:
         """The secret that names releases; created with mode 0600 where it does not exist yet."""
-        named = os.environ.get(KEY_VARIABLE)
-        path = Path(named) if named else self.evidence / "key"
-        public = self.public.folder
-        if public is not None and public.resolve() in path.resolve().parents:
-            raise SpecificationError(f"{KEY_VARIABLE} names a file inside the public area: choose another.")
-        try:
-            if not named:
-                private_folder(self.evidence)
-            key = key_at(path)
-        except OSError as error:
-            raise SpecificationError(
-                f"The key file can be neither read nor created ({os.strerror(error.errno or 0)}). Make it "
-                f"readable for the user who runs this, or name another one in {KEY_VARIABLE}."
-            ) from error
-        if len(key) < KEY_BYTES:
-            raise SpecificationError(
-                f"The key file holds {len(key)} bytes, expected at least {KEY_BYTES} (256 bits). Remove it "
-                f"to have one created, or name another one in {KEY_VARIABLE}."
-            )
-        return key
+        return key_of(key_file() or self.evidence / "key", self.public.folder)
 
     def release_id(self, identity: Mapping[str, Any]) -> str:
         """Opaque name of a release: a keyed hash of what it is made from (32 hexadecimal digits)."""
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hmac.new(self.key(), text.encode(), hashlib.sha256).hexdigest()[:32]
-
-
-def key_at(path: Path) -> bytes:
-    """The key in a file, created whole or not at all where there is none yet.
-
-    Raises
-    ------
-    SpecificationError
-        Where others than the owner can read it: who knows the key can name releases from guesses.
-    """
-    if not path.exists():
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            with os.fdopen(descriptor, "w") as file:
-                file.write(secrets.token_hex(KEY_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(FileExistsError):  # of another run, a moment ago
-                os.link(fresh, path)
-        finally:
-            fresh.unlink(missing_ok=True)
-        sync_folder(path.parent)
-    key = path.read_bytes().strip()
-    if path.stat().st_mode & 0o077:
-        raise SpecificationError(
-            "The key file can be read by others than its owner. Whoever knows the key can test guesses about "
-            f"the input: set its mode to 0600, or name another one in {KEY_VARIABLE}."
-        )
-    return key
 
 
 def is_work(folder: Path) -> bool:

@@ -46,7 +46,7 @@ class Entry:
     successive : str
         ``publish.successive``: whether a steward accepted other releases of its source beside it.
     ledger : str
-        Folder of the ledger that the evidence area shares with others; "" where it shares none.
+        Place of the ledger that the evidence area shares with others; "" where it shares none.
     """
 
     event: Event

@@ -17,12 +17,12 @@ from pipelines.engine.outcome import now
 from pipelines.publication.areas import Areas
 from pipelines.publication.formats.table_format import TableFormat, table_format
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
-from pipelines.publication.public.public_area import AreaTaken
 from pipelines.publication.retention import outlived
 from pipelines.publication.sources.collisions import ledger_of, refuse_collisions, shared_entry
 from pipelines.publication.sources.shared_ledger import lock_of
 from pipelines.publication.sources.source_sketch import SHARED
 from pipelines.publication.stage import StagedFiles
+from pipelines.publication.store.faults import AreaTaken
 from pipelines.publication.withdrawal import take_out, withdraw_release
 from schemas.errors import ProtectionFailed
 

@@ -21,7 +21,7 @@ from schemas.specification.table_consistency import table_faults
 FREQUENCY = "frequency"
 """Column of the published tables that holds the number of records."""
 STORES = ("s3", "gs", "az", "abfs", "abfss")
-"""Schemes of object stores that a release can be published to."""
+"""Schemes of object stores that an area can be in."""
 EACH = "*"
 """In a key of `UNBUILT`: every variable."""
 
@@ -30,10 +30,7 @@ def _with_scheme(value: Any) -> bool:
     return isinstance(value, str) and "://" in value
 
 
-UNBUILT: dict[Path, Callable[[Any], bool]] = {
-    ("publish", "evidence"): _with_scheme,
-    ("publish", "ledger"): _with_scheme,
-}
+UNBUILT: dict[Path, Callable[[Any], bool]] = {("publish", "evidence"): _with_scheme}
 """Keys of the interface that this version does not carry out, each with the values of it that it refuses.
 
 Whoever builds one takes out its row.
@@ -127,11 +124,14 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         if place is not None and not _may_be_folder(place):
             allowed = "a folder, or a place where one can be made"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)
-    scheme, address, _ = spec.publish.path.partition("://")
-    if address and scheme not in STORES:
-        allowed = f"a folder, or an object store ({', '.join(f'{name}://' for name in STORES)})"
-        yield fault(("publish", "path"), spec.publish.path, allowed)
-    elif address and spec.publish.format != "parquet":
+    for key in ("path", "ledger"):
+        place = getattr(spec.publish, key)
+        if place is not None and "://" in place and place.partition("://")[0] not in STORES:
+            allowed = f"a folder, or an object store ({', '.join(f'{name}://' for name in STORES)})"
+            yield fault(("publish", key), place, allowed)
+    if spec.publish.path.startswith(tuple(f"{name}://" for name in STORES)) and (
+        spec.publish.format != "parquet"
+    ):
         allowed = "parquet, where publish.path is an object store"
         yield fault(("publish", "format"), spec.publish.format, allowed)
     if spec.input.columns and spec.input.format == "parquet":

@@ -259,8 +259,8 @@ class Publish(Section):
     """How many releases of this name stand, the newest among them: older ones are withdrawn once another is
     published. Copies of them stay known to the ledger and the audit."""
     ledger: PathText | None = None
-    """Folder that several evidence areas share, so that each finds the records it is given again among those
-    that the others published. Relative to the specification."""
+    """Folder or object store that several evidence areas share, so that each finds the records it is given
+    again among those that the others published. Relative to the specification."""
     disclose: Annotated[tuple[Disclosable, ...], Field(strict=False)] = ()
     """Whole-file measures against the original that a steward allows to be public."""
 

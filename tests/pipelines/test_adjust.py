@@ -16,7 +16,7 @@ import pytest
 
 from pipelines.audit.release import audit
 from pipelines.engine.files import checksum
-from pipelines.publication.areas import KEY_VARIABLE
+from pipelines.publication.key import KEY_VARIABLE
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from schemas.specification.read import build_specification, read_specification
 from schemas.specification.toml_text import merged, parsed_override

@@ -8,9 +8,7 @@ the environment, as the cloud's own tools read them.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,37 +16,22 @@ from pathlib import Path
 from typing import Any
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
-from obstore.store import ObjectStore, from_url
+from obstore.exceptions import AlreadyExistsError, PreconditionError
+from obstore.store import ObjectStore
 
-from pipelines.publication.public.lease import Lease
-from pipelines.publication.public.public_area import CURRENT, MANIFEST, AreaTaken, not_what_was_staged
-from schemas.errors import MicroguardError, SpecificationError
+from pipelines.publication.public.public_area import CURRENT, MANIFEST, not_what_was_staged
+from pipelines.publication.store.connection import (
+    CHUNK,
+    asked,
+    checksum_of,
+    create,
+    names,
+    require_conditional_writes,
+)
+from pipelines.publication.store.faults import AreaTaken
+from pipelines.publication.store.lease import Lease
 
-#: Bytes that are read at a time.
-CHUNK = 8 * 2**20
-
-
-class StoreFailed(MicroguardError):
-    """The store did not do what it was asked for."""
-
-    exit_code = 1
-
-
-def connected(address: str) -> ObjectStore:
-    """The store at an address, everything below its path.
-
-    Raises
-    ------
-    SpecificationError
-    """
-    try:
-        return from_url(address)
-    except (BaseError, ValueError, OSError) as error:
-        raise SpecificationError(
-            f"[publish] path cannot be reached as an object store ({type(error).__name__}). Look at the "
-            "address, and at region, endpoint and credentials in the environment."
-        ) from None
+_PLACE = "public area"
 
 
 class ObjectStoreArea:
@@ -77,23 +60,12 @@ class ObjectStoreArea:
 
     def require_writable(self) -> None:
         """Refuse a store that does not let us write, or does not compare versions."""
-        try:
-            compares = self._compares_versions(f".probe-{secrets.token_hex(8)}")
-        except (BaseError, OSError) as error:
-            raise SpecificationError(
-                f"[publish] path is an object store that cannot be written ({type(error).__name__}). Look at "
-                "the address, and at region, endpoint, credentials and rights in the environment."
-            ) from None
-        if not compares:
-            raise SpecificationError(
-                "[publish] path is an object store that puts an object whatever the version it replaces: two "
-                "runs could publish at once. Choose a store with conditional writes."
-            )
+        require_conditional_writes(self._store)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the lease of the area; waits for another run that is publishing there."""
-        with self._asked(), self._lease.hold():
+        with asked(_PLACE), self._lease.hold():
             _, self._current = self._read_current()
             yield
 
@@ -103,13 +75,13 @@ class ObjectStoreArea:
 
     def releases(self) -> list[str]:
         """Prefixes that have a manifest."""
-        with self._asked():
+        with asked(_PLACE):
             prefixes = [str(each) for each in obstore.list_with_delimiter(self._store)["common_prefixes"]]
         return sorted(each for each in prefixes if not each.startswith(".") and self.stands(each))
 
     def stands(self, release_id: str) -> bool:
         """Whether its manifest is there."""
-        with self._asked():
+        with asked(_PLACE):
             try:
                 obstore.head(self._store, f"{release_id}/{MANIFEST}")
             except FileNotFoundError:
@@ -118,11 +90,11 @@ class ObjectStoreArea:
 
     def is_whole(self, release_id: str) -> bool:
         """Whether its objects have the checksums of its manifest."""
-        with self._asked():
+        with asked(_PLACE):
             try:
                 files = self._files(release_id)
                 return all(
-                    self._checksum(f"{release_id}/{name}")[0] == named["sha256"]
+                    checksum_of(self._store, f"{release_id}/{name}")[0] == named["sha256"]
                     for name, named in files.items()
                 )
             except (FileNotFoundError, ValueError, KeyError, TypeError):
@@ -133,36 +105,38 @@ class ObjectStoreArea:
     ) -> None:
         """Put every file, read it back, and put the manifest where there is none."""
         if self.stands(release_id) and self.is_whole(release_id):
-            with self._asked():
+            with asked(_PLACE):
                 there = self._files(release_id)
             if {name: each["sha256"] for name, each in there.items()} == dict(checksums):
                 return  # of a run whose ledger was lost: readers keep the very files they have
         self.remove(release_id)
-        with self._asked():
+        with asked(_PLACE):
             files = {}
             for name, expected in checksums.items():
                 if not (source / name).is_file():
                     raise not_what_was_staged()
                 self._lease.require()
                 obstore.put(self._store, f"{release_id}/{name}", source / name)
-                arrived, size = self._checksum(f"{release_id}/{name}")
+                arrived, size = checksum_of(self._store, f"{release_id}/{name}")
                 if arrived != expected:
                     raise not_what_was_staged()
                 files[name] = {"sha256": expected, "bytes": size}
             self._lease.require()
-            self._create(f"{release_id}/{MANIFEST}", json.dumps({**manifest, "files": files}, indent=2))
+            text = json.dumps({**manifest, "files": files}, indent=2)
+            if not create(self._store, f"{release_id}/{MANIFEST}", text.encode()):
+                raise AreaTaken("Another run put this very release into the public area. Call this again.")
 
     def remove(self, release_id: str) -> None:
         """Delete the manifest, with which the release is gone to readers, then all else."""
-        with self._asked():
-            names = self._objects(release_id)
-            for name in sorted(names, key=lambda name: name != f"{release_id}/{MANIFEST}"):
+        with asked(_PLACE):
+            objects = self._objects(release_id)
+            for name in sorted(objects, key=lambda name: name != f"{release_id}/{MANIFEST}"):
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, name)
 
     def served(self) -> str | None:
         """What ``current.json`` names."""
-        with self._asked():
+        with asked(_PLACE):
             return self._read_current()[0]
 
     def serve(self, release_id: str | None) -> None:
@@ -173,7 +147,7 @@ class ObjectStoreArea:
         AreaTaken
             Where another run has moved it since.
         """
-        with self._asked():
+        with asked(_PLACE):
             if self._lease.held:
                 self._lease.require()
             else:
@@ -199,7 +173,7 @@ class ObjectStoreArea:
         """A copy in a private folder."""
         with tempfile.TemporaryDirectory(prefix="microguard-") as folder:
             root = Path(folder) / release_id
-            with self._asked():
+            with asked(_PLACE):
                 for name in self._objects(release_id):
                     target = Path(folder) / name
                     target.parent.mkdir(parents=True, exist_ok=True)
@@ -208,42 +182,12 @@ class ObjectStoreArea:
                             file.write(chunk)
             yield root
 
-    def _compares_versions(self, probe: str) -> bool:
-        """Whether the store refuses to replace another version than the one that is named."""
-        version = str(obstore.put(self._store, probe, b"1", mode="create")["e_tag"])
-        try:
-            obstore.put(self._store, probe, b"2", mode={"e_tag": version})
-            obstore.put(self._store, probe, b"3", mode={"e_tag": version})
-        except PreconditionError:
-            return True
-        except NotImplementedError:  # what obstore raises for a store without conditional writes
-            return False
-        finally:
-            obstore.delete(self._store, probe)
-        return False
-
     def _objects(self, release_id: str) -> list[str]:
-        batches = obstore.list(self._store, prefix=f"{release_id}/")
-        return [str(each["path"]) for batch in batches for each in batch]
+        return names(self._store, f"{release_id}/")
 
     def _files(self, release_id: str) -> dict[str, Any]:
         content = bytes(obstore.get(self._store, f"{release_id}/{MANIFEST}").bytes())
         return dict(json.loads(content)["files"])
-
-    def _checksum(self, name: str) -> tuple[str, int]:
-        """SHA-256, hexadecimal, and bytes of an object as the store gives it back."""
-        digest, size = hashlib.sha256(), 0
-        for chunk in obstore.get(self._store, name).stream(min_chunk_size=CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-        return digest.hexdigest(), size
-
-    def _create(self, name: str, text: str) -> None:
-        try:
-            obstore.put(self._store, name, text.encode(), mode="create")
-        except AlreadyExistsError:
-            if bytes(obstore.get(self._store, name).bytes()) != text.encode():  # else the answer was lost
-                raise
 
     def _read_current(self) -> tuple[str | None, str | None]:
         """Release id and version."""
@@ -252,20 +196,3 @@ class ObjectStoreArea:
         except FileNotFoundError:
             return None, None
         return str(json.loads(bytes(answer.bytes()))["release_id"]), str(answer.meta["e_tag"])
-
-    @contextmanager
-    def _asked(self) -> Iterator[None]:
-        """Say that the store failed in words of ours.
-
-        Raises
-        ------
-        StoreFailed
-        """
-        try:
-            yield
-        except BaseError as error:
-            raise StoreFailed(
-                f"The object store of the public area failed ({type(error).__name__}), after it was asked "
-                "several times. Look at its state, at the network and at credentials, and call this again: "
-                "what is half done is finished or taken back first."
-            ) from None

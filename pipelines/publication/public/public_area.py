@@ -12,16 +12,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from schemas.errors import MicroguardError, ProtectionFailed
+from schemas.errors import ProtectionFailed
 
 MANIFEST = "manifest.json"
 CURRENT = "current.json"
-
-
-class AreaTaken(MicroguardError):
-    """Another run took the public area over; what this one was about to publish is taken back."""
-
-    exit_code = 1
 
 
 class PublicArea(Protocol):
@@ -117,7 +111,8 @@ class PublicArea(Protocol):
 def public_area(place: str | Path) -> PublicArea:
     """The area at a path or an address."""
     if "://" in str(place):
-        from pipelines.publication.public.object_store import ObjectStoreArea, connected
+        from pipelines.publication.public.object_store import ObjectStoreArea
+        from pipelines.publication.store.connection import connected
 
         return ObjectStoreArea(str(place), connected(str(place)))
     from pipelines.publication.public.folder import FolderArea

@@ -8,13 +8,14 @@ under the very name and place it was withdrawn from, which is a steward's decisi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 from pipelines.publication.areas import Areas
 from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import NEVER_PUBLIC, Entry, Ledger
-from pipelines.publication.sources.shared_ledger import SharedEntry, SharedLedger
+from pipelines.publication.sources.shared_ledger import SharedEntry, SharedLedger, shared_ledger
 from pipelines.publication.sources.source_sketch import FILE, SHARED, SourceSketch, same_records, share_units
 from schemas.errors import GateRefused
 
@@ -42,13 +43,9 @@ class _Known:
     """A release that readers may have seen."""
 
     entry: SharedEntry
-    sketch: Path
+    file: str  # which of tonight's two sketches is by the same key
+    sketch: Callable[[], SourceSketch | None]
     stands: bool
-
-    @property
-    def file(self) -> str:
-        """Which of a release's two sketches is by the same key."""
-        return self.sketch.name if self.sketch.name == FILE else SHARED
 
 
 def source_of(entry: Entry) -> str:
@@ -58,7 +55,7 @@ def source_of(entry: Entry) -> str:
 
 def ledger_of(entry: Entry) -> SharedLedger | None:
     """The ledger that its evidence area shares with others, if any."""
-    return SharedLedger(Path(entry.ledger)) if entry.ledger else None
+    return shared_ledger(entry.ledger) if entry.ledger else None
 
 
 def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
@@ -71,7 +68,7 @@ def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
         content=str(entry.identity.get("content", "records")),
         series=str(entry.identity.get(SERIES, "")),
         public=entry.public or areas.public.name,
-        evidence=str(areas.evidence.resolve()),
+        evidence=areas.identity,
     )
 
 
@@ -122,11 +119,7 @@ def same_under_another_source(entry: Entry, areas: Areas) -> list[Collision]:
     """Releases whose records are those of a release, and whose source is called otherwise."""
     sketches, source = _sketches(entry, areas), source_of(entry)
     others = [known for known in _known(entry, areas) if known.entry.source != source]
-    return [
-        _collision(known, True)
-        for known in others
-        if _alike(sketches[known.file], SourceSketch.read(known.sketch))
-    ]
+    return [_collision(known, True) for known in others if _alike(sketches[known.file], known.sketch())]
 
 
 def _sketches(entry: Entry, areas: Areas) -> dict[str, SourceSketch | None]:
@@ -151,12 +144,11 @@ def _known(tonight: Entry, areas: Areas) -> list[_Known]:
     here = _known_here(areas)
     ids = {each.entry.release_id for each in here}
     ledger = ledger_of(tonight)
-    evidence = str(areas.evidence.resolve())
     others = [] if ledger is None else ledger.entries()
     shared = [
-        _Known(each, ledger.sketch(each.release_id), True)
+        _Known(each, SHARED, partial(ledger.sketch, each.release_id), True)
         for each in others
-        if ledger is not None and each.release_id not in ids and each.evidence != evidence
+        if ledger is not None and each.release_id not in ids and each.evidence != areas.identity
     ]
     return [each for each in [*here, *shared] if each.entry.release_id != tonight.release_id]
 
@@ -166,7 +158,12 @@ def _known_here(areas: Areas) -> list[_Known]:
     seen = {each.release_id: each for each in ledger.entries() if each.event not in NEVER_PUBLIC}
     standing = {each.release_id for each in ledger.standing()}
     return [
-        _Known(shared_entry(each, areas), areas.record(each.release_id) / FILE, each.release_id in standing)
+        _Known(
+            shared_entry(each, areas),
+            FILE,
+            partial(SourceSketch.read, areas.record(each.release_id) / FILE),
+            each.release_id in standing,
+        )
         for each in seen.values()
     ]
 
@@ -187,7 +184,7 @@ def _may_stand_beside(tonight: SharedEntry, known: _Known) -> bool:
 
 def _same_source(tonight: SharedEntry, sketch: SourceSketch | None, known: _Known) -> bool | None:
     """True where the records are the same, False where that cannot be known, None where they are others."""
-    other = SourceSketch.read(known.sketch)
+    other = known.sketch()
     named_alike = tonight.source == known.entry.source
     if sketch is None or other is None or sketch.key != other.key:
         return False if named_alike else None

@@ -1,25 +1,22 @@
 """A ledger that several evidence areas share, so that each knows of the sources that the others published.
 
-One folder: an entry a release, put there whole or not at all and never changed, with the sketch of its
-source beside it, and the key that all of them make their sketches by.
+An entry a release, put there whole or not at all and never changed, with the sketch of its source beside it.
+It lies in a folder or in an object store; what is asked of it is in `SharedLedger`.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
-from pipelines.engine.files import copy_durably, private_folder, sync_folder
-from pipelines.engine.lock import locked
-from pipelines.publication.areas import key_at
+from pipelines.publication.sources.source_sketch import SourceSketch
 from schemas.errors import MicroguardError
 
-_ENTRY, _SKETCH, _KEY = ".json", ".sketch.parquet", "key"
+#: How the names of entries and sketches end.
+ENTRY, SKETCH = ".json", ".sketch.parquet"
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class SharedEntry:
     series : str
         "" where it stands alone.
     public, evidence : str
-        The areas it is of.
+        The areas it is of (`Areas.identity`).
     """
 
     release_id: str
@@ -46,6 +43,10 @@ class SharedEntry:
     public: str
     evidence: str
 
+    def written(self) -> bytes:
+        """As it lies in the ledger."""
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
 
 class SharedLedgerDamaged(MicroguardError):
     """An entry cannot be read; nothing can be published beside it."""
@@ -53,31 +54,26 @@ class SharedLedgerDamaged(MicroguardError):
     exit_code = 1
 
 
-class SharedLedger:
-    """The ledger in a folder.
+class SharedLedger(Protocol):
+    """The releases of all evidence areas that share it."""
 
-    Parameters
-    ----------
-    folder : Path
-    """
+    def key(self, public: Path | None) -> bytes:
+        """The secret that all of them make their sketches by.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def key(self) -> bytes:
-        """The secret of the sketches; created with mode 0600 where it does not exist yet.
+        Parameters
+        ----------
+        public : Path or None
+            The public area, where it is a folder: the key does not lie there.
 
         Raises
         ------
         SpecificationError
         """
-        return key_at(private_folder(self._folder) / _KEY)
+        ...
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Hold the ledger while a release is published; waits for an area that is publishing."""
-        with locked(private_folder(self._folder)):
-            yield
+        ...
 
     def entries(self) -> list[SharedEntry]:
         """All releases of all areas, by id.
@@ -86,46 +82,51 @@ class SharedLedger:
         ------
         SharedLedgerDamaged
         """
-        paths = sorted(self._folder.glob(f"[!.]*{_ENTRY}"))
-        return [SharedEntry(**_read(path)) for path in paths]
+        ...
 
-    def sketch(self, release_id: str) -> Path:
-        """Where the sketch of a release's source is, if it has one."""
-        return self._folder / f"{release_id}{_SKETCH}"
+    def sketch(self, release_id: str) -> SourceSketch | None:
+        """The sketch of a release's source, if it has one that can be read."""
+        ...
 
     def put(self, entry: SharedEntry, sketch: Path) -> None:
-        """Add a release that is about to be published; one that is there stays as it is."""
-        target = private_folder(self._folder) / f"{entry.release_id}{_ENTRY}"
-        fresh = target.with_name(f".{target.name}.{os.getpid()}")
-        copied = self.sketch(entry.release_id)
-        try:
-            if sketch.is_file():  # before the entry: what is there has its sketch
-                copy_durably(sketch, fresh)
-                fresh.replace(copied)
-            with open(fresh, "w", encoding="utf-8") as file:
-                json.dump(asdict(entry), file, sort_keys=True)
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(FileExistsError):
-                os.link(fresh, target)
-        finally:
-            fresh.unlink(missing_ok=True)
-        sync_folder(self._folder)
+        """Add a release that is about to be published, its sketch first; one that is there stays as it is.
+
+        Raises
+        ------
+        AreaTaken
+            Where another area holds the ledger by now, and may not have seen this release.
+        """
 
 
-def lock_of(ledger: SharedLedger | None) -> Any:
+def shared_ledger(place: str) -> SharedLedger:
+    """The ledger at a path or an address."""
+    if "://" in place:
+        from pipelines.publication.sources.store_ledger import StoreLedger
+        from pipelines.publication.store.connection import connected
+
+        return StoreLedger(connected(place, "ledger"))
+    from pipelines.publication.sources.folder_ledger import FolderLedger
+
+    return FolderLedger(Path(place))
+
+
+def lock_of(ledger: SharedLedger | None) -> AbstractContextManager[None]:
     """The lock of a ledger, where there is one."""
     return nullcontext() if ledger is None else ledger.lock()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def entry_of(name: str, text: bytes) -> SharedEntry:
+    """An entry as it was written.
+
+    Raises
+    ------
+    SharedLedgerDamaged
+    """
     try:
-        content = dict(json.loads(path.read_text(encoding="utf-8")))
-        SharedEntry(**content)
-    except (OSError, ValueError, TypeError):
+        return SharedEntry(**json.loads(text))
+    except (ValueError, TypeError):
         raise SharedLedgerDamaged(
-            f"The entry {path.name} of the shared ledger cannot be read: it is damaged, or of a newer "
+            f"The entry {name} of the shared ledger cannot be read: it is damaged, or of a newer "
             "version of microguard. What it says of a release must not be lost, so nothing is published "
-            "beside it. Restore the folder of [publish] ledger from its back-up, or use the newer version."
+            "beside it. Restore the place of [publish] ledger from its back-up, or use the newer version."
         ) from None
-    return content

@@ -21,6 +21,7 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column, map_in_arrow
 from pipelines.intake.screen import ScreenedInput
 from pipelines.publication.areas import Areas
+from pipelines.publication.key import key_name
 from pipelines.publication.ledger import Entry
 from pipelines.publication.sources.collisions import ledger_of
 from pipelines.publication.sources.source_sketch import FILE, SHARED, UNITS, SourceSketch, subsets_of
@@ -62,7 +63,9 @@ def keep_sketch(
     ledger, folder = ledger_of(entry), areas.record(entry.release_id)
     sketched(screened.keyed, columns, unit, screened.kept, areas.key()).write(folder / FILE)
     if ledger is not None:
-        sketched(screened.keyed, columns, unit, screened.kept, ledger.key()).write(folder / SHARED)
+        sketched(screened.keyed, columns, unit, screened.kept, ledger.key(areas.public.folder)).write(
+            folder / SHARED
+        )
 
 
 def sketched(
@@ -99,11 +102,6 @@ def sketched(
     )
     rows = ranked.where(f.col("rank") <= most).drop("rank").toArrow()
     return SourceSketch.of(rows, sample.subsets, records, key_name(key))
-
-
-def key_name(key: bytes) -> str:
-    """What tells two keys apart without giving any away."""
-    return hmac.new(key, b"name of the key of sketches", hashlib.sha256).hexdigest()[:16]
 
 
 class Sample:

@@ -113,10 +113,10 @@ class SourceSketch:
         sync_folder(path.parent)
 
     @classmethod
-    def read(cls, path: Path) -> SourceSketch | None:
+    def read(cls, source: Path | pa.NativeFile) -> SourceSketch | None:
         """What `write` kept; None where nothing is, or not all of it."""
         try:
-            table = pq.read_table(path)
+            table = pq.read_table(source)
             about: dict[str, Any] = json.loads(table.schema.metadata[b"about"])
             subsets = [tuple(subset) for subset in about["subsets"]]
             return cls.of(table, subsets, int(about["records"]), str(about["key"]))

@@ -149,11 +149,7 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("override", "named"),
-    [
-        ("publish.evidence=s3://bucket/evidence", "[publish] evidence"),
-        ("publish.ledger=s3://bucket/ledger", "[publish] ledger"),
-    ],
+    ("override", "named"), [("publish.evidence=s3://bucket/evidence", "[publish] evidence")]
 )
 def test_what_waits_to_be_built_is_refused_by_name(override: str, named: str, sound: Path) -> None:
     with pytest.raises(SpecificationError) as caught:
@@ -164,9 +160,12 @@ def test_what_waits_to_be_built_is_refused_by_name(override: str, named: str, so
 
 def test_a_release_goes_to_a_folder_or_an_object_store_that_can_compare_versions(sound: Path) -> None:
     assert read_specification(sound, ["publish.path=s3://bucket/lake"]).public_area == "s3://bucket/lake"
-    for override in ("publish.path=http://host/lake", "publish.path=s3a://bucket/lake"):
-        with pytest.raises(SpecificationError, match=r"\[publish\] path"):
-            read_specification(sound, [override])
+    for key in ("path", "ledger"):
+        for address in ("http://host/lake", "s3a://bucket/lake"):
+            with pytest.raises(SpecificationError, match=rf"\[publish\] {key}"):
+                read_specification(sound, [f"publish.{key}={address}"])
+    with pytest.raises(SpecificationError, match=r"\[publish\] ledger"):
+        read_specification(sound, ["publish.path=s3://bucket/lake", "publish.ledger=s3://bucket/lake/ledger"])
     with pytest.raises(SpecificationError, match=r"\[publish\] format"):
         read_specification(sound, ["publish.path=s3://bucket/lake", "publish.format=delta"])
 

@@ -12,10 +12,11 @@ from obstore.store import LocalStore, MemoryStore
 from pipelines.publication import publish
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Ledger
-from pipelines.publication.public import lease, object_store
-from pipelines.publication.public.lease import Lease
-from pipelines.publication.public.object_store import ObjectStoreArea, StoreFailed
-from pipelines.publication.public.public_area import AreaTaken
+from pipelines.publication.public import object_store
+from pipelines.publication.public.object_store import ObjectStoreArea
+from pipelines.publication.store import connection, lease
+from pipelines.publication.store.faults import AreaTaken, StoreFailed
+from pipelines.publication.store.lease import Lease
 from pipelines.verify import verify
 from pipelines.withdraw import withdraw
 from schemas.errors import GateRefused, ProtectionFailed, SpecificationError
@@ -31,7 +32,7 @@ FAULTS = ["killed", "answer lost"]
 def store(monkeypatch):
     """One store behind every address, and leases that are found silent at once."""
     there = MemoryStore()
-    monkeypatch.setattr(object_store, "connected", lambda address: there)
+    monkeypatch.setattr(connection, "connected", lambda address: there)
     monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
     return there
 
@@ -75,7 +76,7 @@ def test_wherever_a_publication_stops_readers_have_one_whole_release_and_the_nex
     while stops:
         ready, faulty = staged(areas, SECOND), Faulty(operation, fault)
         with monkeypatch.context() as patched:
-            for module in (object_store, lease):
+            for module in (object_store, connection, lease):
                 patched.setattr(module, "obstore", faulty)
             with suppress(Killed, StoreFailed):
                 publish.publish(ready, manifest(SECOND), again(areas), entry(SECOND), accepted=True)
@@ -104,7 +105,7 @@ def test_wherever_a_withdrawal_stops_the_next_run_ends_it(areas, monkeypatch, fa
         published(again(areas), SECOND, accepted=True)
         faulty, going = Faulty(operation, fault), again(areas)
         with monkeypatch.context() as patched:
-            for module in (object_store, lease):
+            for module in (object_store, connection, lease):
                 patched.setattr(module, "obstore", faulty)
             with suppress(Killed, StoreFailed), going.public.lock():
                 publish.withdraw_release(Ledger(going).standing()[-1], going)
@@ -194,6 +195,6 @@ def test_a_release_that_was_touched_is_not_whole(areas, store):
 
 
 def test_a_store_that_compares_no_versions_is_refused_before_work_is_spent(tmp_path, monkeypatch):
-    monkeypatch.setattr(object_store, "connected", lambda address: LocalStore(tmp_path))
+    monkeypatch.setattr(connection, "connected", lambda address: LocalStore(tmp_path))
     with pytest.raises(SpecificationError, match="whatever the version"):
         Areas.of(ADDRESS, tmp_path / "evidence").public.require_writable()

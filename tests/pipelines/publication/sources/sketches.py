@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.publication.sources.sketching import CELLS, UNIT, Sample, key_name
+from pipelines.publication.key import key_name
+from pipelines.publication.sources.sketching import CELLS, UNIT, Sample
 from pipelines.publication.sources.source_sketch import UNITS, SourceSketch
 from pipelines.publication.sources.unit_sketch import SIZE
 

@@ -10,7 +10,7 @@ from pipelines.audit_source import audit_source
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.sources.collisions import collisions, refuse_collisions, shared_entry
-from pipelines.publication.sources.shared_ledger import SharedLedger, SharedLedgerDamaged
+from pipelines.publication.sources.shared_ledger import SharedLedgerDamaged, shared_ledger
 from pipelines.publication.sources.source_sketch import FILE, SHARED
 from pipelines.series.source import releases_of
 from schemas.errors import GateRefused, SpecificationError
@@ -60,7 +60,7 @@ class Agency:
             Ledger(self.areas()).append(replace(entry, event=event))
         if self.ledger:
             areas = self.areas(keys.get("lake", "lake"))
-            SharedLedger(areas.evidence.parent.parent / "shared").put(
+            shared_ledger(self.ledger).put(
                 shared_entry(entry, areas), areas.record(entry.release_id) / SHARED
             )
         return entry
@@ -176,13 +176,13 @@ def test_areas_that_share_a_ledger_know_of_each_other(tmp_path):
 
 
 def test_a_shared_ledger_keeps_its_first_entry_its_key_and_no_damage(tmp_path):
-    agency, ledger = Agency(tmp_path / "north"), SharedLedger(tmp_path / "shared")
+    agency, ledger = Agency(tmp_path / "north"), shared_ledger(str(tmp_path / "shared"))
     entry = agency.entry(A, SKETCH)
     first = shared_entry(entry, agency.areas())
     ledger.put(first, agency.areas().record(A) / FILE)
     ledger.put(replace(first, name="another"), agency.areas().record(A) / FILE)
     assert ledger.entries() == [first]
-    assert ledger.key() == ledger.key()
+    assert ledger.key(None) == ledger.key(None)
     assert (tmp_path / "shared" / "key").stat().st_mode & 0o777 == 0o600
     assert {path.name for path in (tmp_path / "shared").iterdir()} == {
         f"{A}.json",
@@ -194,4 +194,4 @@ def test_a_shared_ledger_keeps_its_first_entry_its_key_and_no_damage(tmp_path):
         ledger.entries()
     (tmp_path / "shared" / "key").chmod(0o644)
     with pytest.raises(SpecificationError, match="0600"):
-        ledger.key()
+        ledger.key(None)

@@ -19,7 +19,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore
 
-from pipelines.publication.public.public_area import AreaTaken
+from pipelines.publication.store.faults import AreaTaken
 
 LEASE = ".lease"
 #: Seconds between two signs of life of a holder, and after how many without one it counts as dead.
@@ -29,7 +29,7 @@ LOOK = 1.0
 
 
 class Lease:
-    """The lease of an area.
+    """The lease of a place.
 
     Parameters
     ----------
@@ -111,15 +111,15 @@ class Lease:
 
     def _change(self, *, held: bool) -> None:
         if self._version is None:
-            raise AreaTaken("The public area is not held by this run.")
+            raise AreaTaken("The place is not held by this run.")
         try:
             self._version = self._swap(self._version, held=held)
         except PreconditionError:
             content, version = _read(self._store)
             if content["holder"] != self._holder:
                 raise AreaTaken(
-                    "Another run took the public area over, because this one gave no sign of life for some "
-                    "time. What this one had put there is taken back; call it again."
+                    "Another run took over what this one held in the object store, because this one gave no "
+                    "sign of life for some time. What it had published is taken back; call it again."
                 ) from None
             self._version = self._swap(version, held=held)  # the answer to the last change was lost
 
