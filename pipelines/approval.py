@@ -73,10 +73,12 @@ def pending(specification: Specification) -> Outcome:
     """List the releases of a specification that wait for approval."""
     areas = Areas.of(specification.public_area, specification.evidence_area)
     waiting = Ledger(areas).waiting(specification.release.name)
-    lines = [f"{entry.release_id} since {entry.at}: {areas.record(entry.release_id)}" for entry in waiting]
+    lines = [
+        f"{entry.release_id} since {entry.at}: {areas.record_place(entry.release_id)}" for entry in waiting
+    ]
     text = "\n".join(lines) if lines else "No release of this specification waits for approval."
     rows = [
-        {"release_id": each.release_id, "since": each.at, "evidence": str(areas.record(each.release_id))}
+        {"release_id": each.release_id, "since": each.at, "evidence": areas.record_place(each.release_id)}
         for each in waiting
     ]
     return Outcome(text, {"pending": rows})

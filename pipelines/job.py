@@ -28,3 +28,7 @@ class Job:
     specification: Specification
     areas: Areas
     progress: Progress
+
+    def __post_init__(self) -> None:
+        if self.areas.stored is not None:
+            self.areas.require_reached_by_tasks(str(self.spark.conf.get("spark.master")))

@@ -16,5 +16,7 @@ def report(named: str) -> Outcome:
         A release folder of the public or the evidence area, or a specification file.
     """
     release = find_release(named)
-    page = write_page_of(release.areas(), release.release_id)
+    areas = release.areas()
+    with areas.lock():
+        page = write_page_of(areas, release.release_id)
     return Outcome(f"The report is at {page}", {"release_id": release.release_id, "report": str(page)})

@@ -242,7 +242,7 @@ def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entr
 
 
 def _answer(areas: Areas, release_id: str, text: str, retained: Retained | None = None) -> Outcome:
-    public, report = areas.public.place(release_id), areas.record(release_id) / PAGE
-    content: dict[str, Any] = {"release_id": release_id, "release": public, "report": str(report)}
+    public, report = areas.public.place(release_id), f"{areas.record_place(release_id)}/{PAGE}"
+    content: dict[str, Any] = {"release_id": release_id, "release": public, "report": report}
     text = f"{text}.\nRelease: {public}\nReport: {report}"
     return Outcome(text, content) if retained is None else retained.added_to(Outcome(text, content))

@@ -14,18 +14,21 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines.engine.files import private_folder
 from pipelines.engine.lock import locked
-from pipelines.publication.key import create_once, key_file, key_of
+from pipelines.publication.key import create_once, key_file, key_of, required_key
 from pipelines.publication.public.public_area import PublicArea, public_area
+from pipelines.publication.stored_evidence import WORK, address_of, stored_evidence
 from schemas.errors import MicroguardError, SpecificationError
 
-WORK = ".work"
+if TYPE_CHECKING:
+    from pipelines.publication.store.stored_folder import StoredFolder
+
 #: The evidence of a release, in its folder.
 QUALITY = "quality.json"
 _SESSION = "session-"
@@ -48,31 +51,45 @@ class Areas:
         Where readers look: releases and ``current.json``.
     evidence : Path
         Agency only: evidence per release, ledger, key, work folders.
+    stored : StoredFolder or None
+        Where the evidence area is an object store: what keeps `evidence` there, which is a private copy.
     """
 
     public: PublicArea
     evidence: Path
+    stored: StoredFolder | None = None
 
     def __post_init__(self) -> None:
         evidence, public = self.evidence.resolve(), self.public.folder
         if public is not None and public.resolve() in (evidence, *evidence.parents):
-            raise SpecificationError(
-                "[publish] evidence lies inside the public area. Readers of the data lake would see it: "
-                "choose a folder outside of [publish] path."
-            )
+            raise _inside_public()
 
     @classmethod
     def of(cls, public: str | Path, evidence: str | Path) -> Areas:
-        """The areas at two places."""
-        return cls(public_area(public), Path(evidence))
+        """The areas at two places; the copy here of evidence in an object store is brought up to date."""
+        area, address = public_area(public), address_of(evidence)
+        if address is None:
+            return cls(area, Path(evidence))
+        if f"{address}/".startswith(f"{area.name}/"):
+            raise _inside_public()
+        stored = stored_evidence(address)
+        with suppress(AreaBusy), hold(stored.folder):  # else a run of this machine has it up to date
+            stored.fetch()
+        return cls(area, stored.folder, stored)
 
     def record(self, release_id: str) -> Path:
         """Evidence folder of a release."""
         return self.evidence / release_id
 
+    def record_place(self, release_id: str) -> str:
+        """Where the evidence of a release is, for those who read it."""
+        return str(self.record(release_id)) if self.stored is None else f"{self.stored.address}/{release_id}"
+
     @property
     def identity(self) -> str:
         """What tells this evidence area from all others: on two machines two may have one path."""
+        if self.stored is not None:
+            return self.stored.address
         path = private_folder(self.evidence) / "area"
         create_once(path, secrets.token_hex(16))
         return f"{path.read_text(encoding='utf-8').strip()} {self.evidence.resolve()}"
@@ -129,12 +146,42 @@ class Areas:
         work = self.evidence / WORK
         return sorted(entry.name for entry in work.iterdir()) if work.is_dir() else []
 
-    def lock(self) -> AbstractContextManager[None]:
-        """Hold the evidence area; see `hold`."""
-        return hold(self.evidence)
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the evidence area, on this machine (see `hold`) and, in an object store, for all machines."""
+        with ExitStack() as held:
+            held.enter_context(hold(self.evidence))
+            if self.stored is not None:
+                try:
+                    held.enter_context(self.stored.hold())
+                except BlockingIOError:
+                    raise _busy() from None
+            yield
+
+    def keep(self) -> None:
+        """Make what the evidence area holds durable: to be called before anything rests on it."""
+        if self.stored is not None:
+            self.stored.keep()
+
+    def require_reached_by_tasks(self, master: str) -> None:
+        """Refuse a cluster, as staging of evidence in an object store is on this machine; ask for the key.
+
+        Raises
+        ------
+        SpecificationError
+        """
+        if not master.startswith("local"):
+            raise SpecificationError(
+                "[publish] evidence is an object store: tasks write what is not verified yet to the private "
+                "folder of this machine, which the workers of a cluster do not reach. Use --master "
+                "local[*], or a folder that all machines mount."
+            )
+        self.key()
 
     def key(self) -> bytes:
         """The secret that names releases; created with mode 0600 where it does not exist yet."""
+        if self.stored is not None:
+            return required_key(self.public.folder, "evidence")
         return key_of(key_file() or self.evidence / "key", self.public.folder)
 
     def release_id(self, identity: Mapping[str, Any]) -> str:
@@ -162,8 +209,19 @@ def hold(area: Path) -> Iterator[None]:
         try:
             held.enter_context(locked(private_folder(area), wait=False))
         except BlockingIOError:
-            raise AreaBusy(
-                "Another run is at work for this place and holds its lock. Wait until it has finished, or "
-                "stop it, and call this again; nothing was changed."
-            ) from None
+            raise _busy() from None
         yield
+
+
+def _busy() -> AreaBusy:
+    return AreaBusy(
+        "Another run is at work for this place and holds its lock. Wait until it has finished, or "
+        "stop it, and call this again; nothing was changed."
+    )
+
+
+def _inside_public() -> SpecificationError:
+    return SpecificationError(
+        "[publish] evidence lies inside the public area. Readers of the data lake would see it: "
+        "choose a place outside of [publish] path."
+    )

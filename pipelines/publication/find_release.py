@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.publication.areas import QUALITY, Areas
@@ -20,7 +20,7 @@ class FoundRelease:
 
     release_id: str
     public: PublicArea
-    evidence: Path | None
+    evidence: str | None
 
     def areas(self) -> Areas:
         """Both areas.
@@ -35,7 +35,7 @@ class FoundRelease:
                 "The evidence area of this release was not found near it. Name the release by its folder in "
                 "the evidence area, or by its specification file."
             )
-        return Areas(self.public, self.evidence)
+        return replace(Areas.of(self.public.name, self.evidence), public=self.public)
 
 
 def find_release(named: str) -> FoundRelease:
@@ -70,21 +70,28 @@ def _at_path(path: Path) -> FoundRelease | None:
     if (path / QUALITY).is_file():
         folder = path.resolve()
         quality = json.loads((folder / QUALITY).read_text(encoding="utf-8"))
-        return FoundRelease(folder.name, public_area(quality["release"]["public_area"]), folder.parent)
+        return FoundRelease(folder.name, public_area(quality["release"]["public_area"]), str(folder.parent))
     current = public_area(path.resolve()).served()
     return None if current is None else _in_folder(current, path.resolve())
 
 
 def _at_address(address: str) -> FoundRelease | None:
-    """A release, or an area, in an object store; its evidence is elsewhere."""
+    """A release, or a public area, in an object store; the evidence of what was published is elsewhere."""
+    from pipelines.publication.store.connection import content_of
+
     area = public_area(address)
     current = area.served()
     if current is not None:
         return FoundRelease(current, area, None)
     above, _, release_id = address.rstrip("/").rpartition("/")
-    if above.endswith("/") or not public_area(above).stands(release_id):
+    if above.endswith("/"):
         return None
-    return FoundRelease(release_id, public_area(above), None)
+    if public_area(above).stands(release_id):
+        return FoundRelease(release_id, public_area(above), None)
+    quality = content_of(above, f"{release_id}/{QUALITY}")
+    if quality is None:
+        return None
+    return FoundRelease(release_id, public_area(json.loads(quality)["release"]["public_area"]), above)
 
 
 def _of_specification(path: Path) -> FoundRelease:
@@ -95,14 +102,14 @@ def _of_specification(path: Path) -> FoundRelease:
     current = public.served()
     if current is None:
         raise SpecificationError(f"Nothing is published from this specification now: there is no {CURRENT}.")
-    return FoundRelease(current, public, Path(specification.evidence_area))
+    return FoundRelease(current, public, specification.evidence_area)
 
 
 def _in_folder(release_id: str, public: Path) -> FoundRelease:
     return FoundRelease(release_id, public_area(public), _evidence_near(public, release_id))
 
 
-def _evidence_near(public: Path, release_id: str) -> Path | None:
+def _evidence_near(public: Path, release_id: str) -> str | None:
     """The evidence area whose ledger knows the release, sought in the folders around the public area."""
     for root in public.parents[:NEARBY_LEVELS]:
         for pattern in ("ledger.jsonl", "*/ledger.jsonl", "*/*/ledger.jsonl"):
@@ -112,5 +119,5 @@ def _evidence_near(public: Path, release_id: str) -> Path | None:
                 except SpecificationError:  # inside the public area: no evidence area of ours
                     continue
                 if any(entry.release_id == release_id for entry in Ledger(areas).entries()):
-                    return ledger.parent
+                    return str(ledger.parent)
     return None

@@ -14,10 +14,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from pipelines.publication.areas import Areas
+from pipelines.publication.public.public_area import public_area
 from schemas.errors import GateRefused, MicroguardError
 
 Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "withdrawing", "withdrawn"]
@@ -91,7 +92,7 @@ class Ledger:
         return list(_parsed(lines))
 
     def append(self, entry: Entry) -> None:
-        """Add a line and make it durable; a last line that a crash cut off makes room for it."""
+        """Add a line and make it durable, and all evidence with it; a line that was cut off makes room."""
         descriptor = os.open(self._areas.ledger, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "ab+") as file:
             file.seek(0)
@@ -104,6 +105,7 @@ class Ledger:
             file.write(json.dumps(asdict(entry), sort_keys=True).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+        self._areas.keep()
 
     def latest(self) -> dict[str, Entry]:
         """The last line of each release, in the order in which releases first appeared."""
@@ -200,4 +202,4 @@ def _parsed(lines: list[bytes]) -> Iterator[Entry]:
 
 def public_area_of(entry: Entry, areas: Areas) -> Areas:
     """The areas that an entry speaks of: several public areas can share one evidence area."""
-    return Areas.of(entry.public, areas.evidence) if entry.public else areas
+    return replace(areas, public=public_area(entry.public)) if entry.public else areas

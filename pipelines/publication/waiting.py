@@ -13,9 +13,8 @@ from pipelines.engine.outcome import now
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.stage import StagedFiles
+from pipelines.publication.stored_evidence import STAGING, WAITING
 from schemas.errors import SpecificationError
-
-FILE = "waiting.json"
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def let_wait(waiting: Waiting, areas: Areas) -> None:
         "entry": asdict(waiting.entry),
         "accepted": waiting.accepted,
     }
-    write_atomically(areas.record(waiting.entry.release_id) / FILE, json.dumps(content, indent=2))
+    write_atomically(areas.record(waiting.entry.release_id) / WAITING, json.dumps(content, indent=2))
     Ledger(areas).append(replace(waiting.entry, event="waiting", at=now(), public=areas.public.name))
 
 
@@ -64,7 +63,7 @@ def waiting_release(areas: Areas, release_id: str) -> Waiting:
         raise SpecificationError(
             f"Release {release_id} does not wait for approval: to the ledger it {event}."
         )
-    content = json.loads((areas.record(release_id) / FILE).read_text(encoding="utf-8"))
+    content = json.loads((areas.record(release_id) / WAITING).read_text(encoding="utf-8"))
     staged = StagedFiles(release_id, _staging(areas, release_id), content["checksums"])
     return Waiting(staged, content["manifest"], Entry(**content["entry"]), content["accepted"])
 
@@ -79,4 +78,4 @@ def waits_already(areas: Areas, release_id: str) -> bool:
 
 
 def _staging(areas: Areas, release_id: str) -> Path:
-    return areas.work(release_id, "staging")
+    return areas.work(release_id, STAGING)

@@ -26,11 +26,7 @@ EACH = "*"
 """In a key of `UNBUILT`: every variable."""
 
 
-def _with_scheme(value: Any) -> bool:
-    return isinstance(value, str) and "://" in value
-
-
-UNBUILT: dict[Path, Callable[[Any], bool]] = {("publish", "evidence"): _with_scheme}
+UNBUILT: dict[Path, Callable[[Any], bool]] = {}
 """Keys of the interface that this version does not carry out, each with the values of it that it refuses.
 
 Whoever builds one takes out its row.
@@ -124,7 +120,7 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         if place is not None and not _may_be_folder(place):
             allowed = "a folder, or a place where one can be made"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)
-    for key in ("path", "ledger"):
+    for key in ("path", "evidence", "ledger"):
         place = getattr(spec.publish, key)
         if place is not None and "://" in place and place.partition("://")[0] not in STORES:
             allowed = f"a folder, or an object store ({', '.join(f'{name}://' for name in STORES)})"

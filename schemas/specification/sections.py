@@ -242,7 +242,7 @@ class Publish(Section):
     """Public area: a folder, relative to the specification, or an object store (`s3://bucket/place`, `gs://`,
     `abfss://`) whose credentials and endpoint stand in the environment."""
     evidence: PathText
-    """Agency only; not inside the public area. Relative to the specification."""
+    """Agency only, a folder or an object store; not inside the public area. Relative to the specification."""
     format: Literal["parquet", "delta", "iceberg"] = "parquet"
     """Table format of the release."""
     accept_dependencies: Names = ()

@@ -107,6 +107,15 @@ def checksum_of(store: ObjectStore, name: str) -> tuple[str, int]:
     return digest.hexdigest(), size
 
 
+def content_of(address: str, name: str) -> bytes | None:
+    """A small object below an address; None where there is none."""
+    with asked("evidence area"):
+        try:
+            return bytes(obstore.get(connected(address, "evidence"), name).bytes())
+        except FileNotFoundError:
+            return None
+
+
 def names(store: ObjectStore, prefix: str | None = None) -> list[str]:
     """Names of all objects below a prefix, sorted."""
     return sorted(str(each["path"]) for batch in obstore.list(store, prefix=prefix) for each in batch)

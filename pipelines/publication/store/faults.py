@@ -15,3 +15,9 @@ class StoreFailed(MicroguardError):
     """The store did not do what it was asked for."""
 
     exit_code = 1
+
+
+class StoreDamaged(MicroguardError):
+    """The store does not hold what was put there; nothing can be published beside it."""
+
+    exit_code = 1

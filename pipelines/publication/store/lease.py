@@ -48,9 +48,15 @@ class Lease:
         self._mutex = threading.Lock()
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Hold the lease; waits for its holder, or for its silence."""
-        self._take()
+    def hold(self, *, wait: bool = True) -> Iterator[None]:
+        """Hold the lease; waits for its holder, or for its silence.
+
+        Raises
+        ------
+        BlockingIOError
+            Where its holder shows life and `wait` is false.
+        """
+        self._take(wait)
         done = threading.Event()
         beats = threading.Thread(target=self._show_life, args=[done], daemon=True)
         beats.start()
@@ -76,7 +82,7 @@ class Lease:
         with self._mutex:
             self._change(held=True)
 
-    def _take(self) -> None:
+    def _take(self, wait: bool = True) -> None:
         seen, since = "", time.monotonic()
         while True:
             with suppress(AlreadyExistsError):
@@ -88,6 +94,8 @@ class Lease:
                 self._version = version
                 return
             if version != seen:
+                if seen and content["held"] and not wait:
+                    raise BlockingIOError
                 seen, since = version, time.monotonic()
             if not content["held"] or time.monotonic() - since >= self._silence:
                 with suppress(PreconditionError):

@@ -148,24 +148,16 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
         read_specification(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("override", "named"), [("publish.evidence=s3://bucket/evidence", "[publish] evidence")]
-)
-def test_what_waits_to_be_built_is_refused_by_name(override: str, named: str, sound: Path) -> None:
-    with pytest.raises(SpecificationError) as caught:
-        read_specification(sound, [override])
-    assert named in str(caught.value)
-    assert "is not built yet" in str(caught.value)
-
-
 def test_a_release_goes_to_a_folder_or_an_object_store_that_can_compare_versions(sound: Path) -> None:
     assert read_specification(sound, ["publish.path=s3://bucket/lake"]).public_area == "s3://bucket/lake"
-    for key in ("path", "ledger"):
+    for key in ("path", "evidence", "ledger"):
         for address in ("http://host/lake", "s3a://bucket/lake"):
             with pytest.raises(SpecificationError, match=rf"\[publish\] {key}"):
                 read_specification(sound, [f"publish.{key}={address}"])
-    with pytest.raises(SpecificationError, match=r"\[publish\] ledger"):
-        read_specification(sound, ["publish.path=s3://bucket/lake", "publish.ledger=s3://bucket/lake/ledger"])
+    for key in ("evidence", "ledger"):
+        with pytest.raises(SpecificationError, match=rf"\[publish\] {key}"):
+            read_specification(sound, ["publish.path=s3://bucket/lake", f"publish.{key}=s3://bucket/lake/x"])
+    assert read_specification(sound, ["publish.evidence=gs://own/x"]).evidence_area == "gs://own/x"
     with pytest.raises(SpecificationError, match=r"\[publish\] format"):
         read_specification(sound, ["publish.path=s3://bucket/lake", "publish.format=delta"])
 

@@ -32,7 +32,7 @@ FAULTS = ["killed", "answer lost"]
 def store(monkeypatch):
     """One store behind every address, and leases that are found silent at once."""
     there = MemoryStore()
-    monkeypatch.setattr(connection, "connected", lambda address: there)
+    monkeypatch.setattr(connection, "connected", lambda *_: there)
     monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
     return there
 
@@ -195,6 +195,6 @@ def test_a_release_that_was_touched_is_not_whole(areas, store):
 
 
 def test_a_store_that_compares_no_versions_is_refused_before_work_is_spent(tmp_path, monkeypatch):
-    monkeypatch.setattr(connection, "connected", lambda address: LocalStore(tmp_path))
+    monkeypatch.setattr(connection, "connected", lambda *_: LocalStore(tmp_path))
     with pytest.raises(SpecificationError, match="whatever the version"):
         Areas.of(ADDRESS, tmp_path / "evidence").public.require_writable()

@@ -6,7 +6,6 @@ import os
 import threading
 import urllib.request
 
-import obstore
 import pyarrow.parquet as pq
 import pytest
 from moto.server import ThreadedMotoServer
@@ -14,7 +13,10 @@ from obstore.store import from_url
 
 from pipelines.publication import publish
 from pipelines.publication.areas import Areas
+from pipelines.publication.key import KEY_VARIABLE
 from pipelines.publication.ledger import Ledger
+from pipelines.publication.store.connection import names
+from pipelines.publication.stored_evidence import VARIABLE
 from pipelines.verify import verify
 from pipelines.withdraw import withdraw
 from schemas.errors import GateRefused, SpecificationError
@@ -88,23 +90,33 @@ def test_a_bucket_that_is_not_there_is_refused_before_work_is_spent(bucket, tmp_
         Areas.of("s3://nobody-made-it/persons", tmp_path / "evidence").public.require_writable()
 
 
-def test_a_run_publishes_the_same_records_to_a_bucket_as_to_a_folder(spark, bucket, tmp_path):
-    files = {}
-    for name, place in (("folder", tmp_path / "folder" / "lake"), ("bucket", bucket)):
+def test_a_run_with_evidence_in_a_bucket_publishes_the_same_records_there_as_in_a_folder(
+    spark, bucket, tmp_path, monkeypatch
+):
+    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "north"))
+    files, agency = {}, f"{bucket.rpartition('/')[0]}/agency"
+    for name, place, evidence in (
+        ("folder", tmp_path / "folder" / "lake", "evidence"),
+        ("bucket", bucket, agency),
+    ):
         folder = tmp_path / name
         folder.mkdir()
         persons().to_parquet(folder / "data", index=False)
-        spec = specification(folder, publish={"path": str(place), "evidence": "evidence"})
+        spec = specification(folder, publish={"path": str(place), "evidence": evidence})
         outcome, areas = run(spark, spec)
         assert outcome.content["release"] == f"{place}/{outcome.content['release_id']}"
         with areas.public.reading(areas.public.served()) as release:
             files[name] = pq.read_table(release / "microdata").to_pandas()
     assert files["folder"].equals(files["bucket"])
     assert "keeps what its manifest promises" in verify(bucket).text
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))  # another machine
     again, _ = run(spark, spec)
     assert "published its release already" in again.text
-    assert (
-        "is withdrawn" in withdraw(str(tmp_path / "bucket" / "evidence" / again.content["release_id"])).text
-    )
-    names = [str(each["path"]) for batch in obstore.list(from_url(bucket)) for each in batch]
-    assert [name for name in names if not name.startswith(".lease")] == []
+    record = f"{agency}/{again.content['release_id']}"
+    assert again.content["report"] == f"{record}/report.html"
+    assert "is withdrawn" in withdraw(record).text
+    assert [name for name in names(from_url(bucket)) if not name.startswith(".lease")] == []
+    kept = names(from_url(agency))
+    assert {f"{again.content['release_id']}/{each}" for each in ("report.html", "quality.json")} <= {*kept}
+    assert not [name for name in kept if "CANARY" in name or "key" in name]

@@ -1,0 +1,176 @@
+"""A private folder that a store keeps: whole states, whatever dies, is lost, or comes too late."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from functools import partial
+
+import obstore
+import pytest
+from obstore.store import LocalStore, MemoryStore
+
+from pipelines.publication.store import connection, lease, stored_folder
+from pipelines.publication.store.faults import AreaTaken, StoreDamaged, StoreFailed
+from pipelines.publication.store.lease import Lease
+from pipelines.publication.store.stored_folder import OBJECTS, STATE, StoredFolder
+from schemas.errors import SpecificationError
+from tests.pipelines.publication.public.stores import Faulty
+from tests.pipelines.releases import Killed
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """Leases in it are found silent at once."""
+    monkeypatch.setattr(stored_folder, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
+    return MemoryStore()
+
+
+@pytest.fixture
+def machine(store, tmp_path):
+    """A machine by name, with its private folder."""
+
+    def named(name):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        return StoredFolder(
+            "s3://agency/evidence",
+            store,
+            folder,
+            kept=lambda name: not name.startswith("."),
+            shown=lambda name: name.endswith(".html"),
+        )
+
+    return named
+
+
+def contents(stored):
+    """What of a folder is kept, by name."""
+    files = (path for path in stored.folder.rglob("[!.]*") if path.is_file())
+    return {path.relative_to(stored.folder).as_posix(): path.read_text() for path in files}
+
+
+def write(stored, **files):
+    for name, text in files.items():
+        (stored.folder / "a").mkdir(exist_ok=True)
+        (stored.folder / "a" / name).write_text(text)
+
+
+def test_another_machine_goes_on_where_the_first_one_stopped(machine, store):
+    north, south = machine("north"), machine("south")
+    with north.hold():
+        write(north, ledger="one\n", page="old", gone="x")
+        (north.folder / "a" / "p.html").write_text("page")
+        (north.folder / ".scratch").write_text("stays")
+    with south.hold():
+        assert contents(south) == {"a/ledger": "one\n", "a/page": "old", "a/gone": "x", "a/p.html": "page"}
+        write(south, ledger="one\ntwo\n", page="new")
+        (south.folder / "a" / "gone").unlink()
+    north.fetch()
+    assert (
+        contents(north) == contents(south) == {"a/ledger": "one\ntwo\n", "a/page": "new", "a/p.html": "page"}
+    )
+    assert not (south.folder / ".scratch").exists()
+    names = connection.names(store)
+    assert bytes(obstore.get(store, "a/p.html").bytes()) == b"page"
+    assert len([name for name in names if name.startswith(OBJECTS)]) == 3  # nothing of before is left
+    with south.hold():
+        (south.folder / "a" / "p.html").unlink()
+    assert "a/p.html" not in connection.names(store)
+    for path in (north.folder / "a", south.folder / "a" / "page"):
+        assert path.stat().st_mode & 0o077 == 0 or path.parent == north.folder
+
+
+@pytest.mark.parametrize("fault", ["killed", "answer lost"])
+def test_wherever_a_run_stops_the_store_has_one_whole_state_and_the_next_run_goes_on(
+    machine, monkeypatch, fault
+):
+    north, reader = machine("north"), machine("reader")
+    states = [{"a/ledger": "1"}, {"a/ledger": "12", "a/sketch": "s"}, {"a/ledger": "123", "a/page": "p"}]
+    with north.hold():
+        write(north, ledger="1")
+    operation, stops = 0, True
+    while stops:
+        faulty, run = Faulty(operation, fault), machine("north")
+        with monkeypatch.context() as patched:
+            for module in (stored_folder, connection, lease):
+                patched.setattr(module, "obstore", faulty)
+            with suppress(Killed, StoreFailed, AreaTaken, SpecificationError), run.hold():
+                write(run, ledger="12", sketch="s")
+                run.keep()
+                (run.folder / "a" / "sketch").unlink()
+                write(run, ledger="123", page="p")
+        stops = faulty.count > operation
+        reader.fetch()
+        assert contents(reader) in states
+        next_run = machine("north")
+        with next_run.hold():
+            assert contents(next_run) == contents(reader)
+            write(next_run, ledger="1")
+            for name in ("sketch", "page"):
+                (next_run.folder / "a" / name).unlink(missing_ok=True)
+        operation += 1
+    assert operation > 20
+    assert contents(reader) == states[-1]
+
+
+def test_a_run_that_was_thought_dead_keeps_nothing_after_another_took_over(machine):
+    north, south = machine("north"), machine("south")
+
+    def slow():
+        with north.hold():
+            write(north, ledger="of the one that was slow")
+            with south.hold():
+                write(south, ledger="of the one that took over")
+
+    with pytest.raises(AreaTaken):
+        slow()
+    north.fetch()
+    assert contents(north) == {"a/ledger": "of the one that took over"}
+
+
+def test_of_two_runs_one_works_and_the_other_is_told_at_once(store, machine, monkeypatch):
+    monkeypatch.setattr(stored_folder, "Lease", partial(Lease, beat=0.01, silence=10.0, look=0.01))
+    with machine("north").hold(), pytest.raises(BlockingIOError), machine("south").hold():
+        pass
+
+
+def test_a_store_that_went_back_lost_something_or_was_touched_is_not_gone_on_from(machine, store):
+    north = machine("north")
+    with north.hold():
+        write(north, ledger="one")
+    first = bytes(obstore.get(store, STATE).bytes())
+    with north.hold():
+        write(north, ledger="two", page="p")
+    later = bytes(obstore.get(store, STATE).bytes())
+    obstore.put(store, STATE, first)
+    with pytest.raises(StoreDamaged, match="older state"):
+        north.fetch()
+    assert contents(north) == {"a/ledger": "two", "a/page": "p"}
+    obstore.delete(store, STATE)
+    with pytest.raises(StoreDamaged, match="older state"), north.hold():
+        pass
+    obstore.put(store, STATE, later)
+    lost = next(name for name in connection.names(store) if name.startswith(OBJECTS))
+    whole = bytes(obstore.get(store, lost).bytes())
+    obstore.put(store, lost, b"touched")
+    with pytest.raises(StoreDamaged, match="not what was put"):
+        machine("south").fetch()
+    obstore.delete(store, lost)
+    with pytest.raises(StoreDamaged, match="lacks a file"):
+        machine("south").fetch()
+    obstore.put(store, lost, whole)
+    outside = {"number": 9, "writer": "x", "files": {"../outside": lost.removeprefix(f"{OBJECTS}/")}}
+    for state in (b"{}", b"no json", json.dumps(outside).encode()):
+        obstore.put(store, STATE, state)
+        with pytest.raises(StoreDamaged, match="cannot be read"):
+            machine("south").fetch()
+    assert {path.name for path in north.folder.parent.iterdir()} == {"north", "south"}
+
+
+def test_a_store_that_compares_no_versions_keeps_no_evidence(tmp_path):
+    stored = StoredFolder(
+        "s3://x/y", LocalStore(tmp_path), tmp_path, kept=lambda name: True, shown=lambda name: False
+    )
+    with pytest.raises(SpecificationError, match=r"\[publish\] evidence"), stored.hold():
+        pass

@@ -1,0 +1,149 @@
+"""Evidence in an object store: what the ledger says is there with it, wherever a run stops."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from functools import partial
+
+import pytest
+from obstore.store import MemoryStore
+
+from pipelines.publication import publish
+from pipelines.publication.areas import AreaBusy, Areas, hold
+from pipelines.publication.find_release import find_release
+from pipelines.publication.key import KEY_VARIABLE
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.public import object_store
+from pipelines.publication.store import connection, lease, stored_folder
+from pipelines.publication.store.faults import AreaTaken, StoreFailed
+from pipelines.publication.store.lease import Lease
+from pipelines.publication.stored_evidence import VARIABLE
+from pipelines.publication.waiting import Waiting, let_wait, waiting_release
+from schemas.errors import SpecificationError
+from tests.pipelines.publication.public.stores import Faulty
+from tests.pipelines.releases import ID, Killed, entry, manifest, staged
+
+LAKE, EVIDENCE = "s3://lake/persons", "s3://agency/persons"
+FAULTS = ["killed", "answer lost"]
+
+
+@pytest.fixture
+def stores(tmp_path, monkeypatch):
+    """One store behind every address, leases that are found silent at once, a key, and a machine."""
+    there = {}
+    monkeypatch.setattr(
+        connection, "connected", lambda address, *_: there.setdefault(address.rstrip("/"), MemoryStore())
+    )
+    for module in (object_store, stored_folder):
+        monkeypatch.setattr(module, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
+    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "north"))
+    return there
+
+
+def record(areas, release_id=ID):
+    """Evidence of a release, as a run leaves it before it publishes."""
+    areas.record(release_id).mkdir(parents=True, exist_ok=True)
+    quality = json.dumps({"release": {"public_area": areas.public.name}})
+    (areas.record(release_id) / "quality.json").write_text(quality)
+
+
+def test_a_release_is_published_on_one_machine_and_withdrawn_on_another(stores, tmp_path, monkeypatch):
+    areas = Areas.of(LAKE, EVIDENCE)
+    with areas.lock():
+        record(areas)
+        publish.publish(staged(areas), manifest(), areas, entry())
+        areas.forget_work(ID)
+    assert areas.record_place(ID) == f"{EVIDENCE}/{ID}"
+    assert areas.key() == Areas.of(LAKE, EVIDENCE).key()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))
+    for named in (f"{EVIDENCE}/{ID}", str(Areas.of(LAKE, EVIDENCE).record(ID))):
+        found = find_release(named)
+        assert (found.release_id, found.areas().public.name) == (ID, LAKE)
+        assert found.areas().stored.address == EVIDENCE
+    other = found.areas()
+    assert [each.release_id for each in Ledger(other).standing()] == [ID]
+    with other.lock(), other.public.lock():
+        publish.withdraw_release(Ledger(other).standing()[0], other)
+    assert Ledger(Areas.of(LAKE, EVIDENCE)).standing() == []
+    assert stores[LAKE] is not stores[EVIDENCE]
+    kept = connection.names(stores[EVIDENCE])
+    assert f"{ID}/quality.json" in kept
+    assert not [name for name in kept if "key" in name or ".work" in name]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_wherever_a_publication_stops_the_next_machine_knows_and_ends_it(
+    stores, tmp_path, monkeypatch, fault
+):
+    operation, stops = 0, True
+    while stops:
+        faulty, areas = Faulty(operation, fault), Areas.of(LAKE, EVIDENCE)
+        with monkeypatch.context() as patched:
+            for module in (stored_folder, connection, lease, object_store):
+                patched.setattr(module, "obstore", faulty)
+            with suppress(Killed, StoreFailed, AreaTaken, SpecificationError), areas.lock():
+                record(areas)
+                publish.publish(staged(areas), manifest(), areas, entry())
+        stops = faulty.count > operation
+        monkeypatch.setenv(VARIABLE, str(tmp_path / f"machine {fault} {operation}"))
+        areas = Areas.of(LAKE, EVIDENCE)
+        known = Ledger(areas).ever("persons")
+        assert not areas.public.releases() or known == [ID]
+        assert not known or (areas.record(ID) / "quality.json").is_file()
+        with areas.lock():
+            publish.finish_what_died(areas)
+            if not publish.published_already(areas, ID):
+                record(areas)
+                publish.publish(staged(areas), manifest(), areas, entry())
+            assert areas.public.served() == ID
+            with areas.public.lock():
+                publish.withdraw_release(Ledger(areas).standing()[-1], areas)
+        assert areas.public.releases() == []
+        operation += 1
+        stores.clear()  # the next one begins from nothing, on a machine that has seen nothing
+        monkeypatch.setenv(VARIABLE, str(tmp_path / f"fresh {fault} {operation}"))
+    assert operation > 20
+
+
+def test_what_waits_for_a_person_can_be_looked_at_and_approved_from_another_machine(
+    stores, tmp_path, monkeypatch
+):
+    areas = Areas.of(LAKE, EVIDENCE)
+    with areas.lock():
+        record(areas)
+        let_wait(Waiting(staged(areas), manifest(), entry(), False), areas)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))
+    south = Areas.of(LAKE, EVIDENCE)
+    with south.lock():
+        waiting = waiting_release(south, ID)
+        publish.publish(waiting.staged, waiting.manifest, south, waiting.entry)
+        south.forget_work(ID)
+    assert south.public.is_whole(ID)
+    assert not list(Areas.of(LAKE, EVIDENCE).evidence.glob(".work/*/staging/**/*.parquet"))
+
+
+def test_a_cluster_and_a_key_that_nobody_named_are_refused_before_the_work(stores, monkeypatch):
+    areas = Areas.of(LAKE, EVIDENCE)
+    areas.require_reached_by_tasks("local[2]")
+    with pytest.raises(SpecificationError, match="workers of a cluster"):
+        areas.require_reached_by_tasks("spark://host:7077")
+    monkeypatch.delenv(KEY_VARIABLE)
+    with pytest.raises(SpecificationError, match=KEY_VARIABLE):
+        areas.require_reached_by_tasks("local[2]")
+
+
+def test_evidence_in_the_public_area_an_open_copy_and_a_busy_one_are_refused(stores, tmp_path, monkeypatch):
+    with pytest.raises(SpecificationError, match="inside the public area"):
+        Areas.of(LAKE, f"{LAKE}/evidence")
+    areas = Areas.of(LAKE, EVIDENCE)
+    with hold(areas.evidence), pytest.raises(AreaBusy), Areas.of(LAKE, EVIDENCE).lock():
+        pass
+    areas.evidence.chmod(0o750)
+    with pytest.raises(SpecificationError, match="0700"):
+        Areas.of(LAKE, EVIDENCE)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(SpecificationError, match=VARIABLE):
+        Areas.of(LAKE, EVIDENCE)
