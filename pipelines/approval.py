@@ -12,6 +12,7 @@ from pipelines.publication.publish import finish_what_died, publish
 from pipelines.publication.retention import retain
 from pipelines.publication.waiting import waiting_release
 from pipelines.redraw import redraw, write_page_of
+from pipelines.series.waiting_night import forget_state, require_as_verified
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
 
@@ -30,6 +31,8 @@ def approve(named: str, *, by: str, note: str = "") -> Outcome:
     ------
     SpecificationError
         Where it does not wait.
+    GateRefused
+        Where it is a night of a series, and what it was verified beside has changed since.
     ProtectionFailed
         Where its staged files are not what was verified.
     """
@@ -38,6 +41,7 @@ def approve(named: str, *, by: str, note: str = "") -> Outcome:
     with areas.lock():
         finish_what_died(areas)
         waiting = waiting_release(areas, release.release_id)
+        require_as_verified(waiting, areas)
         entry = replace(waiting.entry, by=by, note=note)
         try:
             publish(waiting.staged, waiting.manifest, areas, entry, accepted=waiting.accepted)
@@ -63,6 +67,7 @@ def reject(named: str, *, by: str, note: str = "") -> Outcome:
         waiting = waiting_release(areas, release.release_id)
         entry = replace(waiting.entry, event="rejected", at=now(), by=by, note=note, public=areas.public.name)
         Ledger(areas).append(entry)
+        forget_state(waiting, areas)
         areas.forget_work(release.release_id)
         write_page_of(areas, release.release_id)
     text = f"Release {release.release_id} is rejected by {by}: nothing was published, its evidence stays."

@@ -34,7 +34,7 @@ from pipelines.publication.publish import finish_what_died, publish, published_a
 from pipelines.publication.retention import Retained, retain
 from pipelines.publication.sources.collisions import refuse_collisions
 from pipelines.publication.sources.sketching import keep_sketch
-from pipelines.publication.waiting import Waiting, let_wait, waits_already
+from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiting, waits_already
 from pipelines.redraw import redraw, redraw_index
 from schemas.errors import MicroguardError
 from schemas.requirements.records import MetricKey
@@ -101,6 +101,8 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         return _answer(areas, release_id, text, retain(areas, name))
     if waits_already(areas, release_id):
         return _answer(areas, release_id, "This release is verified and waiting for approval already")
+    if follows:
+        refuse_beside_waiting(areas, name, release_id)
     with progress.stage("read and check"):
         judged = accept_input(screened, product.reader, areas.record(release_id)).rows
         judged += accept_by_suite(microdata, areas.record(release_id)).rows

@@ -85,13 +85,18 @@ def publish(
 def finish_what_died(areas: Areas) -> None:
     """Finish what killed runs left half done: a release that was not yet published goes, a withdrawal ends.
 
-    What a publication has outlived (`pipelines.publication.retention`) goes, too. To be called with the
-    evidence area locked.
+    A release that was being published on a person's word waits for it again. What a publication has outlived
+    (`pipelines.publication.retention`) goes, too. To be called with the evidence area locked.
     """
     for entry in Ledger(areas).unfinished():
         area = public_area_of(entry, areas)
         with area.public.lock():
-            take_out(entry, area, "withdrawn" if entry.event == "withdrawing" else "abandoned")
+            if entry.event == "withdrawing":
+                take_out(entry, area, "withdrawn")
+            elif entry.by:
+                take_out(replace(entry, by="", note=""), area, "waiting")
+            else:
+                take_out(entry, area, "abandoned")
     standing = [(each.name, public_area_of(each, areas)) for each in Ledger(areas).standing()]
     for name, area in dict.fromkeys(standing):
         for entry in outlived(area, name):

@@ -14,7 +14,7 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.stage import StagedFiles
 from pipelines.publication.stored_evidence import STAGING, WAITING
-from schemas.errors import SpecificationError
+from schemas.errors import GateRefused, SpecificationError
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,23 @@ def waits_already(areas: Areas, release_id: str) -> bool:
         return False
     staged = waiting_release(areas, release_id).staged
     return StagedFiles.of(release_id, staged.folder).checksums == staged.checksums
+
+
+def refuse_beside_waiting(areas: Areas, name: str, release_id: str) -> None:
+    """Refuse a night of a series while another one waits: whichever is decided first, the other forks it.
+
+    Raises
+    ------
+    GateRefused
+    """
+    others = [each for each in Ledger(areas).waiting(name) if each.release_id != release_id]
+    if others:
+        folder = areas.record_place(others[0].release_id)
+        raise GateRefused(
+            f"Release {others[0].release_id} of this series waits for approval since {others[0].at}, and "
+            f"what follows it depends on the answer. Decide first (microguard approve {folder} --by NAME, or "
+            f"microguard reject {folder} --by NAME), then call this again: nothing was changed."
+        )
 
 
 def _staging(areas: Areas, release_id: str) -> Path:

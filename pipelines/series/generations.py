@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.engine.files import checksum, private_folder, sync_folder, write_atomically
+from pipelines.publication.areas import Areas
+from pipelines.publication.identity import SERIES
+from pipelines.publication.ledger import Ledger
 from schemas.errors import GateRefused
 
 SEAL, PLAN, UNITS, BIRTHS = "seal.json", "plan.json", "units", "births"
@@ -143,8 +146,38 @@ class Generations:
         sync_folder(self._folder)
         return target
 
+    def require_next(self, release_id: str) -> None:
+        """Refuse to publish a release that waits unless its generation is whole and follows the latest one.
+
+        Raises
+        ------
+        GateRefused
+        """
+        before = self.latest()
+        number, seal = (1, "") if before is None else (before.number + 1, before.seal)
+        generation = _read(self._path(number, release_id), number, release_id, seal)
+        _compare(generation, births_only=False)
+
+    def forget(self, release_id: str) -> None:
+        """Remove the generation of a release that nobody will publish."""
+        for folder in self._folder.glob(f"*-{release_id}"):
+            if release_id not in self._published:
+                shutil.rmtree(folder)
+
     def _path(self, number: int, release_id: str) -> Path:
         return self._folder / f"{number:06d}-{release_id}"
+
+
+def generations_of(areas: Areas, name: str) -> Generations:
+    """The generations of the series of a name."""
+    return Generations(areas.evidence / SERIES / name, nights_of(areas, name))
+
+
+def nights_of(areas: Areas, name: str) -> list[str]:
+    """Ids of the releases of a series that were ever published, in order."""
+    entries = Ledger(areas).entries()
+    nights = [e for e in entries if e.name == name and e.event == "published" and SERIES in e.identity]
+    return list(dict.fromkeys(night.release_id for night in nights))
 
 
 def _read(folder: Path, number: int, release_id: str, before: str) -> Generation:

@@ -25,6 +25,7 @@ from pipelines.publication.publish import published_already
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged
 from pipelines.records.product import Records
+from pipelines.series.generations import nights_of
 from pipelines.series.membership import write_members
 from pipelines.series.source import JOINT, joint_exposure_of, releases_of
 from schemas.errors import GateRefused
@@ -116,10 +117,7 @@ class Nights(Records, ABC):
 
     def _published(self, job: Job) -> list[str]:
         """Ids of the releases of the series that were ever published, in order."""
-        entries = Ledger(job.areas).entries()
-        name = self.specification.release.name
-        nights = [e for e in entries if e.name == name and e.event == "published" and SERIES in e.identity]
-        return list(dict.fromkeys(night.release_id for night in nights))
+        return nights_of(job.areas, self.specification.release.name)
 
 
 def written_down(frame: DataFrame, folder: Path) -> DataFrame:

@@ -30,13 +30,12 @@ from pipelines.measures.exposure import exposure
 from pipelines.measures.frequency_tables import frequency_tables
 from pipelines.measures.pairs import drawn_of
 from pipelines.product import NothingNew
-from pipelines.publication.identity import SERIES
 from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged, stage
 from pipelines.records.product import ProtectedRecords, by_cluster
 from pipelines.series.birth import births_of, born, next_units, published
 from pipelines.series.counts import NightCounts, by_region, counted
-from pipelines.series.generations import BIRTHS, PLAN, UNITS, Generation, Generations
+from pipelines.series.generations import BIRTHS, PLAN, UNITS, Generation, Generations, generations_of
 from pipelines.series.night import night, pool
 from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
 from pipelines.series.product import Nights, WrittenNight, written_down
@@ -115,7 +114,7 @@ class Register(Nights):
         """
         assert self._contract is not None
         specification, settings, contract = self.specification, self._settings, self._contract
-        generations = Generations(series_folder(job.areas.evidence, specification), self._published(job))
+        generations = generations_of(job.areas, specification.release.name)
         latest = generations.latest()
         number = 1 if latest is None else latest.number + 1
         begins = latest is None or self._rebase
@@ -258,11 +257,6 @@ class _Made:
     pending: Path
     units: DataFrame
     published: DataFrame
-
-
-def series_folder(evidence: Path, specification: Specification) -> Path:
-    """Where the generations of a series lie."""
-    return evidence / SERIES / specification.release.name
 
 
 def _of(latest: Generation | None) -> Generation:

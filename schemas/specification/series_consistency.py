@@ -49,7 +49,6 @@ _KINDS = {
             ),
             _Need("method", "algorithm", ("auto",), "nominal variables are protected by cluster", True),
             _Need("method", "representative", ("auto", "mode", "medoid"), "its classes are clusters", True),
-            _Need("publish", "approval", ("none",), "tomorrow's night goes on from what is published"),
         ),
     ),
     "append": _Kind(
@@ -58,7 +57,6 @@ _KINDS = {
         (
             _Need("method", "unit", ("record", "household"), "a unit has one record in one night"),
             _Need("method", "name", ("microaggregation",), "SAFE's records are not those of their units"),
-            _Need("publish", "approval", ("none",), "tomorrow must know what is published"),
             _Need("publish", "format", ("parquet",), "a table would hold the newest night alone"),
         ),
     ),

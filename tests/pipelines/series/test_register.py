@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow.dataset as ds
 import pytest
 
+from pipelines.approval import approve
 from pipelines.audit.joint.alignment import aligned
 from pipelines.audit.joint.exposure import joint_exposure
 from pipelines.audit.joint.published import read_records
@@ -74,23 +75,35 @@ class Series:
     """A specification whose input is replaced every night."""
 
     def __init__(self, spark, folder, series="register", **publish):
-        sections = {"series": LIMITS} if series == "register" else {}
-        self.spark = spark
-        self.spec = specification(
-            folder,
-            ROLES,
-            publish={"series": series, **publish},
-            input={"path": "persons.parquet"},
-            **sections,
-        )
+        self.spark, self.folder = spark, folder
+        self.publish = {"series": series, **publish}
+        self.sections = {"series": LIMITS} if series == "register" else {}
+        self.spec = self.specified()
         self.areas = Areas.of(folder / "lake", folder / "evidence")
 
-    def night(self, frame):
-        frame.to_parquet(self.spec.folder / "persons.parquet", index=False)
+    def specified(self, **publish):
+        source = {"path": "persons.parquet"}
+        return specification(
+            self.folder, ROLES, publish=self.publish | publish, input=source, **self.sections
+        )
+
+    def night(self, frame, **publish):
+        frame.to_parquet(self.folder / "persons.parquet", index=False)
+        spec = self.specified(**publish)
         with self.areas.lock():
             finish_what_died(self.areas)
-            job = Job(self.spark, self.spec, self.areas, Progress(quiet=True))
-            return run(records_of(self.spec), job).content
+            return run(records_of(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
+
+    def approved_night(self, frame, following):
+        """A night that waits, while the one after it is refused, until a person approves it."""
+        told = self.night(frame, approval="required")
+        assert self.areas.public.served() != told["release_id"]
+        with pytest.raises(GateRefused, match=f"{told['release_id']} of this series waits for approval"):
+            self.night(following)
+        assert self.night(frame)["release_id"] == told["release_id"]
+        approve(str(self.areas.record(told["release_id"])), by="A. Steward")
+        assert self.areas.public.served() == told["release_id"]
+        return told
 
     def folders(self):
         return [self.areas.public.release(entry.release_id) for entry in Ledger(self.areas).standing()]
@@ -99,9 +112,9 @@ class Series:
 @pytest.fixture(scope="module")
 def series(spark, tmp_path_factory):
     found = Series(spark, tmp_path_factory.mktemp("register"))
-    found.told = [
-        found.night(night) for night in nights(pd.concat([population(), alike()], ignore_index=True))
-    ]
+    first, second, third, *later = nights(pd.concat([population(), alike()], ignore_index=True))
+    found.told = [found.night(first), found.approved_night(second, third)]
+    found.told += [found.night(night) for night in (third, *later)]
     return found
 
 

@@ -26,7 +26,8 @@ def content(**sections):
 
 
 def test_a_register_of_units_is_accepted(tmp_path):
-    spec = build_specification(content(series={"pool": 4, "max_ghosts": 0.5}), tmp_path)
+    sections = content(series={"pool": 4, "max_ghosts": 0.5}, publish={"approval": "required"})
+    spec = build_specification(sections, tmp_path)
     assert (spec.publish.series, spec.series.pool, spec.release.source) == ("register", 4, "register")
 
 
@@ -36,7 +37,6 @@ def test_a_register_of_units_is_accepted(tmp_path):
         ({"variables": {"person": {"role": "identifier"}}}, "[variables]"),
         ({"method": {"name": "safe"}}, "[method] name"),
         ({"method": {"unit": "unit"}}, "[method] unit"),
-        ({"publish": {"approval": "required"}}, "[publish] approval"),
         ({"series": {"pool": 2}}, "[series] pool"),
         ({"publish": {"series": "single"}, "series": {"pool": 6}}, "[series] pool"),
         ({"publish": {"series": "single", "changes": "republish"}}, "[publish] changes"),
@@ -54,7 +54,6 @@ def test_what_a_register_cannot_carry_is_refused_by_name(sections, key, tmp_path
         ({"variables": {"person": {"role": "identifier"}}}, "[variables]"),
         ({"method": {"name": "safe"}}, "[method] name"),
         ({"method": {"unit": "unit"}}, "[method] unit"),
-        ({"publish": {"approval": "required"}}, "[publish] approval"),
         ({"publish": {"format": "delta"}}, "[publish] format"),
         ({"publish": {"changes": "republish"}}, "[publish] changes"),
     ],
@@ -68,7 +67,7 @@ def test_what_appended_nights_cannot_carry_is_refused_by_name(sections, key, tmp
 
 def test_groups_and_combinations_may_be_appended_and_old_nights_go(tmp_path):
     groups = [{"name": "a", "variables": ["sex"]}, {"name": "b", "variables": ["income"]}]
-    sections = content(publish={"series": "append", "keep": 12})
+    sections = content(publish={"series": "append", "keep": 12, "approval": "required"})
     assert build_specification({**sections, "groups": groups}, tmp_path).publish.keep == 12
 
 

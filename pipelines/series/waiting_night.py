@@ -1,0 +1,70 @@
+"""A night that waits for a person: what must still hold when it is approved, and what goes with a rejection.
+
+A waiting night is verified beside what was published by then. Its generation is sealed and counts for nothing
+until the ledger says that its release is published; a rejected one leaves the state as it was.
+"""
+
+from __future__ import annotations
+
+from pipelines.publication.areas import Areas
+from pipelines.publication.identity import SERIES
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.sources.collisions import source_of
+from pipelines.publication.waiting import Waiting
+from pipelines.series.generations import generations_of
+from pipelines.series.membership import MEMBERS
+from schemas.errors import GateRefused
+
+
+def require_as_verified(waiting: Waiting, areas: Areas) -> None:
+    """Refuse to publish a night of a series beside, or on top of, other releases than it was verified with.
+
+    Raises
+    ------
+    GateRefused
+    """
+    kind, release_id = waiting.entry.identity.get(SERIES), waiting.entry.release_id
+    if kind is None:
+        return
+    overtaking = _published_since(waiting, areas)
+    if overtaking:
+        raise _run_anew(
+            f"Since release {release_id} was verified, {len(overtaking)} other release(s) of its source were "
+            f"published ({', '.join(overtaking[:3])}): what they give away together is not known."
+        )
+    standing = {entry.release_id for entry in Ledger(areas).standing()}
+    gone = sorted(set(waiting.manifest[SERIES].get("releases", ())) - standing - {release_id})
+    if gone:
+        raise _run_anew(
+            f"Since release {release_id} was verified, {len(gone)} night(s) that it names as part of the "
+            f"whole were withdrawn ({', '.join(gone[:3])})."
+        )
+    if not (areas.record(release_id) / MEMBERS / "members.json").is_file():
+        raise _run_anew(f"Which units release {release_id} holds is lost from its evidence.")
+    if kind == "register":
+        generations_of(areas, waiting.entry.name).require_next(release_id)
+
+
+def forget_state(waiting: Waiting, areas: Areas) -> None:
+    """Remove the generation of a night that was rejected."""
+    if waiting.entry.identity.get(SERIES) == "register":
+        generations_of(areas, waiting.entry.name).forget(waiting.entry.release_id)
+
+
+def _published_since(waiting: Waiting, areas: Areas) -> list[str]:
+    """Ids of releases of the series or its source that were published after this one began to wait."""
+    entries, night = Ledger(areas).entries(), waiting.entry
+    waits = (night.release_id, "waiting")
+    began = max(i for i, each in enumerate(entries) if (each.release_id, each.event) == waits)
+    return [
+        each.release_id
+        for each in entries[began:]
+        if each.event == "published" and (each.name == night.name or source_of(each) == source_of(night))
+    ]
+
+
+def _run_anew(found: str) -> GateRefused:
+    return GateRefused(
+        f"{found} Nothing was published. Reject it (microguard reject), and run the job anew: it is audited "
+        "beside them then."
+    )

@@ -1,0 +1,153 @@
+"""A night that waits for a person: approved, the series goes on from it; otherwise nothing forks."""
+
+import json
+import shutil
+
+import pytest
+
+from pipelines.approval import approve, reject
+from pipelines.publication import publish
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.public.folder import FolderArea
+from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiting
+from pipelines.publication.withdrawal import withdraw_release
+from pipelines.series.generations import UNITS, generations_of
+from pipelines.series.membership import MEMBERS
+from schemas.errors import GateRefused, SpecificationError
+from tests.pipelines.releases import Killed, kill, manifest, staged
+from tests.pipelines.series.test_generations import sealed
+
+A, B, C = (letter * 32 for letter in "abc")
+NAME = "persons"
+
+
+def entry(release_id, kind="register", name=NAME):
+    identity = {"series": kind, "specification": {"release": {"source": "register"}}}
+    return Entry("intended", release_id, name, "2026-01-01T00:00:00+00:00", identity)
+
+
+def made(areas, release_id, kind="register", nights=()):
+    """A night as a run leaves it before it is published: staged, with its map and its sealed generation."""
+    folder = areas.record(release_id)
+    (folder / MEMBERS).mkdir(parents=True)
+    (folder / MEMBERS / "members.json").write_text("{}")
+    (folder / "quality.json").write_text(json.dumps({"release": {"public_area": areas.public.name}}))
+    if kind == "register":
+        sealed(areas.evidence / "series" / NAME, generations_of(areas, NAME)._published, release_id)
+    series = {"kind": kind, "releases": [*nights, release_id]} if kind == "append" else {"kind": kind}
+    night = entry(release_id, kind)
+    return Waiting(staged(areas, release_id), manifest(release_id, series=series), night, accepted=True)
+
+
+def published(areas, night):
+    publish.publish(night.staged, night.manifest, areas, night.entry, accepted=True)
+
+
+def latest(areas):
+    return generations_of(areas, NAME).latest().release_id
+
+
+@pytest.fixture
+def areas(tmp_path, monkeypatch):
+    """A register whose first night is published and whose second one waits."""
+    monkeypatch.setattr("pipelines.approval.write_page_of", lambda areas, each: areas.record(each))
+    monkeypatch.setattr("pipelines.approval.redraw", lambda areas, each: None)
+    found = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    published(found, made(found, A))
+    let_wait(made(found, B), found)
+    return found
+
+
+def test_a_waiting_night_is_not_the_state_to_go_on_from_before_it_is_approved(areas):
+    assert (areas.public.served(), latest(areas)) == (A, A)
+    approve(str(areas.record(B)), by="A. Steward")
+    assert (areas.public.served(), latest(areas)) == (B, B)
+    refuse_beside_waiting(areas, NAME, C)
+
+
+def test_no_other_night_begins_while_one_waits(areas):
+    with pytest.raises(GateRefused, match=rf"Release {B} .*microguard approve .*{B} --by NAME"):
+        refuse_beside_waiting(areas, NAME, C)
+    refuse_beside_waiting(areas, NAME, B)
+    refuse_beside_waiting(areas, "another", C)
+
+
+def test_a_rejected_night_leaves_the_state_as_it_was(areas):
+    reject(str(areas.record(B)), by="A. Steward")
+    refuse_beside_waiting(areas, NAME, C)
+    assert latest(areas) == A
+    assert [path.name for path in (areas.evidence / "series" / NAME).iterdir()] == [f"000001-{A}"]
+    published(areas, made(areas, C))
+    assert latest(areas) == C
+
+
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [
+        (FolderArea, "put"),
+        (publish, "_commit"),
+        (FolderArea, "serve"),
+        (publish, "take_out"),
+    ],
+)
+def test_an_approval_that_was_killed_is_whole_or_waits_again_and_nothing_forks(
+    areas, monkeypatch, module, step
+):
+    with monkeypatch.context() as patched:
+        patched.setattr(module, step, kill)
+        if step == "take_out":  # killed again while what a first kill left is taken back
+            patched.setattr(publish, "_commit", kill)
+        with pytest.raises(Killed):
+            approve(str(areas.record(B)), by="A. Steward")
+        if step == "take_out":
+            with pytest.raises(Killed):
+                publish.finish_what_died(areas)
+    with areas.lock():
+        publish.finish_what_died(areas)
+    if step == "serve":
+        assert latest(areas) == B
+        assert publish.published_already(areas, B)
+    else:
+        assert (areas.public.served(), areas.public.releases(), latest(areas)) == (A, [A], A)
+        with pytest.raises(GateRefused, match="waits for approval"):
+            refuse_beside_waiting(areas, NAME, C)
+        approve(str(areas.record(B)), by="A. Steward", note="once more")
+        assert Ledger(areas).status(B).note == "once more"
+    assert (areas.public.served(), latest(areas)) == (B, B)
+    with pytest.raises(SpecificationError, match="does not wait"):
+        approve(str(areas.record(B)), by="A. Steward")
+
+
+@pytest.mark.parametrize("damage", ["lost", "changed", "map"])
+def test_a_night_whose_state_is_not_what_was_verified_is_not_published(areas, damage):
+    folder = areas.evidence / "series" / NAME / f"000002-{B}"
+    if damage == "lost":
+        shutil.rmtree(folder)
+    elif damage == "changed":
+        (folder / UNITS / "part.parquet").write_text("another")
+    else:
+        shutil.rmtree(areas.record(B) / MEMBERS)
+    with pytest.raises(GateRefused, match="run the job anew" if damage == "map" else "back-up"):
+        approve(str(areas.record(B)), by="A. Steward")
+    assert areas.public.releases() == [A]
+
+
+@pytest.mark.parametrize("name", [NAME, "another of the source"])
+def test_a_night_that_others_of_its_source_have_overtaken_is_not_published(areas, name):
+    Ledger(areas).append(entry(C, name=name))
+    published_elsewhere = Entry(**{**vars(entry(C, name=name)), "event": "published"})
+    Ledger(areas).append(published_elsewhere)
+    with pytest.raises(GateRefused, match=rf"1 other release.*{C}.*Reject it"):
+        approve(str(areas.record(B)), by="A. Steward")
+    assert areas.public.releases() == [A]
+
+
+def test_an_appended_night_does_not_name_one_that_was_withdrawn_meanwhile(tmp_path):
+    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    published(areas, made(areas, A, "append"))
+    let_wait(made(areas, B, "append", [A]), areas)
+    withdraw_release(entry(A, "append"), areas)
+    with pytest.raises(GateRefused, match=rf"1 night.*{A}.*run the job anew"):
+        approve(str(areas.record(B)), by="A. Steward")
+    assert areas.public.releases() == []
