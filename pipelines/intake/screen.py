@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
+from pipelines.intake.population import population
 from pipelines.intake.read import UNREADABLE, Microdata, reading
 from pipelines.intake.recode import trees_of
 from pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
@@ -53,6 +54,8 @@ class ScreenedInput:
         Of the records as a multiset, names and types included; the same for any order of rows and files.
     metrics : mapping of MetricKey to float
         What `schemas.requirements.records` asks for.
+    population : DataFrame or None
+        How many the population has of each combination (`pipelines.intake.population`), where that is given.
     """
 
     frame: DataFrame
@@ -65,6 +68,7 @@ class ScreenedInput:
     magnitude: Mapping[str, float]
     fingerprint: str
     metrics: Mapping[MetricKey, float] = field(default_factory=dict)
+    population: DataFrame | None = None
 
     @property
     def domains(self) -> dict[str, int]:
@@ -126,6 +130,7 @@ def screen(
         magnitude={name: row[f"magnitude{i}"] or 0.0 for i, name in enumerate(specification.numeric)},
         fingerprint=_fingerprint(row, microdata, specification),
         metrics=metrics,
+        population=population(microdata.frame, specification),
     )
 
 

@@ -17,6 +17,7 @@ from pipelines.measures.estimates import ESTIMATES
 from pipelines.measures.homogeneity import HOMOGENEITY
 from pipelines.measures.household_risk import HOUSEHOLD_RISK
 from pipelines.measures.individual_risk import INDIVIDUAL_RISK
+from pipelines.measures.k_map import K_MAP
 from pipelines.measures.loss import LOSS
 from pipelines.measures.measure import Measure
 from pipelines.measures.moments import CORRELATIONS, MOMENTS
@@ -30,6 +31,7 @@ RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     RISK,
     INDIVIDUAL_RISK,
     HOUSEHOLD_RISK,
+    K_MAP,
     RECORD_LINKAGE,
     SPECIAL_UNIQUES,
     UNIQUES,

@@ -1,8 +1,9 @@
 """What a release is made from: its id is a keyed hash of this.
 
-Only what decides the answer is in it. Limits of the gate, an agency's own suite, paths and the version of the
-package are not: the same input under newer software, or beside another limit, is the same release. Keys that
-have their default are left out, so that a key added later does not change the ids of before.
+Only what decides the answer is in it. Limits of the gate, counts of the population, an agency's own suite,
+paths and the version of the package are not: the same input under newer software, or beside another limit, is
+the same release. Keys that have their default are left out, so that a key added later does not change the ids
+of before.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ METHOD = 4
 DECIDING = {"publish": ("disclose", "format", "series", "changes"), "series": ("pool",)}
 #: Of a release of a series: which kind of series.
 SERIES = "series"
-#: Sections that only permit.
-PERMISSIONS = ("quality",)
+#: Sections that only measure and permit.
+PERMISSIONS = ("quality", "population")
 
 
 def identity(screened: ScreenedInput, specification: Specification, content: str) -> dict[str, Any]:

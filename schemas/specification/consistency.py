@@ -57,6 +57,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             series_faults,
             _counted,
             _gate,
+            _population,
             _acceptances,
             diversity_faults,
             _dependencies,
@@ -208,6 +209,27 @@ def _gate(spec: Specification) -> Iterator[Fault]:
         if value is not None and not needed:
             shown = value.model_dump() if name == "dominance" else value
             yield fault(("quality", name), shown, f"no such key, as no quasi-identifier is {kind}")
+
+
+def _population(spec: Specification) -> Iterator[Fault]:
+    """The population is counted by variables whose protected values it can have."""
+    limit = spec.quality.max_below_k_in_population
+    if spec.population is None:
+        if limit is not None:
+            yield fault(("quality", "max_below_k_in_population"), limit, "no such key without [population]")
+        return
+    choices = tuple(name for name in (spec.region, *spec.nominal) if name is not None)
+    key: Path = ("population", "variables")
+    if not spec.population_key:
+        yield fault(("population",), NOTHING, "a region or a nominal quasi-identifier that it counts by")
+    for name in spec.population_key:
+        if name not in choices:
+            allowed = f"the region and nominal quasi-identifiers ({', '.join(choices)})"
+            yield fault(key, name, allowed, choices=choices)
+    if len(set(spec.population_key)) < len(spec.population_key):
+        yield fault(key, list(spec.population_key), "each variable once")
+    if spec.population.count in spec.population_key:
+        yield fault(("population", "count"), spec.population.count, "another column than those it counts by")
 
 
 HELD_BY_DEFAULT = ("max_unique_published", "max_unique_jointly", "max_homogeneous")

@@ -19,6 +19,7 @@ from schemas.specification.sections import (
     Input,
     Method,
     Missing,
+    Population,
     Publish,
     Quality,
     Release,
@@ -48,6 +49,8 @@ class Specification(Section):
     """How records are cut into blocks."""
     missing: Missing = Missing()
     """What missing values mean."""
+    population: Population | None = None
+    """How many the population has of each combination."""
     rules: dict[Text, Text] = Field(default={})
     """Edit rules by name, such as child = "relationship = 'child' -> marital_status = 'single'"."""
     quality: Quality = Quality()
@@ -233,6 +236,12 @@ class Specification(Section):
             for dimension in range(1, most + 1)
             for table in combinations([n for n in clustering.variables if n in self.nominal], dimension)
         )
+
+    @property
+    def population_key(self) -> tuple[str, ...]:
+        """The variables by which the population is counted."""
+        given = None if self.population is None else self.population.variables
+        return (*([] if self.region is None else [self.region]), *self.nominal) if given is None else given
 
     @property
     def edit_rules(self) -> dict[str, Rule]:

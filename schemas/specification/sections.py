@@ -139,6 +139,25 @@ class ControlTables(Section):
     """What the search is to respect: largest change of a cell, by dimension of the table."""
 
 
+class Population(Section):
+    """`[population]`: how many of what k counts the population has of each combination, for k-map."""
+
+    path: PathText
+    """File of counts, one line a combination; values are written, and then recoded, as those of the input.
+    Relative to the specification."""
+    count: Text
+    """Its column with the number of people (households, units). Lines of one combination are added up."""
+    variables: Names | None = None
+    """The region and nominal quasi-identifiers that it counts by: all of them, unless fewer are named. It is
+    summed over its further columns."""
+    format: Literal["parquet", "csv"] = "parquet"
+    """File format."""
+    delimiter: str = Field(default=",", min_length=1, max_length=1)
+    """CSV: the character between two fields."""
+    encoding: Text = "utf-8"
+    """CSV: character encoding."""
+
+
 class Method(Section):
     """`[method]`: how the quasi-identifiers are protected."""
 
@@ -225,6 +244,8 @@ class Quality(Section):
     """Least exp(entropy) of a sensitive variable in a class."""
     max_t: Share | None = None
     """Largest distance of a sensitive variable's distribution in a class from that of the whole file."""
+    max_below_k_in_population: Share | None = None
+    """Share of records whose combination fewer than k of the `[population]` have, none among them (k-map)."""
     accept: dict[Text, Text] = Field(default={})
     """A steward's exemption from a limit that holds by default: its name = the reason, and by whom."""
     dominance: Dominance | None = None

@@ -59,5 +59,5 @@ def as_input(specification: Specification) -> Specification:
             variables[name] = variable
         else:
             variables[name] = Variable(role="identifier")
-    changes = {"variables": variables, "groups": (), "blocking": Blocking()}
+    changes = {"variables": variables, "groups": (), "blocking": Blocking(), "population": None}
     return specification.model_copy(update=changes)

@@ -27,8 +27,18 @@ def diversity_by_hand(frame, keys, name):
 @pytest.mark.parametrize("roles", [ROLES, NOMINAL], ids=["mixed", "nominal"])
 def test_homogeneity_and_uniques_are_those_of_the_published_records(roles, spark, tmp_path):
     persons(90).to_parquet(tmp_path / "data", index=False)
-    _, areas = run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
+    counts = persons(90).groupby(["region", "sex"]).size().reset_index(name="people")
+    counts.assign(people=np.arange(len(counts))).to_parquet(tmp_path / "counts")
+    population = {"path": "counts", "count": "people", "variables": ["sex", "region"]}
+    spec = specification(tmp_path, roles, method={"effort": "fast"}, population=population)
+    _, areas = run(spark, spec)
     frame, found = published(areas), quality(areas)
+    sizes = frame.groupby(["region", "sex"]).size().to_numpy()
+    assert found["k_map"]["after"]["absent"] == sizes[0]
+    assert found["k_map"]["after"]["rare"] == sizes[1] + sizes[2]
+    assert (
+        "Held by few of the population" in (areas.record(areas.public.served()) / "report.html").read_text()
+    )
     keys = ["region", *[name for name, each in roles.items() if each["role"] == "quasi_identifier"]]
     section = found["homogeneity"]["diagnosis"]
     homogeneous, distinct, entropy, t = diversity_by_hand(frame, keys, "diagnosis")

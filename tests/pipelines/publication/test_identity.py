@@ -25,10 +25,21 @@ def made_from(folder, **sections):
         {"publish": {"successive": "accept", "keep": 3}},
         {"input": {"path": "moved"}},
         {"input": {"expectations": "suite.json"}},
+        {"population": {"path": "counts", "count": "people"}},
         {"method": {"effort": "standard"}},
         {"missing": {"max_rejected": 0}},
     ],
-    ids=["gate", "area", "permission", "retention", "input path", "suite", "default", "default of a section"],
+    ids=[
+        "gate",
+        "area",
+        "permission",
+        "retention",
+        "input path",
+        "suite",
+        "population",
+        "default",
+        "default of a section",
+    ],
 )
 def test_what_decides_nothing_makes_no_other_release(sections, tmp_path):
     assert made_from(tmp_path, **sections) == made_from(tmp_path)

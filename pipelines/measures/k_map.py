@@ -1,0 +1,126 @@
+"""Records whose combination few of the population have, where the population is counted (k-map).
+
+Sweeney 2002; El Emam and Dankar 2008: who picks the record's person out of a register of everybody chooses
+among those who have the combination, whether or not the file has them too. Exact, over both files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+from pipelines.engine.row_hash import digest
+from pipelines.intake.population import HOLDERS
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.individual_risk import DIGITS
+from pipelines.measures.measure import Measure
+from schemas.requirements.records import MetricKey, Requirement
+from schemas.specification.model import Specification
+
+REMEDY = "coarsen what the population is counted by, raise k, or raise the limit"
+FILE, RECORDS = "file", "records"
+_DIGESTS = ["__digest0", "__digest1"]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Records of one file by how many of the population have their combination.
+
+    Attributes
+    ----------
+    records : int
+    rare : int
+        Fewer than k have it, but somebody.
+    absent : int
+        Nobody has it.
+    expected : float
+        Records that a register of the population is expected to identify: the sum of one over those who have
+        the combination.
+    """
+
+    records: int
+    rare: int
+    absent: int
+    expected: float
+
+
+@dataclass(frozen=True)
+class KMap:
+    """Both files against the population.
+
+    Attributes
+    ----------
+    variables : tuple of str
+        By which the population is counted.
+    before, after : Held
+    """
+
+    variables: tuple[str, ...]
+    before: Held
+    after: Held
+
+
+def _take(comparison: Comparison) -> KMap | None:
+    population, specification = comparison.screened.population, comparison.specification
+    if population is None:
+        return None
+    key = specification.population_key
+    before, after = (
+        frame.select(f.lit(file).alias(FILE), *digest(key))
+        for file, frame in enumerate((comparison.screened.frame, comparison.protected))
+    )
+    classes = before.unionByName(after).groupBy(FILE, *_DIGESTS).agg(f.count(f.lit(1)).alias(RECORDS))
+    holders = population.select(*digest(key), HOLDERS)
+    there = f.coalesce(f.col(HOLDERS), f.lit(0.0))
+    rows = (
+        classes.join(holders, on=_DIGESTS, how="left")
+        .groupBy(FILE)
+        .agg(
+            f.sum(RECORDS).alias("records"),
+            _records((there > 0) & (there < specification.release.k)).alias("rare"),
+            _records(there <= 0).alias("absent"),
+            f.sum(f.when(there > 0, f.col(RECORDS) / f.greatest(there, f.lit(1.0)))).alias("expected"),
+        )
+        .collect()
+    )
+    files = {row[FILE]: _held(row.asDict()) for row in rows}
+    nobody = Held(0, 0, 0, 0.0)
+    return KMap(key, files.get(0, nobody), files.get(1, nobody))
+
+
+def _records(condition: Column) -> Column:
+    return f.sum(f.when(condition, f.col(RECORDS)).otherwise(0))
+
+
+def _held(row: Mapping[str, float | None]) -> Held:
+    expected = float(f"{row['expected'] or 0.0:.{DIGITS}g}")
+    return Held(*(int(row[name] or 0) for name in ("records", "rare", "absent")), expected)
+
+
+def _metrics(section: KMap, comparison: Comparison) -> Mapping[MetricKey, float]:
+    after = section.after
+    return {MetricKey("below_k_in_population"): (after.rare + after.absent) / max(after.records, 1)}
+
+
+def _limits(specification: Specification) -> Iterator[Requirement]:
+    most = specification.quality.max_below_k_in_population
+    if most is not None:
+        yield Requirement(MetricKey("below_k_in_population"), REMEDY, at_most=most)
+
+
+def _attacks(section: KMap, k: int) -> Iterator[tuple[float, str]]:
+    share = section.after.rare / max(section.after.records, 1)
+    yield (
+        share,
+        f"Whoever has a register of the population with {', '.join(section.variables)} is left with fewer "
+        f"than {k} candidates for {100 * share:.3g} % of the records; before, for "
+        f"{100 * section.before.rare / max(section.before.records, 1):.3g} %.",
+    )
+
+
+K_MAP: Measure[Comparison, KMap] = Measure(
+    name="k_map", section=KMap, take=_take, metrics=_metrics, limits=_limits, attacks=_attacks
+)

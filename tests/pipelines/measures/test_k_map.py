@@ -1,0 +1,110 @@
+"""Who of the population has a record's combination, against counts in pandas."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.intake.population import population
+from pipelines.measures.k_map import K_MAP
+from schemas.errors import InputRejected, SpecificationError
+from tests.pipelines.microdata import ROLES, specification
+
+KEY = ["region", "sex", "age"]
+VARIABLES = {
+    "region": ROLES["region"],
+    "sex": ROLES["sex"],
+    "age": {"role": "quasi_identifier", "kind": "nominal"},
+    "income": ROLES["income"],
+}
+COUNTED = {"path": "counts.csv", "format": "csv", "count": "people", "delimiter": ";"}
+
+
+def records(n, seed):
+    rng = np.random.default_rng(seed)
+    age = pd.array(rng.integers(18, 24, n), "Int16")
+    age[rng.random(n) < 0.1] = pd.NA
+    sex = rng.choice(["f", "m", None], n, p=[0.5, 0.4, 0.1])
+    return pd.DataFrame({"region": rng.choice(["n", "s"], n), "sex": sex, "age": age, "income": 1.0})
+
+
+def as_text(frame):
+    """The key of each record, missing values alike."""
+    return frame[KEY].astype(object).fillna("missing").astype(str).agg("/".join, axis=1)
+
+
+def held_by_hand(frame, counts, k):
+    """Records with 1 to k - 1 holders, with none, and one over the holders of each record, summed."""
+    holders = counts["people"].groupby(as_text(counts)).sum().to_dict()
+    of_records = np.array([holders.get(key, 0) for key in as_text(frame)])
+    there = of_records[of_records > 0]
+    return ((there < k).sum(), (of_records == 0).sum(), (1 / np.maximum(there, 1)).sum())
+
+
+@pytest.mark.spark
+def test_records_are_told_apart_by_how_many_of_the_population_have_their_combination(spark, tmp_path):
+    before, after = records(200, 1), records(150, 2)
+    after["sex"] = after["sex"].replace({"m": "x"}).where(after["age"].fillna(0) != 20, "m")
+    lines = pd.concat([before, before.sample(60, random_state=1)])[KEY].drop_duplicates().iloc[2:]
+    counts = pd.concat([lines, lines[:5]]).assign(
+        people=lambda lines: np.arange(len(lines)) % 5, age_group="z"
+    )
+    counts.to_csv(tmp_path / "counts.csv", sep=";", index=False)
+    spec = specification(tmp_path, VARIABLES, population=COUNTED)
+    types = "region string, sex string, age smallint, income double"
+    old, new = (
+        spark.createDataFrame(each.astype(object).where(each.notna(), None).values.tolist(), types)
+        for each in (before, after)
+    )
+    screened = SimpleNamespace(frame=old, population=population(old, spec))
+    comparison = SimpleNamespace(specification=spec, screened=screened, protected=new)
+    section = K_MAP.take(comparison)
+    assert section.variables == ("region", "sex", "age")
+    for held, frame in ((section.before, before), (section.after, after)):
+        rare, absent, expected = held_by_hand(frame, counts, 3)
+        assert (held.records, held.rare, held.absent) == (len(frame), rare, absent)
+        assert held.expected == pytest.approx(expected, rel=1e-8)
+        assert rare > 0
+        assert absent > 0
+    (share,) = K_MAP.metrics(section, comparison).values()
+    assert share == (section.after.rare + section.after.absent) / len(after)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("region;sex;people\nn;f;3\n", "lacks the declared column"),
+        ("region;sex;age;people\nn;f;18;3\nn;f;19;\nn;f;20;many\nn;f;21;-1\n", "has 3 line"),
+    ],
+    ids=["no age", "no counts"],
+)
+def test_counts_that_cannot_be_trusted_reject_the_run_without_their_values(text, fault, spark, tmp_path):
+    (tmp_path / "counts.csv").write_text(text)
+    old = spark.createDataFrame([("n", "f", 18)], "region string, sex string, age smallint")
+    with pytest.raises(InputRejected, match=fault) as rejected:
+        population(old, specification(tmp_path, VARIABLES, population=COUNTED))
+    assert "many" not in str(rejected.value)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"quality": {"max_below_k_in_population": 0.1}},
+        {"population": COUNTED | {"variables": ["region", "income"]}},
+        {"population": COUNTED | {"variables": ["sex", "sex"]}},
+        {"population": COUNTED | {"count": "sex"}},
+    ],
+    ids=["a limit on nothing", "a number", "a variable twice", "its own count"],
+)
+def test_what_no_population_can_be_counted_by_is_refused(sections, tmp_path):
+    with pytest.raises(SpecificationError, match="population"):
+        specification(tmp_path, VARIABLES, **sections)
+
+
+def test_a_release_is_limited_by_the_population_where_its_specification_says(tmp_path):
+    limited = {"max_below_k_in_population": 0.1}
+    (limit,) = K_MAP.limits(specification(tmp_path, VARIABLES, population=COUNTED, quality=limited))
+    assert (limit.key.metric, limit.at_most) == ("below_k_in_population", 0.1)
+    assert not list(K_MAP.limits(specification(tmp_path, VARIABLES, population=COUNTED)))
