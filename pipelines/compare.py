@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from pipelines.drafting.compared import Compared, compared_table
 from pipelines.engine.files import private_folder, write_atomically
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
@@ -19,6 +19,7 @@ from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import UNREADABLE, Microdata, read
 from pipelines.intake.screen import screen
 from pipelines.job import Job
+from pipelines.measures.changed import Changed
 from pipelines.measures.measure import take_all
 from pipelines.records.product import Records
 from pipelines.run import job_of
@@ -31,17 +32,6 @@ from schemas.specification.table_input import require_records
 SAMPLE = 20_000
 FOLDER = "compare"
 PICTURE = "compare.svg"
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One k on the sample; shares of records, None where it does not apply."""
-
-    k: int
-    information_loss: float | None
-    chi2_per_cell: float | None
-    unique_jointly: float | None
-    homogeneous: float | None
 
 
 def compare(
@@ -76,7 +66,7 @@ def compare(
         [
             f"Compared on about {min(records, SAMPLE):,} of {records:,} records, drawn by a hash of their "
             "contents; nothing was published.",
-            *_table(rows),
+            *compared_table(rows),
             f"Picture: {folder / PICTURE}",
         ]
     )
@@ -121,13 +111,15 @@ def _one(job: Job, microdata: Microdata) -> Compared:
     try:
         protected = product.protect(job, screened, name)
         with job.progress.stage("measure"):
-            metrics = take_all(product.measures, product.compare(screened, protected)).metrics
+            measured = take_all(product.measures, product.compare(screened, protected))
     finally:
         job.areas.forget_work(name)
+    metrics, changed = measured.metrics, measured.sections.get("changed")
     return Compared(
         k=specification.release.k,
         information_loss=metrics.get(MetricKey("information_loss")),
         chi2_per_cell=metrics.get(MetricKey("chi2_per_cell")) if specification.nominal else None,
+        categories_changed=None if changed is None else _mean(changed, specification.nominal),
         unique_jointly=metrics.get(MetricKey("unique_jointly")),
         homogeneous=_worst(metrics, "homogeneous"),
     )
@@ -137,24 +129,6 @@ def _worst(metrics: Mapping[MetricKey, float], name: str) -> float | None:
     return max((value for key, value in metrics.items() if key.metric == name), default=None)
 
 
-def _table(rows: Sequence[Compared]) -> list[str]:
-    head = ("k", "information loss", "chi2 per cell", "unique jointly", "homogeneous")
-    lines = [
-        (
-            str(row.k),
-            _percent(row.information_loss),
-            "-" if row.chi2_per_cell is None else f"{row.chi2_per_cell:.3g}",
-            _percent(row.unique_jointly),
-            _percent(row.homogeneous),
-        )
-        for row in rows
-    ]
-    widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
-    return [
-        "  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True))
-        for line in (head, *lines)
-    ]
-
-
-def _percent(value: Any) -> str:
-    return "-" if value is None else f"{100 * value:.3g} %"
+def _mean(changed: Changed, names: Sequence[str]) -> float | None:
+    """Share of the values of some variables that are others now."""
+    return sum(changed.by_variable[name] for name in names) / len(names) if names else None

@@ -5,19 +5,26 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import asdict
+from math import ceil
 from pathlib import Path
 from typing import Any
 
+from pipelines.drafting.compared import compared_table, percent
 from pipelines.drafting.profile import MOST_RECORDS, Column, Profile
 from pipelines.drafting.roles import Guess, K, by_pattern, counts_units, guess, is_nameable
 from pipelines.drafting.sniff import Source, sniff
 from pipelines.drafting.table import drafted_table, quoted
+from pipelines.drafting.trial import Trial, trial
 from pipelines.engine.outcome import Outcome
 from schemas.errors import InputRejected
 from schemas.specification.read import build_specification
+from schemas.specification.sections import Quality
 
 MOST_LEFT_OUT = 20
 """Variables whose single contribution to the risk is counted; each costs a pass over the file."""
+ROOM = 1.5
+"""Drafted limit of the loss over that of the trial, which is of a sample and of the quickest method."""
 
 
 def draft(named: str) -> Outcome:
@@ -43,24 +50,26 @@ def draft(named: str) -> Outcome:
         if profile.records < K:
             raise InputRejected(f"{named} has {profile.records} record(s): a release needs at least k = {K}.")
         guesses = guess(profile)
-        risk = _risk(profile, guesses)
-        text = _text(profile, guesses, risk, drafted_table(profile, guesses))
+        tried = trial(profile, guesses)
+        k = K if tried is None else tried.k
+        risk = _risk(profile, guesses, k)
+        text = _text(profile, guesses, risk, tried, k)
     build_specification(tomllib.loads(text), Path.cwd(), "draft")
     variables = {each.name: {"role": each.role, "kind": each.kind, "why": each.why} for each in guesses}
-    content = {"records": profile.records, "k": K, "variables": variables, "risk": risk, "draft": text}
-    return Outcome(text, content)
+    content = {"records": profile.records, "k": k, "variables": variables, "risk": risk, "draft": text}
+    return Outcome(text, content | {"trial": None if tried is None else asdict(tried)})
 
 
-def _risk(profile: Profile, guesses: Sequence[Guess]) -> dict[str, Any]:
+def _risk(profile: Profile, guesses: Sequence[Guess], k: int) -> dict[str, Any]:
     """Counts over the guessed quasi-identifiers with the region, as the file stands."""
     protected = _columns(guesses, "quasi_identifier")
     region = _columns(guesses, "region")
-    classes, below, uniques, _ = profile.classes([*region, *protected], K)
+    classes, below, uniques, _ = profile.classes([*region, *protected], k)
     without = {}
     if 1 < len(protected) <= MOST_LEFT_OUT:
         for column in protected:
             rest = [*region, *(other for other in protected if other is not column)]
-            without[column.name] = profile.classes(rest, K)[2]
+            without[column.name] = profile.classes(rest, k)[2]
     return {"classes": classes, "records_below_k": below, "uniques": uniques, "uniques_without": without}
 
 
@@ -68,17 +77,22 @@ def _columns(guesses: Sequence[Guess], role: str) -> list[Column]:
     return [each.column for each in guesses if each.role == role and each.column is not None]
 
 
-def _text(profile: Profile, guesses: Sequence[Guess], risk: dict[str, Any], table: str) -> str:
+def _text(
+    profile: Profile, guesses: Sequence[Guess], risk: dict[str, Any], tried: Trial | None, k: int
+) -> str:
     name = _release_name(profile.source)
     parts = [
-        _introduction(profile, risk),
-        f"[release]\nname = {quoted(name)}\nk = {K}\nseed = 0",
+        _introduction(profile, risk, k),
+        _tried(tried, profile),
+        f"[release]\nname = {quoted(name)}\nk = {k}{_why(tried)}\nseed = 0",
         "[input]\n" + "\n".join(_input(profile)),
-        "[variables]\n" + "\n".join(_variables(guesses)),
+        "[variables]\n" + "\n".join(_variables(guesses, tried)),
         _counted(profile, guesses),
         _missing(profile, guesses),
         f"[publish]\npath = {quoted('lake/' + name)}\nevidence = {quoted('evidence/' + name)}",
-        table,
+        _limits(profile, guesses, tried),
+        _groups(tried),
+        drafted_table(profile, guesses, k),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -94,13 +108,63 @@ def _counted(profile: Profile, guesses: Sequence[Guess]) -> str:
     )
 
 
-def _introduction(profile: Profile, risk: dict[str, Any]) -> str:
+def _tried(tried: Trial | None, profile: Profile) -> str:
+    """The trial as comments."""
+    if tried is None:
+        return ""
+    lines = [
+        f"Trial on {tried.sampled:,} of {profile.records:,} records, "
+        f"{'one a unit, ' if tried.one_each else ''}drawn by a hash of their contents and clustered",
+        "by the quickest method (a larger file has nearer neighbours, and costs less):",
+        *(f"  {line}" for line in compared_table(tried.rows)),
+        "`microguard compare` tells it of the whole way, for other k, roles and groups.",
+    ]
+    return "\n".join(f"# {line}" for line in lines)
+
+
+def _why(tried: Trial | None) -> str:
+    """Why this k, as a comment."""
+    if tried is None:
+        return ""
+    if tried.broken:
+        return f"    # whatever k, {tried.broken} limit(s) on disclosure do not hold in the trial: see below"
+    if tried.k > tried.rows[0].k:
+        return "    # the least that keeps the limits on disclosure in the trial"
+    return "    # it keeps the limits on disclosure in the trial"
+
+
+def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:
+    """A limit of the loss from the trial, where the trial is of clusters as a run makes them."""
+    loss = None if tried is None else tried.chosen.information_loss
+    if loss is None or by_pattern(guesses, profile) or counts_units(guesses, profile) is not None:
+        return ""
+    limit = min(ceil(100 * ROOM * loss) / 100 or 0.01, 1.0)
+    return f"[quality]\nmax_information_loss = {limit:g}    # the trial cost {percent(loss)}"
+
+
+def _groups(tried: Trial | None) -> str:
+    """Groups that would cost less, as comments: they promise less, so that a person has to choose them."""
+    if tried is None or tried.grouping is None:
+        return ""
+    grouping = tried.grouping
+    cost, instead, unique = map(percent, (grouping.cost, tried.cost, grouping.unique))
+    lines = [
+        f"# Groups of what varies together, each k-anonymous for itself, would cost {cost} of a variable's",
+        f"# variation, not {instead}; {unique} of the records would be unique on all groups together:",
+    ]
+    for number, names in enumerate(grouping.names, start=1):
+        listed = ", ".join(map(quoted, names))
+        lines += ["# [[groups]]", f'# name = "group_{number}"', f"# variables = [{listed}]"]
+    return "\n".join(lines)
+
+
+def _introduction(profile: Profile, risk: dict[str, Any], k: int) -> str:
     records = f"{profile.records:,} records" + (f" (the first {MOST_RECORDS:,})" if profile.cut else "")
     lines = [
         f"Draft by microguard from {records} of {len(profile.source.schema.names)} columns.",
         "Every role and kind below is a guess: read each line before you publish anything.",
         "",
-        f"Risk as the file stands, on the guessed quasi-identifiers (with the region), k = {K}:",
+        f"Risk as the file stands, on the guessed quasi-identifiers (with the region), k = {k}:",
         f"  combinations {risk['classes']:,}, records in combinations below k {risk['records_below_k']:,}, "
         f"unique records {risk['uniques']:,} ({risk['uniques'] / profile.records:.1%})",
     ]
@@ -128,16 +192,38 @@ def _input(profile: Profile) -> list[str]:
     return lines
 
 
-def _variables(guesses: Sequence[Guess]) -> list[str]:
+def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
     lines = []
     for each in guesses:
         kind = f', kind = "{each.kind}"' if each.kind else ""
         codes = each.column.missing_codes if each.column is not None and each.role != "identifier" else ()
         missing = f", missing = {list(codes)}" if codes else ""
         why = f"{each.why}; {_codes(codes)}" if codes else each.why
+        why += "" if tried is None else _shown_by(tried, each)
         lines.append((f'{_key(each.name)} = {{ role = "{each.role}"{kind}{missing} }}', why))
     width = max(len(line) for line, _ in lines)
     return [f"{line:<{width}}    # {why}" for line, why in lines]
+
+
+def _shown_by(tried: Trial, each: Guess) -> str:
+    """What the trial showed of a variable."""
+    limits = Quality()
+    if each.name in tried.losses:
+        lost = percent(tried.losses[each.name])
+        if each.kind == "numeric":
+            return f"; k = {tried.k} costs {lost} of its variance"
+        return f"; k = {tried.k} changes {lost} of its values"
+    if each.name in tried.unique_with:
+        unique = tried.unique_with[each.name]
+        mend = "protect it, leave it out or have it accepted by name"
+        above = f", above the limit: {mend}" if unique > limits.max_unique_published else ""
+        return f"; published as it is, with it {percent(unique)} of the records are unique{above}"
+    if each.name in tried.homogeneous:
+        alike = tried.homogeneous[each.name]
+        mend = "raise k, or set method.min_diversity = 2"
+        above = f", above the limit: {mend}" if alike > limits.max_homogeneous else ""
+        return f"; {percent(alike)} of the records share their class with one value of it{above}"
+    return ""
 
 
 def _codes(codes: Sequence[int]) -> str:

@@ -155,7 +155,7 @@ class Profile:
 
         Units are records, or the values of `counted`.
         """
-        labels = ", ".join(column.label for column in columns) or "1"
+        labels = ", ".join(column.label for column in columns) or "()"
         units = "count(*)" if counted is None else f"count(DISTINCT {counted.label})"
         row = self._engine.execute(
             f"SELECT count(*), sum(r) FILTER (n < {k}), count(*) FILTER (r = 1), min(n) "
@@ -170,6 +170,28 @@ class Profile:
         labels = ", ".join(column.label for column in columns)
         frame = self._engine.execute(f"SELECT {labels} FROM file WHERE rowid < {GLANCE}").df()
         return pd.DataFrame({label: pd.factorize(frame[label])[0] for label in frame.columns})
+
+    def drawn(
+        self, numeric: Sequence[Column], nominal: Sequence[Column], accepted: str, most: int
+    ) -> pd.DataFrame:
+        """Records drawn by a hash of their contents, by label: numbers, and codes of the rest (-1 missing).
+
+        Parameters
+        ----------
+        accepted : str
+            Condition on the records.
+        most : int
+            Records drawn at most. Which ones does not depend on their order.
+        """
+        numbers = [f"{self._number(column)} AS {column.label}" for column in numeric]
+        labels = [column.label for column in nominal]
+        frame = self._engine.execute(
+            f"SELECT {', '.join([*numbers, *labels])} FROM file WHERE {accepted} "
+            f"ORDER BY hash({', '.join(column.label for column in (*numeric, *nominal))}) LIMIT {most}"
+        ).df()
+        for label in labels:
+            frame[label] = pd.factorize(frame[label], sort=False)[0]
+        return frame
 
     def numbers(self, column: Column) -> np.ndarray:
         """Numbers of a column in the first records, without the missing ones."""

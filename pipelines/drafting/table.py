@@ -14,7 +14,7 @@ DIMENSIONS = 2
 """Dimensions of the drafted table: what a page can show."""
 
 
-def drafted_table(profile: Profile, guesses: Sequence[Guess]) -> str:
+def drafted_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
     """The section as comments that a person may remove the marks of; nothing where there is no category."""
     categories = [
         each.column
@@ -37,7 +37,7 @@ def drafted_table(profile: Profile, guesses: Sequence[Guess]) -> str:
         lines.append(f"hierarchies = [{', '.join(nested)}]    # coarse to fine, as the codes nest here")
     if numeric:
         lines.append("p_percent = 10")
-    lines.append(f"# minimum_frequency = {K}    # release.k where it is not given")
+    lines.append(f"# minimum_frequency = {k}    # release.k where it is not given")
     return "\n".join(f"# {line}" if not line.startswith("#") else line for line in lines)
 
 

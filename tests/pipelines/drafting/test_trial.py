@@ -1,0 +1,95 @@
+"""The trial behind a draft: what it proposes follows from the records, whatever their order."""
+
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.draft import draft
+from schemas.specification.read import build_specification
+
+
+def drafted(frame, folder):
+    """What a draft answers of a frame: its object, and its specification."""
+    path = folder / "records.parquet"
+    frame.to_parquet(path)
+    outcome = draft(str(path))
+    content = tomllib.loads(outcome.summary())
+    build_specification(content, folder)
+    return outcome.as_json(), content
+
+
+def people(n=600, seed=1):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n).astype(float) + 0.5,
+            "income": rng.gamma(2, 1000, n).round(2),
+            "diagnosis": rng.choice(["well", "ill"], n),
+        }
+    )
+
+
+def test_k_is_the_least_that_breaks_fewest_limits_on_disclosure(tmp_path):
+    answer, content = drafted(people(), tmp_path)
+    by_k = {row["k"]: row for row in answer["trial"]["rows"]}
+    assert list(by_k) == [3, 5, 10]
+    assert by_k[3]["homogeneous"] > by_k[5]["homogeneous"] > 0.05 >= by_k[10]["homogeneous"]
+    assert content["release"]["k"] == answer["k"] == 10
+    loss = by_k[10]["information_loss"]
+    assert loss < content["quality"]["max_information_loss"] < 1.5 * loss + 0.011
+
+
+def test_no_k_is_tried_that_a_region_cannot_keep(tmp_path):
+    frame = people().assign(region=["north"] * 591 + ["south"] * 9)
+    answer, content = drafted(frame, tmp_path)
+    assert content["variables"]["region"]["role"] == "region"
+    assert [row["k"] for row in answer["trial"]["rows"]] == [3, 5]
+    assert content["release"]["k"] in (3, 5)
+
+
+def test_a_draft_is_the_same_for_any_order_of_the_records(tmp_path):
+    frame = people(3_000)
+    first, _ = drafted(frame, tmp_path)
+    second, _ = drafted(frame.sample(frac=1, random_state=3), tmp_path)
+    assert first["trial"] == second["trial"]
+    assert first["trial"]["sampled"] == 2_000
+
+
+def test_variables_that_vary_together_are_proposed_as_a_group(tmp_path):
+    rng = np.random.default_rng(2)
+    bases = rng.normal(size=(3, 60))
+    names = [["rent", "sales", "wealth"], ["price", "costs", "profit"], ["hours", "output", "wages"]]
+    columns = {
+        name: (100 * (base + 0.05 * rng.normal(size=60))).round(3) + 1000
+        for base, group in zip(bases, names, strict=True)
+        for name in group
+    }
+    answer, content = drafted(pd.DataFrame(columns), tmp_path)
+    grouping = answer["trial"]["grouping"]
+    proposed = [set(group) for group in grouping["names"]]
+    assert all(any(set(group) <= part for part in proposed) for group in names)
+    assert 2 * grouping["cost"] <= answer["trial"]["cost"]
+    assert grouping["unique"] > 0.5
+    assert "groups" not in content
+    groups = [
+        line[2:] for line in answer["draft"].splitlines() if line.startswith(("# [[g", "# name", "# variables"))
+    ]
+    build_specification(content | tomllib.loads("\n".join(groups)), tmp_path)
+
+
+@pytest.mark.parametrize("records", [3, 5])
+def test_a_file_too_small_for_a_trial_gets_a_draft_without_one(records, tmp_path):
+    answer, content = drafted(people(records), tmp_path)
+    assert answer["trial"] is None
+    assert content["release"]["k"] == 3
+
+
+def test_each_variable_says_what_the_trial_showed_of_it(tmp_path):
+    frame = people().assign(weight=np.arange(600) / 7 + 1)
+    answer, _ = drafted(frame, tmp_path)
+    lines = {line.split(" = ")[0]: line for line in answer["draft"].splitlines() if " = { role" in line}
+    assert "of its variance" in lines["income"]
+    assert "share their class with one value of it" in lines["diagnosis"]
+    assert "of the records are unique, above the limit" in lines["weight"]
