@@ -97,7 +97,8 @@ def _records(condition: Column) -> Column:
 
 def _held(row: Mapping[str, float | None]) -> Held:
     expected = float(f"{row['expected'] or 0.0:.{DIGITS}g}")
-    return Held(*(int(row[name] or 0) for name in ("records", "rare", "absent")), expected)
+    records, rare, absent = (int(row[name] or 0) for name in ("records", "rare", "absent"))
+    return Held(records, rare, absent, expected)
 
 
 def _metrics(section: KMap, comparison: Comparison) -> Mapping[MetricKey, float]:

@@ -73,9 +73,8 @@ def test_variables_that_vary_together_are_proposed_as_a_group(tmp_path):
     assert 2 * grouping["cost"] <= answer["trial"]["cost"]
     assert grouping["unique"] > 0.5
     assert "groups" not in content
-    groups = [
-        line[2:] for line in answer["draft"].splitlines() if line.startswith(("# [[g", "# name", "# variables"))
-    ]
+    begin = ("# [[g", "# name", "# variables")
+    groups = [line[2:] for line in answer["draft"].splitlines() if line.startswith(begin)]
     build_specification(content | tomllib.loads("\n".join(groups)), tmp_path)
 
 
