@@ -1,0 +1,89 @@
+"""Quasi-identifiers in groups that vary together, where these would cost much less."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+
+from pipelines.drafting.sample import Sample
+
+COSTLY, WORTH = 0.1, 2.0
+"""Loss from which groups are looked for, and the factor by which they have to cut it."""
+MOST_GROUPS = 3
+MOST_VARIABLES = 40
+"""Quasi-identifiers whose pairs are looked at."""
+FIFTHS = 5
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Quasi-identifiers in groups that vary together.
+
+    Attributes
+    ----------
+    names : tuple of tuple of str
+    cost : float
+        Mean loss of the variables, each clustered with its group.
+    unique : float
+        Share of the sample that is unique on all groups together.
+    """
+
+    names: tuple[tuple[str, ...], ...]
+    cost: float
+    unique: float
+
+
+def grouping_of(sample: Sample, k: int, cost: float) -> Grouping | None:
+    """The fewest groups that cut the loss by `WORTH`, of variables that vary together."""
+    variables = sample.numeric + sample.nominal
+    if cost < COSTLY or not 3 <= len(variables) <= MOST_VARIABLES:
+        return None
+    tree = linkage(squareform(1 - _association(sample, variables), checks=False), "average")
+    for count in range(2, min(MOST_GROUPS, len(variables) - 1) + 1):
+        place = fcluster(tree, count, "maxclust")
+        groups = [
+            [v for v, at in zip(variables, place, strict=True) if at == each] for each in np.unique(place)
+        ]
+        labels = [sample.clusters(group, k) for group in groups]
+        losses: dict[str, float] = {}
+        for group, found in zip(groups, labels, strict=True):
+            losses |= sample.losses(group, found)
+        together = sample.cost(losses)
+        if len(groups) > 1 and cost >= WORTH * together:
+            unique = float((sample.frame.groupby(labels).size() == 1).sum()) / len(sample.frame)
+            names = tuple(tuple(sample.names[label] for label in group) for group in groups)
+            return Grouping(names, together, unique)
+    return None
+
+
+def _association(sample: Sample, variables: Sequence[str]) -> np.ndarray:
+    """How closely variables vary together, (p, p) from 0 to 1: Cramer's V, numbers cut into fifths.
+
+    Corrected for chance (Bergsma 2013, (9)), which makes many categories look dependent on anything.
+    """
+    codes = [
+        sample.frame[label].rank(pct=True).mul(FIFTHS).clip(upper=FIFTHS - 1).astype(int)
+        if label in sample.numeric
+        else sample.frame[label]
+        for label in variables
+    ]
+    together = np.eye(len(variables))
+    for i, j in combinations(range(len(variables)), 2):
+        together[i, j] = together[j, i] = _cramer(pd.crosstab(codes[i], codes[j]).to_numpy(np.float64))
+    return together
+
+
+def _cramer(counts: np.ndarray) -> float:
+    """Bergsma's corrected V of a table of counts."""
+    n = counts.sum()
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
+    rows, columns = counts.shape
+    squared = float(((counts - expected) ** 2 / expected).sum()) / n - (rows - 1) * (columns - 1) / (n - 1)
+    smaller = min(rows - (rows - 1) ** 2 / (n - 1), columns - (columns - 1) ** 2 / (n - 1)) - 1
+    return min(max(squared, 0.0) / smaller, 1.0) ** 0.5 if smaller > 0 else 0.0
