@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdc.cta.controlled_rounding.box import Box
-from sdc.cta.controlled_rounding.multiples import Draws, Found, Rounding
+from sdc.cta.controlled_rounding.multiples import Draws, Rounded, Rounding
 from sdc.cta.effort import EFFORTS
 from sdc.cta.program.relaxation import Relaxation
 from sdc.cta.result import Adjustment
@@ -69,8 +69,8 @@ def controlled_rounding(
     shares = table.values / base
     box = Box.around(shares, held / base)
     draws = Draws.of(table, key, identities)
-    found = Rounding(table, shares, box, draws, effort).found(relax)
-    return _result(table, base, found, held)
+    rounded = Rounding(table, shares, box, draws, effort).round(relax)
+    return _result(table, base, rounded, held)
 
 
 def with_adjacent_multiples(table: CellTable, base: int) -> CellTable:
@@ -113,8 +113,8 @@ def _check_arguments(
         )
 
 
-def _result(table: CellTable, base: int, found: Found, held: np.ndarray) -> Adjustment:
-    values = base * found.multiples
+def _result(table: CellTable, base: int, rounded: Rounded, held: np.ndarray) -> Adjustment:
+    values = base * rounded.multiples
     deviations = values - table.values
     relaxed = room_beyond(table, deviations)
     if np.any(values % base) or not check(table if relaxed is None else relaxed.of(table), values).sound:
@@ -130,9 +130,9 @@ def _result(table: CellTable, base: int, found: Found, held: np.ndarray) -> Adju
         lower_bound=float(table.costs @ nearest),
         bound_kind="nearest multiples",
         unavoidable=float((table.costs * nearest)[table.sensitive].sum()),
-        algorithm=found.algorithm,
+        algorithm=rounded.algorithm,
         stopped_by="work",
-        work=found.work,
+        work=rounded.work,
         history=(),
         whole=True,
     )

@@ -58,17 +58,17 @@ class Draws:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """Values in units of the base, what found them, and its work."""
+class Rounded:
+    """Values in units of the base, the steps that led to them, and their work."""
 
     multiples: np.ndarray
     algorithm: str
     work: Work
 
-    def then(self, multiples: np.ndarray, step: str, programs: int = 0, nodes: int = 0) -> Found:
+    def then(self, multiples: np.ndarray, step: str, programs: int = 0, nodes: int = 0) -> Rounded:
         """What another step made of it."""
         work = replace(self.work, programs=self.work.programs + programs, nodes=nodes)
-        return Found(multiples, f"{self.algorithm}, {step}", work)
+        return Rounded(multiples, f"{self.algorithm}, {step}", work)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +81,10 @@ class Rounding:
     draws: Draws
     effort: str
 
-    def found(self, relax: bool) -> Found:
+    def round(self, relax: bool) -> Rounded:
         """Multiples that add up, by a walk and what finishes it."""
         steps = (0, *WIDER) if relax else (0,)
-        walk: Found | None = None
+        walk: Rounded | None = None
         for bases in steps:
             try:
                 if walk is None or walk.work.programs:  # a walk from the truth is the same at every step
@@ -95,7 +95,7 @@ class Rounding:
                     raise
         raise AssertionError("the last step returns or raises")
 
-    def _walk(self, bases: int) -> Found:
+    def _walk(self, bases: int) -> Rounded:
         """Where the walk ends, from the truth or as near to it as cells that are kept allow."""
         start, programs, name = self.shares, 0, WALK_ALONE
         if np.any(start < self.box.lower) or np.any(start > self.box.upper):
@@ -105,9 +105,9 @@ class Rounding:
         lower, upper = np.floor(start), np.ceil(start)
         order = self.draws.order[(upper > lower)[self.draws.order]]
         ends = walked(self.table.relations, start, lower, upper, order, self.draws.moves[order])
-        return Found(_near_whole(ends), name, Work(programs=programs, moves=len(order)))
+        return Rounded(_near_whole(ends), name, Work(programs=programs, moves=len(order)))
 
-    def _finished(self, walk: Found, bases: int, relax: bool) -> Found:
+    def _finished(self, walk: Rounded, bases: int, relax: bool) -> Rounded:
         """The walk itself where it ended at multiples, otherwise the nearest ones that were found."""
         ends, relations = walk.multiples, self.table.relations
         between = ends != np.rint(ends)
@@ -130,10 +130,10 @@ class Rounding:
         summation = None if standing else Summation.of(self.table.relations)
         if summation is None:
             return None
-        found = annealed_multiples(
+        annealed = annealed_multiples(
             summation, targets, self.box, self.draws.order, self.draws.seed, self.effort
         )
-        return found if self.box.beyond(found).max() <= WIDER[-1] else None
+        return annealed if self.box.beyond(annealed).max() <= WIDER[-1] else None
 
 
 def _near_whole(values: np.ndarray) -> np.ndarray:

@@ -66,16 +66,16 @@ def _step(cell, number, values, lower, upper, cells, direction, touched, count):
     up, up_line = upper[cell] - values[cell], NONE
     down, down_line = values[cell] - lower[cell], NONE
     for sign in (1.0, -1.0):
-        own = up if sign > 0 else down
+        way = up if sign > 0 else down
         # of those that stop it within the tolerance the one with the largest entry, which keeps the basis
         # well conditioned (Harris 1973, two passes)
-        most = own
+        most = way
         for at in range(count):
             follower, change = cells[touched[at]], -sign * direction[touched[at]]
             if abs(change) > PIVOT:
                 end = upper[follower] if change > 0 else lower[follower]
                 most = min(most, (max((end - values[follower]) / change, 0.0)) + ROOM_TOLERANCE / abs(change))
-        room, stopped, largest = own, NONE, 1.0 if own <= most else 0.0
+        room, stopped, largest = way, NONE, 1.0 if way <= most else 0.0
         for at in range(count):
             follower, change = cells[touched[at]], -sign * direction[touched[at]]
             if abs(change) > max(largest, PIVOT):

@@ -94,6 +94,6 @@ def _taken_for_possible(
 def totals(table: CellTable) -> np.ndarray:
     """(cells,) whether a cell is the total of a line with parts that can be more than nothing."""
     relations = table.relations
-    found = np.zeros(table.cells, dtype=bool)
-    found[relations.indices[relations.data < 0]] = True
-    return found
+    summed = np.zeros(table.cells, dtype=bool)
+    summed[relations.indices[relations.data < 0]] = True
+    return summed

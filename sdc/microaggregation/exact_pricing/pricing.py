@@ -147,13 +147,13 @@ def price(
     most = _UNLIMITED if most_work is None else most_work
     per_root = most if root_work is None else root_work
     enough = _UNLIMITED if most_columns is None else most_columns
-    work, found = 0, 0
+    work, columns_met = 0, 0
     for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
-        if work >= most or found >= enough or (deadline is not None and deadline.passed):
+        if work >= most or columns_met >= enough or (deadline is not None and deadline.passed):
             break
         last = min(first + _ROOTS_BETWEEN_LOOKS, end)
         work += search_roots(task, state, sets, columns, first, last, min(per_root, most - work))
-        found += int(columns.counts[order[first:last]].sum())
+        columns_met += int(columns.counts[order[first:last]].sum())
     return _priced(columns, order, begin, threshold, work)
 
 
