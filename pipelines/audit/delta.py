@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import duckdb
 from deltalake import DeltaTable
+
+from pipelines.audit.table_records import contents, files_of
 
 FOLDER = "delta"
 PROPERTY = "release_id"
@@ -33,21 +34,5 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     table = DeltaTable(str(path), version=versions[0])
     if [field.name for field in table.schema().fields] != [column["name"] for column in manifest["columns"]]:
         return ["the Delta table has other columns than the release"]
-    released = sorted(str(file) for file in (public / release_id / "microdata").glob("*.parquet"))
-    same = _contents(table.file_uris()) == _contents(released)
+    same = contents(table.file_uris()) == contents(files_of(public, manifest))
     return [] if same else ["the records of the Delta table are not those of the files"]
-
-
-def _contents(files: list[str]) -> tuple[int, ...]:
-    """Number of records, sum and exclusive or of their hashes: equal for equal multisets of records.
-
-    Columns are taken by position, as names that differ in case alone are one name to DuckDB.
-    """
-    with duckdb.connect() as engine:
-        engine.execute("SET enable_progress_bar = false")
-        relation = engine.read_parquet(files)
-        names = ", ".join('"' + name.replace('"', '""') + '"' for name in relation.columns)
-        ((records, total, mixed),) = relation.aggregate(
-            f"count(*), sum(hash({names})::HUGEINT), bit_xor(hash({names}))"
-        ).fetchall()
-    return int(records), int(total or 0), int(mixed or 0)

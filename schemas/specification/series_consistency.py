@@ -57,7 +57,6 @@ _KINDS = {
         (
             _Need("method", "unit", ("record", "household"), "a unit has one record in one night"),
             _Need("method", "name", ("microaggregation",), "SAFE's records are not those of their units"),
-            _Need("publish", "format", ("parquet",), "a table would hold the newest night alone"),
         ),
     ),
 }

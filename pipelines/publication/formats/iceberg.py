@@ -1,13 +1,16 @@
 """The Iceberg table of a public area: the release's own files, registered; no file is copied or rewritten.
 
+Of a night of a register only what changed is written, to ``data``: files in which nothing changed stay.
+
 The table lies at ``<path>/iceberg`` as catalogues of the file system lay it out (Iceberg specification, "File
 System Tables"): ``metadata/vN.metadata.json``, and ``version-hint.text``, which names the newest N and is
-replaced in one step. One transaction makes a release the newest state; its snapshots carry the release id.
+replaced in one step. One snapshot makes a release the newest state, and carries its id.
 """
 
 from __future__ import annotations
 
 import logging
+import shutil
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +20,12 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io import load_file_io
-from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, pyarrow_to_schema
+from pyiceberg.io.pyarrow import (
+    UnsupportedPyArrowTypeException,
+    parquet_file_to_data_file,
+    pyarrow_to_schema,
+)
+from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, StaticTable, Table, TableProperties
@@ -28,10 +36,12 @@ from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_m
 from pyiceberg.types import NestedField
 
 from pipelines.engine.files import sync_folder, sync_tree, write_atomically
+from pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
 
 FOLDER = "iceberg"
 PROPERTY = "release_id"
 HINT = "version-hint.text"
+METADATA, DATA = "metadata", "data"
 
 # It says of every column with categories that Iceberg has none; the values of such a column read as they are.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
@@ -45,24 +55,19 @@ def not_carried(schema: pa.Schema) -> list[str]:
 
 def commit(public: Path, release_id: str) -> None:
     """Make a release the newest state; does nothing where its snapshot is there already."""
-    if release_id in committed(public):
-        return
-    folder = public / FOLDER
-    table = (
-        _table(folder) if _is_there(folder) else _new_table(folder, _schema(_files(public, release_id)[0]))
-    )
-    _overwrite(table, _files(public, release_id), release_id)
-    _publish(folder, table)
+    history, folder = committed(public), public / FOLDER
+    if release_id not in history:
+        table = _table(folder) if _is_there(folder) else None
+        for each in not_yet_committed(public, release_id, history):
+            table = _commit(table, public, each)
+        assert table is not None
+        _publish(folder, table)
 
 
 def committed(public: Path) -> list[str]:
     """Ids of the releases in the table's history, oldest first."""
     folder = public / FOLDER
-    if not _is_there(folder):
-        return []
-    snapshots = sorted(_table(folder).snapshots(), key=lambda each: each.sequence_number or 0)
-    named = [each.summary[PROPERTY] for each in snapshots if each.summary and PROPERTY in each.summary]
-    return list(dict.fromkeys(str(name) for name in named))
+    return _history(_table(folder)) if _is_there(folder) else []
 
 
 def forget(public: Path, release_id: str) -> None:
@@ -71,25 +76,20 @@ def forget(public: Path, release_id: str) -> None:
     Readers meet the table as it was, or as it is then.
     """
     history, folder = committed(public), public / FOLDER
-    if release_id not in history:
-        return
-    before = list((folder / "metadata").iterdir())
-    standing = [each for each in history if each != release_id and (public / each).is_dir()]
-    table: Table | None = None
-    for each in standing:
-        table = table or _new_table(folder, _schema(_files(public, each)[0]))
-        _overwrite(table, _files(public, each), each)
-    if table is None:
-        (folder / "metadata" / HINT).unlink()
+    if release_id in history:
+        table: Table | None = None
+        for each in history:
+            if each != release_id and (public / each).is_dir():
+                table = _commit(table, public, each)
+        if table is None:
+            (folder / METADATA / HINT).unlink()
+            sync_folder(folder / METADATA)
+        else:
+            _publish(folder, table)
+    if _is_there(folder):
+        _remove_what_no_snapshot_names(folder)
     else:
-        _publish(folder, table)
-    for path in before:
-        if path.name != HINT:
-            path.unlink()
-    sync_folder(folder / "metadata")
-    if table is None:
-        (folder / "metadata").rmdir()
-        folder.rmdir()
+        shutil.rmtree(folder)
 
 
 class _Folder(NoopCatalog):
@@ -104,13 +104,19 @@ class _Folder(NoopCatalog):
         metadata = update_table_metadata(
             table.metadata, updates, metadata_location=table.metadata_location or None
         )
-        folder = Path(self.name) / "metadata"
+        folder = Path(self.name) / METADATA
         past = [table.metadata_location] if table.metadata_location else folder.glob("v*.metadata.json")
         number = 1 + max((_number(Path(each)) for each in past), default=0)
         location = folder / f"v{number}.metadata.json"
         write_atomically(location, metadata.model_dump_json())
         answer = {"metadata": metadata, "metadata-location": str(location)}
         return CommitTableResponse.model_validate(answer)
+
+
+def _history(table: Table) -> list[str]:
+    snapshots = sorted(table.snapshots(), key=lambda each: each.sequence_number or 0)
+    named = [each.summary[PROPERTY] for each in snapshots if each.summary and PROPERTY in each.summary]
+    return list(dict.fromkeys(str(name) for name in named))
 
 
 def _number(metadata: Path) -> int:
@@ -126,7 +132,7 @@ def _table(folder: Path) -> Table:
 
 def _new_table(folder: Path, schema: Schema) -> Table:
     """A table without snapshots; its metadata is not written before the first commit."""
-    (folder / "metadata").mkdir(parents=True, exist_ok=True)
+    (folder / METADATA).mkdir(parents=True, exist_ok=True)
     metadata = new_table_metadata(
         location=str(folder.resolve()),
         schema=schema,
@@ -150,17 +156,29 @@ def _with_metadata(folder: Path, metadata: TableMetadata, location: str) -> Tabl
 
 def _is_there(folder: Path) -> bool:
     """Whether the folder holds a table that readers can see."""
-    return (folder / "metadata" / HINT).is_file()
+    return (folder / METADATA / HINT).is_file()
 
 
 def _publish(folder: Path, table: Table) -> None:
     """Let readers see the state of the table, in one step."""
-    sync_tree(folder / "metadata")
-    write_atomically(folder / "metadata" / HINT, str(_number(Path(table.metadata_location))))
+    sync_tree(folder)
+    write_atomically(folder / METADATA / HINT, str(_number(Path(table.metadata_location))))
 
 
-def _files(public: Path, release_id: str) -> list[str]:
-    return [str(path.resolve()) for path in sorted((public / release_id / "microdata").glob("*.parquet"))]
+def _remove_what_no_snapshot_names(folder: Path) -> None:
+    """Remove what was there before the table was begun anew, and what killed runs left."""
+    table = _table(folder)
+    named = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
+    for snapshot in table.snapshots():
+        named.add(snapshot.manifest_list)
+        for manifest in snapshot.manifests(table.io):
+            named.add(manifest.manifest_path)
+            named |= {entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io)}
+    names = {HINT, *(Path(each).name for each in named)}
+    for path in [*(folder / METADATA).glob("*"), *(folder / DATA).glob("*")]:
+        if path.name not in names:
+            path.unlink()
+    sync_tree(folder)
 
 
 def _schema(file: str) -> Schema:
@@ -178,13 +196,31 @@ def _numbered(names: Sequence[str]) -> NameMapping:
     return NameMapping([MappedField.model_validate(field) for field in fields])
 
 
-def _overwrite(table: Table, files: list[str], release_id: str) -> None:
-    """Let the table hold these files and no other, under the columns that they have."""
-    of_files = {field.name: field.field_type for field in _schema(files[0]).fields}
+def _commit(table: Table | None, public: Path, release_id: str) -> Table:
+    """The table with a release as its newest state, which readers do not see yet."""
+    released, folder = released_files(public, release_id), public / FOLDER
+    if table is None:
+        table = _new_table(folder, _schema(released[0]))
+    history = _history(table)
+    how = step(public, release_id, history[-1] if history else None)
+    before = {task.file.file_path: task.file for task in table.scan().plan_files()}
+    leaving, arriving = list(before), released
+    if how == "add":
+        leaving = []
+    elif how == "change":
+        changed = changes(list(before), released, folder.resolve() / DATA, release_id)
+        leaving, arriving = list(changed.leaving), [str(path) for path in changed.arriving]
+    _replace(table, [before[path] for path in leaving], arriving, _schema(released[0]), release_id)
+    return table
+
+
+def _replace(
+    table: Table, leaving: Sequence[DataFile], arriving: Sequence[str], schema: Schema, release_id: str
+) -> None:
+    """Take files out of a table and register others, under the columns that they have, in one snapshot."""
+    of_files = {field.name: field.field_type for field in schema.fields}
     standing = {field.name: field.field_type for field in table.schema().fields}
     with table.transaction() as transaction:
-        if table.current_snapshot() is not None:
-            transaction.delete(AlwaysTrue(), snapshot_properties={PROPERTY: release_id})
         if of_files != standing:
             with transaction.update_schema(allow_incompatible_changes=True) as columns:
                 for name in standing:
@@ -193,7 +229,15 @@ def _overwrite(table: Table, files: list[str], release_id: str) -> None:
                 for name, kind in of_files.items():
                     if standing.get(name) != kind:
                         columns.add_column(name, kind)
-        transaction.add_files(files, snapshot_properties={PROPERTY: release_id})
+        with transaction.update_snapshot(snapshot_properties={PROPERTY: release_id}).overwrite() as snapshot:
+            if leaving:
+                snapshot.delete_by_predicate(AlwaysTrue())  # manifests of any file may name one of these
+            for file in leaving:
+                snapshot.delete_data_file(file)
+            for path in arriving:
+                snapshot.append_data_file(
+                    parquet_file_to_data_file(table.io, transaction.table_metadata, path)
+                )
 
 
 def _foreign(column: pa.Field) -> bool:

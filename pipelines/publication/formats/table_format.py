@@ -25,7 +25,7 @@ class TableFormat:
     not_carried : schema -> names
         Columns that the format has no type for.
     commit : public area, release id -> None
-        Make a release that stands in its folder the newest state of the table; once only.
+        Make a release that stands in its folder the newest state of the table, in one commit; once only.
     audit : public area, manifest -> faults
         Compare the table with the files of a release, by code that shares nothing with `commit`; a sentence
         for each fault.
@@ -47,8 +47,9 @@ def table_format(name: str) -> TableFormat:
 
 def forget_everywhere(public: Path, release_id: str) -> None:
     """Remove a release from the tables of all formats that a public area in a folder has."""
-    for row in FORMATS.values():
-        row().forget(public, release_id)
+    for name, row in FORMATS.items():
+        if (public / name).is_dir() or any(public.glob(f".{name}.*")):
+            row().forget(public, release_id)
 
 
 def _parquet() -> TableFormat:

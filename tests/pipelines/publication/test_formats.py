@@ -130,7 +130,7 @@ def test_no_snapshot_of_an_iceberg_table_knows_a_withdrawn_release(areas):
     assert not (areas.public.folder / "iceberg").exists()
 
 
-@pytest.mark.parametrize("step", ["_publish", "_overwrite", "write_atomically"])
+@pytest.mark.parametrize("step", ["_publish", "_replace", "write_atomically"])
 def test_a_run_killed_while_it_commits_leaves_readers_of_iceberg_the_last_release(areas, monkeypatch, step):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
@@ -154,7 +154,7 @@ def test_an_iceberg_table_that_another_writer_changed_is_no_release(areas):
     emptied.delete(AlwaysTrue(), snapshot_properties={iceberg.PROPERTY: ID})
     hint.write_text("2")
     assert audit(areas.public.release(ID)).failures() == [
-        "Iceberg table: the files of the Iceberg table are not those of the release"
+        "Iceberg table: the records of the Iceberg table are not those of the files"
     ]
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.table import StaticTable
 
 from pipelines.audit.release import audit
 from pipelines.audit_source import audit_source
@@ -29,15 +30,16 @@ pytestmark = pytest.mark.spark
 class Stream:
     """A specification whose input is replaced every night."""
 
-    def __init__(self, spark, folder, roles=ROLES, **sections):
+    def __init__(self, spark, folder, roles=ROLES, table="parquet", **sections):
         self.spark, self.folder, self.roles, self.sections = spark, folder, roles, sections
+        self.table = table
         self.areas = Areas.of(folder / "lake", folder / "evidence")
 
     def spec(self, **missing):
         return specification(
             self.folder,
             self.roles,
-            publish={"series": "append"},
+            publish={"series": "append", "format": self.table},
             input={"path": "events.parquet"},
             missing=missing,
             **self.sections,
@@ -60,7 +62,7 @@ class Stream:
 @pytest.fixture(scope="module")
 def stream(spark, tmp_path_factory):
     """Two nights: 60 events, then 60 new ones and five that were published before."""
-    found = Stream(spark, tmp_path_factory.mktemp("append"))
+    found = Stream(spark, tmp_path_factory.mktemp("append"), table="iceberg")
     everybody = population()
     found.first = found.night(everybody.iloc[:60])["release_id"]
     found.before = found.rows(found.first)
@@ -83,6 +85,18 @@ def test_the_newest_release_is_current_and_names_the_nights_that_make_the_whole(
     assert told["kind"] == "append"
     assert told["night"] == 2
     assert told["releases"] == [stream.first, stream.second]
+
+
+def nights_of_the_table(stream):
+    """What each snapshot of the table shows to a reader, oldest first."""
+    table = StaticTable.from_metadata(str(stream.areas.public.folder / "iceberg"))
+    shown = [table.scan(snapshot_id=each.snapshot_id).to_pandas() for each in table.snapshots()]
+    return [sorted(each["weight"]) for each in shown]
+
+
+def test_the_table_holds_all_nights_and_a_snapshot_those_until_then(stream):
+    first, second = (list(stream.rows(each)["weight"]) for each in (stream.first, stream.second))
+    assert nights_of_the_table(stream) == [sorted(first), sorted(first + second)]
 
 
 def test_a_unit_published_before_is_rejected_by_that_reason(stream):
@@ -111,6 +125,7 @@ def test_no_identifier_is_kept_beside_what_is_published(stream):
 
 def test_units_of_a_withdrawn_night_stay_published_and_a_lost_one_is_noticed(stream, tmp_path):
     withdraw(str(stream.areas.record(stream.second)))
+    assert nights_of_the_table(stream) == [sorted(stream.before["weight"])]
     with pytest.raises(InputRejected, match="unit published before: 65"):
         stream.night(population().iloc[40:105].assign(weight=1.0), max_rejected=4)
     members = stream.areas.record(stream.second) / "members"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
 import pytest
+from deltalake import DeltaTable
 
 from pipelines.approval import approve
 from pipelines.audit.joint.alignment import aligned
@@ -111,7 +113,7 @@ class Series:
 
 @pytest.fixture(scope="module")
 def series(spark, tmp_path_factory):
-    found = Series(spark, tmp_path_factory.mktemp("register"))
+    found = Series(spark, tmp_path_factory.mktemp("register"), format="delta")
     first, second, third, *later = nights(pd.concat([population(), alike()], ignore_index=True))
     found.told = [found.night(first), found.approved_night(second, third)]
     found.told += [found.night(night) for night in (third, *later)]
@@ -170,6 +172,18 @@ def test_a_reader_of_all_releases_who_can_follow_every_row_finds_nothing(series)
     found = joint_exposure(aligned([read_records(folder) for folder in series.folders()]))
     assert found.units == 132
     assert found.safe, found.faults()
+
+
+def test_the_history_of_the_table_shows_the_releases_and_nothing_more(series):
+    table = series.areas.public.folder / "delta"
+    files = set()
+    for version, folder in enumerate(series.folders()):
+        then = DeltaTable(str(table), version=version)
+        shown = then.to_pyarrow_table().to_pandas().sort_values("weight", ignore_index=True)
+        pd.testing.assert_frame_equal(shown, rows(folder).sort_values("weight", ignore_index=True))
+        files |= {Path(each).name for each in then.file_uris()}
+    assert DeltaTable(str(table)).version() == version
+    assert {each.name for each in table.glob("*.parquet")} == files
 
 
 def test_the_audit_of_the_source_agrees_and_the_history_has_a_line_a_release(series):

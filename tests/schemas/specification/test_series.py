@@ -54,7 +54,6 @@ def test_what_a_register_cannot_carry_is_refused_by_name(sections, key, tmp_path
         ({"variables": {"person": {"role": "identifier"}}}, "[variables]"),
         ({"method": {"name": "safe"}}, "[method] name"),
         ({"method": {"unit": "unit"}}, "[method] unit"),
-        ({"publish": {"format": "delta"}}, "[publish] format"),
         ({"publish": {"changes": "republish"}}, "[publish] changes"),
     ],
 )
@@ -67,7 +66,7 @@ def test_what_appended_nights_cannot_carry_is_refused_by_name(sections, key, tmp
 
 def test_groups_and_combinations_may_be_appended_and_old_nights_go(tmp_path):
     groups = [{"name": "a", "variables": ["sex"]}, {"name": "b", "variables": ["income"]}]
-    sections = content(publish={"series": "append", "keep": 12, "approval": "required"})
+    sections = content(publish={"series": "append", "keep": 12, "approval": "required", "format": "delta"})
     assert build_specification({**sections, "groups": groups}, tmp_path).publish.keep == 12
 
 

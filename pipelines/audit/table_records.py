@@ -1,0 +1,48 @@
+"""What a table of a lake's format must hold for a release: its records, or all nights that it completes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+
+def files_of(public: Path, manifest: dict[str, Any]) -> list[str]:
+    """Record files that a reader of the table has with a release: its own, and of earlier nights that stand.
+
+    Parameters
+    ----------
+    public : Path
+        The public area.
+    manifest : dict
+        The release's; of a night of events it names the nights that make the whole.
+    """
+    nights = [*manifest.get("series", {}).get("releases", []), manifest["release_id"]]
+    return sorted(
+        str(path.resolve())
+        for night in set(nights)
+        for path in (public / night / "microdata").glob("*.parquet")
+    )
+
+
+def records_in(files: Sequence[str]) -> int:
+    """Number of records, as the files themselves say."""
+    return sum(pq.read_metadata(file).num_rows for file in files)
+
+
+def contents(files: Sequence[str]) -> tuple[int, ...]:
+    """Number of records, sum and exclusive or of their hashes: equal for equal multisets of records.
+
+    Columns are taken by position, as names that differ in case alone are one name to DuckDB.
+    """
+    with duckdb.connect() as engine:
+        engine.execute("SET enable_progress_bar = false")
+        relation = engine.read_parquet(list(files))
+        names = ", ".join('"' + name.replace('"', '""') + '"' for name in relation.columns)
+        ((records, total, mixed),) = relation.aggregate(
+            f"count(*), sum(hash({names})::HUGEINT), bit_xor(hash({names}))"
+        ).fetchall()
+    return int(records), int(total or 0), int(mixed or 0)

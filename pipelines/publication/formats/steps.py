@@ -1,0 +1,188 @@
+"""From one release to the next in a table: all of it anew, a night added, or the files that changed.
+
+What a table's history shows follows from the published releases alone, files that stay and files that change
+included: it gives away what the releases give away together, which is audited, and nothing more.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.errors import ProtectionFailed
+
+#: Records of a file with what changed: where one leaves, those of its file are written again.
+RECORDS_PER_FILE = 100_000
+#: Of DuckDB, where a record stands in its file.
+_POSITION = "file_row_number"
+
+Step = Literal["whole", "add", "change"]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How the files of a table become a release.
+
+    Attributes
+    ----------
+    leaving : tuple of str
+        Files of the table with a record that the release does not hold.
+    arriving : tuple of Path
+        New files, with the records of the release that no file that stays holds.
+    """
+
+    leaving: tuple[str, ...]
+    arriving: tuple[Path, ...]
+
+
+def released_files(public: Path, release_id: str) -> list[str]:
+    """Record files of a release, in order."""
+    return [str(path.resolve()) for path in sorted((public / release_id / "microdata").glob("*.parquet"))]
+
+
+def not_yet_committed(public: Path, release_id: str, committed: Sequence[str]) -> list[str]:
+    """The release, and before it the nights it is appended to that the table does not hold yet."""
+    nights = _manifest(public, release_id).get("series", {}).get("releases", [release_id])
+    standing = [each for each in nights if each == release_id or (public / each).is_dir()]
+    return [each for each in standing if each not in committed]
+
+
+def step(public: Path, release_id: str, before: str | None) -> Step:
+    """How a release enters a table.
+
+    Parameters
+    ----------
+    before : str or None
+        The release that the table holds as its newest state.
+
+    Raises
+    ------
+    ProtectionFailed
+        Where a night has other columns than the nights that it is to be added to.
+    """
+    if before is None:
+        return "whole"
+    manifest, last = _manifest(public, release_id), _manifest(public, before)
+    series, alike = manifest.get("series", {}), manifest["columns"] == last["columns"]
+    if before in series.get("releases", ()):
+        if not alike:
+            raise ProtectionFailed(
+                "Tonight's records have other columns, or other types, than those of the nights before, and "
+                "one table holds them all. Nothing was published; give the file the columns it had, or begin "
+                "a series of another name."
+            )
+        return "add"
+    kinds = {series.get("kind"), last.get("series", {}).get("kind")}
+    return "change" if alike and kinds == {"register"} else "whole"
+
+
+def changes(table: Sequence[str], released: Sequence[str], folder: Path, release_id: str) -> Changes:
+    """Compare a table with a release as multisets of records, and write what the table lacks.
+
+    A file stays where the release holds each of its records as often as this file and those before it do.
+
+    Parameters
+    ----------
+    table, released : sequence of str
+        Parquet files with the same columns.
+    folder : Path
+        Where new files go, under names that no other file has.
+    """
+    names = pq.read_schema(released[0]).names
+    if _POSITION in [name.lower() for name in names]:  # DuckDB cannot say both
+        leaving, places = list(range(len(table))), None
+    else:
+        leaving, places = _compared(sorted(table), released, names)
+    arriving = _written(_records(released, places), folder, f"{release_id}-{uuid.uuid4().hex}")
+    return Changes(tuple(sorted(table)[each] for each in leaving), tuple(arriving))
+
+
+def _compared(
+    table: Sequence[str], released: Sequence[str], names: Sequence[str]
+) -> tuple[list[int], dict[int, np.ndarray]]:
+    """Which files of the table leave, and where in the released files the records are that it lacks."""
+    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    ranked = "row_number() OVER (PARTITION BY one, other ORDER BY file, position) AS rank"
+    with duckdb.connect() as engine:
+        engine.execute("SET enable_progress_bar = false")
+        for view, files in (("before", table), ("after", released)):
+            engine.execute(
+                f"CREATE TEMP TABLE {view} (file INTEGER, position BIGINT, one UBIGINT, other UBIGINT)"
+            )
+            for number, file in enumerate(files):  # 128 bits tell any number of records apart
+                engine.execute(
+                    f"INSERT INTO {view} SELECT ?, {_POSITION}, hash({quoted}), hash('other', {quoted}) "
+                    f"FROM read_parquet(?, {_POSITION} = true)",
+                    [number, file],
+                )
+        engine.execute(
+            "CREATE TEMP TABLE leaving AS SELECT DISTINCT file "
+            f"FROM (SELECT file, one, other, {ranked} FROM before) LEFT JOIN "
+            "(SELECT one, other, count(*) AS wanted FROM after GROUP BY ALL) USING (one, other) "
+            "WHERE rank > coalesce(wanted, 0)"
+        )
+        leaving = [int(file) for (file,) in engine.execute("FROM leaving ORDER BY file").fetchall()]
+        lacking = engine.execute(
+            f"SELECT file, position FROM (SELECT *, {ranked} FROM after) LEFT JOIN "
+            "(SELECT one, other, count(*) AS held FROM before WHERE file NOT IN (FROM leaving) GROUP BY ALL) "
+            "USING (one, other) WHERE rank > coalesce(held, 0) ORDER BY file, position"
+        ).fetchnumpy()
+    return leaving, {each: lacking["position"][lacking["file"] == each] for each in range(len(released))}
+
+
+def _records(released: Sequence[str], places: dict[int, np.ndarray] | None) -> Iterator[pa.Table]:
+    """Records at their places in the released files, all where None, as plain values."""
+    for number, file in enumerate(released):
+        start = 0
+        for batch in pq.ParquetFile(file).iter_batches():
+            there = np.arange(len(batch))
+            if places is not None:
+                there = places[number][(places[number] >= start) & (places[number] < start + len(batch))]
+                there = there - start
+            start += len(batch)
+            if len(there):
+                table = pa.Table.from_batches([batch]).take(pa.array(there))
+                yield table.cast(pa.schema([_plain(entry) for entry in table.schema]))
+
+
+def _plain(entry: pa.Field) -> pa.Field:
+    kind = entry.type.value_type if pa.types.is_dictionary(entry.type) else entry.type
+    if pa.types.is_timestamp(kind):
+        kind = pa.timestamp("us", kind.tz)  # the unit of both formats; no finer one is carried
+    return pa.field(entry.name, kind, entry.nullable)
+
+
+def _written(tables: Iterator[pa.Table], folder: Path, name: str) -> Iterator[Path]:
+    """Write records to files of at most `RECORDS_PER_FILE`, in the order they come."""
+    writer, room, number = None, 0, 0
+    try:
+        for table in tables:
+            while len(table):
+                if writer is None:
+                    folder.mkdir(exist_ok=True)
+                    path = folder / f"{name}-{number:05d}.parquet"
+                    writer = pq.ParquetWriter(path, table.schema, store_schema=False)
+                    room, number = RECORDS_PER_FILE, number + 1
+                    yield path
+                writer.write_table(table.slice(0, room))
+                written = min(len(table), room)
+                table, room = table.slice(written), room - written
+                if not room:
+                    writer.close()
+                    writer = None
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _manifest(public: Path, release_id: str) -> dict[str, Any]:
+    return dict(json.loads((public / release_id / "manifest.json").read_text(encoding="utf-8")))
