@@ -43,7 +43,13 @@ _KINDS = {
         "in a register",
         "a register must know its units again from night to night",
         (
-            _Need("method", "unit", ("record",), "classes of several units' records would not leave whole"),
+            _Need(
+                "method",
+                "unit",
+                ("record",),
+                "its classes leave once each unit has, and members of a household, or records of a unit, go "
+                "one by one: classes would stand for fewer than k of them",
+            ),
             _Need(
                 "method", "name", ("microaggregation",), "counts of combinations make no classes that stand"
             ),
@@ -88,7 +94,10 @@ def _of_registers(spec: Specification) -> Iterator[Fault]:
     """Keys that a register alone has, and what must fit together in one."""
     if spec.publish.series == "register":
         if spec.groups:
-            allowed = "no groups in a register: classes of two groups would not leave together"
+            allowed = (
+                "no groups in a register: a record leaves with its whole class in every group, and such "
+                "classes chain whole regions together"
+            )
             yield fault(("groups",), spec.groups[0].name, allowed)
         if spec.series.pool is not None and spec.series.pool < spec.release.k:
             yield fault(("series", "pool"), spec.series.pool, f"at least k = {spec.release.k}")

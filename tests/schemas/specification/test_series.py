@@ -37,6 +37,7 @@ def test_a_register_of_units_is_accepted(tmp_path):
         ({"variables": {"person": {"role": "identifier"}}}, "[variables]"),
         ({"method": {"name": "safe"}}, "[method] name"),
         ({"method": {"unit": "unit"}}, "[method] unit"),
+        ({"method": {"unit": "household"}}, "[method] unit"),
         ({"series": {"pool": 2}}, "[series] pool"),
         ({"publish": {"series": "single"}, "series": {"pool": 6}}, "[series] pool"),
         ({"publish": {"series": "single", "changes": "republish"}}, "[publish] changes"),
@@ -88,5 +89,5 @@ def test_a_register_of_nominal_variables_is_protected_by_cluster(key, tmp_path):
 
 def test_groups_do_not_leave_together(tmp_path):
     groups = [{"name": "a", "variables": ["sex"]}, {"name": "b", "variables": ["income"]}]
-    with pytest.raises(SpecificationError, match="register"):
+    with pytest.raises(SpecificationError, match=r"\[\[?groups.*no groups in a register"):
         build_specification({**content(), "groups": groups}, tmp_path)
