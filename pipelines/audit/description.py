@@ -46,7 +46,10 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _differs(folder: Path, resource: Mapping[str, Any], file: Mapping[str, Any]) -> bool:
-    if resource["hash"] != f"sha256:{file['sha256']}" or resource["bytes"] != file["bytes"]:
+    if (
+        resource["hash"] != f"sha256:{file['sha256']}"
+        or resource.get("bytes", file["bytes"]) != file["bytes"]
+    ):
         return True
     path = folder / resource["path"]
     if path.suffix != ".parquet":

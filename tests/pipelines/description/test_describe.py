@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -117,6 +118,24 @@ def test_the_descriptor_is_a_data_package(release):
     }  # fmt: skip
     assert by_name["region"]["constraints"] == {"enum": ["n", "s<b>"]}
     assert by_name["income"]["statistics"]["weighted_total"] == 5 * 4 + 7 * 6
+
+
+@pytest.mark.skipif(find_spec("frictionless") is None, reason="the reader of Data Packages is not installed")
+def test_the_formats_own_reader_finds_every_file_as_it_is_described(release, monkeypatch):
+    import frictionless
+
+    monkeypatch.chdir(release)  # it trusts no path beyond
+    package = frictionless.Package("datapackage.json")
+    assert package.validate().flatten(["type", "note"]) == []
+    rows = [
+        row
+        for part in ("00000", "00001")
+        for row in package.get_resource(f"microdata-part-{part}").read_rows()
+    ]
+    expected = pd.concat(PARTS).astype(object)
+    assert [dict(row) for row in rows] == expected.where(expected.notna(), None).to_dict("records")
+    cells = package.get_resource("sdmx-001_income.csv").read_rows()
+    assert [(row["INCOME"], row["OBS_VALUE"]) for row in cells] == [("5.0", 3), ("7.0", 3)]
 
 
 def test_statistics_are_those_of_all_files_together(release):
