@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+#: Folder for pictures of pages; by default "pictures" in the base of pytest's own folders.
+PICTURES = "MICROGUARD_PICTURES"
 #: Stands in for `java` where a test has no marker: writes down that it was called, and fails.
 _TRAP = """#!/bin/sh
 : >"$MICROGUARD_JAVA_CALLED"
@@ -32,6 +34,15 @@ def spark(tmp_path_factory):
     session = open_session("local[2]", private, settings, size=InputSize.TINY, clustering=True)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pictures of pages stay after the tests, to be looked at."""
+    given = os.environ.get(PICTURES)
+    folder = Path(given) if given else tmp_path_factory.getbasetemp() / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -56,7 +56,13 @@ def public_page(folder: Path, manifest: Mapping[str, Any], columns: Sequence[Col
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
-    environment.globals |= {"n": _count, "g": _number, "words": _words, "recoded": recode_text}
+    environment.globals |= {
+        "n": _count,
+        "g": _number,
+        "words": _words,
+        "recoded": recode_text,
+        "listed": _listed,
+    }
     return environment.get_template("public_page.html").render(
         release=manifest,
         roles={column["name"]: column for column in manifest.get("columns", ())},
@@ -84,6 +90,12 @@ def _rows(content: pa.Table) -> tuple[tuple[str, ...], ...]:
         for column in content.columns
     ]
     return tuple(zip(*columns, strict=True))
+
+
+def _listed(column: ColumnStatistics) -> Sequence[tuple[str, int]]:
+    """Values and how often they occur: numbers by size, others by how often."""
+    values = column.frequencies or ()
+    return values if column.numbers is None else sorted(values, key=lambda each: float(each[0]))
 
 
 def _count(value: int) -> str:

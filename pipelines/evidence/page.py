@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,8 +17,10 @@ from pipelines.engine.files import checksum, write_atomically
 from pipelines.evidence import plots
 from pipelines.evidence.evidence import Evidence
 from pipelines.gate.gate import Verdict
+from pipelines.gate.plain_names import metric_in_words
 from pipelines.publication.areas import QUALITY
 from pipelines.publication.ledger import Entry
+from schemas.requirements.records import MetricKey
 from schemas.specification.consistency import HELD_BY_DEFAULT
 from schemas.specification.sections import RECODES
 
@@ -24,6 +28,8 @@ PAGE = "report.html"
 _HERE = Path(__file__).parent
 #: Numbers that are written with all digits before the point and none behind it.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
+#: What is smaller is said to be: nobody reads 3.5e-05.
+SMALLEST = 0.001
 
 
 class Drawn(Protocol):
@@ -53,7 +59,9 @@ class Page:
 
     def __init__(self, folder: Path, evidence: Evidence, measures: Iterable[Drawn]) -> None:
         shown = list(measures)
-        quality = evidence.release.specification.get("quality", {})
+        specification = evidence.release.specification
+        of_table = evidence.release.content == "table"
+        quality = (specification.get("table") or {} if of_table else specification).get("quality") or {}
         limits = [each for each in evidence.verdicts if each.check == "release" and not each.promised]
         accepted = quality.get("accept", {})
         self._path = folder / PAGE
@@ -64,11 +72,16 @@ class Page:
             "verdicts": evidence.verdicts,
             "limits": limits,
             "limited": bool(limits) and not set(HELD_BY_DEFAULT) <= set(accepted),
-            "unlimited": [name for name, value in quality.items() if value is None],
+            "unlimited": [
+                name
+                for name, value in quality.items()
+                if value is None and not (name.endswith("population") and not specification.get("population"))
+            ],
             "accepted": accepted,
-            "attacks": [text for _, text in sorted(_attacks(evidence, shown), reverse=True)],
+            "content": "cells" if of_table else "records",
+            "attacks": [_apart(text) for _, text in sorted(_attacks(evidence, shown), reverse=True)],
             "recodes": dict(_recodes(evidence.release.specification)),
-            "glance": list(_glance(evidence, shown)),
+            "glance": list(map(_apart, _glance(evidence, shown))),
             "checksum": checksum(folder / QUALITY),
             "parts": [Markup(part) for part in _parts(evidence, shown)],
             "stage_plot": Markup(plots.stage_plot(evidence.stages)) if evidence.stages else None,
@@ -94,7 +107,13 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
-    environment.globals |= {"n": _count, "g": _number, "percent": _percent, "named": _named}
+    environment.globals |= {
+        "n": _count,
+        "g": _number,
+        "percent": _percent,
+        "named": _named,
+        "moment": _moment,
+    }
     return environment
 
 
@@ -139,9 +158,16 @@ def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _named(verdict: Verdict) -> str:
     """A verdict's metric as words."""
-    of = f" of {verdict.variable}" if verdict.variable else ""
-    dimension = f", dimension {verdict.dimension}" if verdict.dimension else ""
-    return f"{verdict.metric.replace('_', ' ')}{of}{dimension}"
+    return metric_in_words(MetricKey(verdict.metric, verdict.variable or "", verdict.dimension or 0))
+
+
+def _moment(text: str | None) -> str:
+    """A time of the ledger as people write it, to the minute."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return text or ""
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".rstrip()
 
 
 def _count(value: Any) -> str:
@@ -149,12 +175,21 @@ def _count(value: Any) -> str:
     return "-" if nothing else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
+def _apart(sentence: str) -> str:
+    """Thousands as in the tables of the page."""
+    return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "\N{NARROW NO-BREAK SPACE}", sentence)
+
+
 def _number(value: Any) -> str:
     """Four digits; all of those before the point where there are more, never a power of ten for them."""
     if value is None or isinstance(value, jinja2.Undefined):
         return "-"
+    if 0 < abs(value) < SMALLEST:
+        return f"below {SMALLEST:g}" if value > 0 else f"above -{SMALLEST:g}"
     return _count(value) if FOUR_DIGITS <= abs(value) < ALL_DIGITS else f"{value:.4g}"
 
 
 def _percent(value: Any) -> str:
-    return "-" if value is None or isinstance(value, jinja2.Undefined) else f"{100 * value:.3g} %"
+    if value is None or isinstance(value, jinja2.Undefined):
+        return "-"
+    return f"below {SMALLEST:g} %" if 0 < 100 * value < SMALLEST else f"{100 * value:.3g} %"

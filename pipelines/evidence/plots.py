@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from markupsafe import escape
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 BEFORE, AFTER, ACCENT = "#b3b8c4", "#1f6f8b", "#c8553d"
 _STYLE: Any = {
@@ -27,6 +27,7 @@ _STYLE: Any = {
     "axes.formatter.useoffset": False,  # an axis reads 4580 and 4600, not 0 and 20 beside +4.58e3
     "axes.formatter.limits": (-5, 9),
 }
+MILLION = 1e6
 #: Bars of a plot; more variables than this would not be readable.
 MOST_BARS = 40
 
@@ -37,10 +38,13 @@ def risk_plot(before: Any, after: Any, k: int) -> str:
             "classes_below_k": f"combinations below k = {k}"}  # fmt: skip
     with figure(6.4, 2.0) as (drawn, axes):
         place = np.arange(len(keys))
-        axes.barh(place - 0.2, [getattr(before, key) for key in keys], 0.38, color=BEFORE, label="before")
-        axes.barh(place + 0.2, [getattr(after, key) for key in keys], 0.38, color=AFTER, label="after")
+        for shift, risk, colour, label in ((-0.2, before, BEFORE, "before"), (0.2, after, AFTER, "after")):
+            counts = [getattr(risk, key) for key in keys]
+            bars = axes.barh(place + shift, counts, 0.38, color=colour, label=label)
+            axes.bar_label(bars, [plain(count) for count in counts], padding=3)
         axes.set_yticks(place, list(keys.values()))
         axes.invert_yaxis()
+        only_labels(axes)
         legend_above(drawn, axes)
         return svg_of(drawn, "records and combinations below k, before and after")
 
@@ -49,8 +53,10 @@ def loss_plot(by_variable: Mapping[str, float]) -> str:
     """Share of each variable's variation that clustering removed, in percent."""
     names = list(by_variable)[:MOST_BARS]
     with figure(6.4, 0.8 + 0.26 * len(names)) as (drawn, axes):
-        axes.barh(names, [100 * by_variable[name] for name in names], color=AFTER)
+        lost = [100 * by_variable[name] for name in names]
+        axes.bar_label(axes.barh(names, lost, color=AFTER), [f"{value:.3g}" for value in lost], padding=3)
         axes.invert_yaxis()
+        only_labels(axes)
         axes.set_xlabel("information loss, percent of the variable's SST")
         return svg_of(drawn, "information loss by variable")
 
@@ -65,7 +71,9 @@ def spread_plot(moments: Mapping[str, Any]) -> str:
         for name in names
     ]
     with figure(6.4, 0.8 + 0.26 * len(names)) as (drawn, axes):
-        axes.barh(names, ratio, color=AFTER)
+        bars = axes.barh(names, ratio, color=AFTER)
+        axes.bar_label(bars, [f"{value:.3g}" for value in ratio], label_type="center", color="white")
+        only_labels(axes)
         axes.axvline(1, color=ACCENT, linewidth=1)
         axes.invert_yaxis()
         axes.set_xlabel("standard deviation after / before")
@@ -103,6 +111,7 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
             )
         axes.set_yscale("symlog")
         plain_log(axes.yaxis)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylim(bottom=0)
         axes.set_xlabel("absolute error of a cell")
         axes.set_ylabel("cells")
@@ -118,6 +127,7 @@ def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) 
         for axis, (label, (edges, counts)) in zip(axes, panels.items(), strict=True):
             axis.stairs(counts, edges, fill=True, color=AFTER)
             axis.set_xlabel(label)
+            axis.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes[0].set_ylabel("blocks")
         return svg_of(drawn, "blocks by records, seconds and gap")
 
@@ -169,8 +179,22 @@ def svg_of(drawn: Figure, label: str) -> str:
 
 def plain_log(axis: Any) -> None:
     """Label a logarithmic axis by plain numbers, and at its major ticks only."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     axis.set_minor_formatter(NullFormatter())
+
+
+def plain(value: float) -> str:
+    """A number without a power of ten, its thousands apart; millions from one on."""
+    if abs(value) >= MILLION:
+        return f"{plain(value / MILLION) if value % MILLION == 0 else format(value / MILLION, '.3g')} M"
+    return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}") if abs(value) >= 1 else f"{value:g}"
+
+
+def only_labels(axes: Any) -> None:
+    """No scale beside bars that say their numbers, and room for the longest of them."""
+    axes.xaxis.set_ticks([])
+    axes.spines["bottom"].set_visible(False)
+    axes.margins(x=0.15)
 
 
 def legend_above(drawn: Figure, axes: Any) -> None:

@@ -20,7 +20,6 @@ def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
         above.set_ylabel("change, percent")
         above.set_yscale("symlog", linthresh=0.1)
         above.set_ylim(bottom=0)
-        above.legend(frameon=False)
         width = [row["to"] - row["from"] for row in shown]
         left = [row["from"] for row in shown]
         cells = [row["cells"] for row in shown]
@@ -29,8 +28,8 @@ def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
         below.bar(left, sensitive, width, align="edge", color=ACCENT, label="sensitive")
         below.set_ylabel("cells")
         below.set_xlabel("size of the cell")
-        below.legend(frameon=False)
         for axes in (above, below):
+            axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)
             axes.set_xscale("log")
             plain_log(axes.xaxis)
         plain_log(above.yaxis)

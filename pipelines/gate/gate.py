@@ -28,6 +28,8 @@ class Verdict:
     passed : bool
     promised : bool
         Whether the release is broken where it is not passed, rather than not good enough.
+    sense : str or None
+        ``at least`` or ``at most`` the limit; None in evidence of before it was kept.
     """
 
     check: str
@@ -38,6 +40,7 @@ class Verdict:
     limit: float | None
     passed: bool
     promised: bool
+    sense: str | None = None
 
 
 @dataclass(frozen=True)
@@ -135,4 +138,5 @@ def _verdict(check: str, requirement: Requirement, measured: float | None, passe
         limit=limit,
         passed=passed,
         promised=requirement.promised,
+        sense="at most" if requirement.at_least is None else "at least",
     )

@@ -1,8 +1,8 @@
-"""What a requirement asks for, in plain words: the name of its expectation in suites and Data Docs."""
+"""What a requirement asks for, in plain words: on the page, and as the name of its expectation."""
 
 from __future__ import annotations
 
-from schemas.requirements.records import Requirement
+from schemas.requirements.records import MetricKey, Requirement
 
 _WORDS = {
     "present": "column {variable} is there",
@@ -29,16 +29,23 @@ _WORDS = {
     "unique_jointly": "share of records unique with all published columns",
     "homogeneous": "share of records whose class tells {variable}",
     "determined": "protected variables that {variable} determines",
+    "smallest_diversity": "distinct values of {variable} in any class",
+    "dominated_clusters": "clusters that few contributors to {variable} dominate",
+    "below_k_in_population": "share of records whose combination fewer than k of the population have",
 }
 """Metric -> words; any other metric is read as it is spelled."""
 
 
-def plain_name(requirement: Requirement) -> str:
-    """The requirement as a phrase: "records that hold any combination of all: at least 3"."""
-    key = requirement.key
+def metric_in_words(key: MetricKey) -> str:
+    """The metric as a phrase: "records that hold any combination of all"."""
     spelled = key.metric.replace("_", " ") + (" of {variable}" if key.variable else "")
     words = _WORDS.get(key.metric, spelled).replace("{variable}", key.variable)
-    words += f" in tables of dimension {key.dimension}" if key.dimension else ""
+    return words + (f" in tables of dimension {key.dimension}" if key.dimension else "")
+
+
+def plain_name(requirement: Requirement) -> str:
+    """The requirement as a phrase: "records that hold any combination of all: at least 3"."""
+    words = metric_in_words(requirement.key)
     limits = [
         f"{word} {limit:g}"
         for word, limit in (("at least", requirement.at_least), ("at most", requirement.at_most))

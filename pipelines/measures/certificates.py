@@ -21,6 +21,8 @@ from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Objective
 
 #: Name of the step that stands for the protection as a whole.
 WHOLE = "whole"
+#: Gaps above it say nothing to whoever signs: the bound is weak, and not the protection poor.
+LARGEST_TOLD = 0.5
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
 def _glance(section: Mapping[str, tuple[Proved, ...]], k: int) -> Iterator[str]:
     for proofs in section.values():
         gap = proofs[0].gap
-        if gap is not None:
+        if gap is not None and gap <= LARGEST_TOLD:
             yield f"No protection whatever has a chi-square that is lower by more than {100 * gap:.2g} %."
 
 

@@ -35,6 +35,7 @@ to an attacker.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -176,6 +177,32 @@ def _attacker_plots(section: dict[str, Any], k: int) -> dict[str, str]:
     return {"attacker": table_plots.attacker_plot(section["widths"])} if section["widths"] else {}
 
 
+def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
+    """Of the sensitive cells that were examined."""
+    below, examined = section["below_protection"], section["examined"]
+    odds, posterior = section.get("direction_odds"), section.get("largest_posterior")
+    if below:
+        text = f"{below:,} of {examined:,} sensitive cells keep an interval narrower than their level."
+        yield below / max(examined, 1), text
+    if odds:
+        yield (
+            odds,
+            "Whoever guesses in which direction a sensitive cell was moved is right in "
+            f"{100 * odds:.3g} % of the cases; the narrowest interval left to an attacker is "
+            f"{section['narrowest']:.3g} times the protection level.",
+        )
+    if posterior:
+        yield (
+            posterior,
+            "Whoever knows the method can be sure of a true small count, given what is published, by "
+            f"{100 * posterior:.3g} % at the most.",
+        )
+
+
+def _glance(section: dict[str, Any], k: int) -> Iterator[str]:
+    yield f"All changes together are {100 * section['total_adjustment']:.3g} % of all values."
+
+
 def _history_plots(section: dict[str, Any], k: int) -> dict[str, str]:
     history = section["history"]
     return {"history": table_plots.history_plot(history, section["lower_bound"])} if len(history) > 1 else {}
@@ -188,6 +215,7 @@ TABLE_MEASURES: tuple[Measure[TableComparison, Any], ...] = (
         dict[str, Any],
         lambda comparison: comparison.sections["attacker"],
         plots=_attacker_plots,
+        attacks=_attacks,
     ),
     Measure("fit", list[dict[str, Any]], lambda comparison: comparison.sections["fit"]),
     Measure(
@@ -201,6 +229,7 @@ TABLE_MEASURES: tuple[Measure[TableComparison, Any], ...] = (
         dict[str, Any],
         lambda comparison: comparison.sections["metrics"],
         metrics=lambda section, comparison: {MetricKey(name): value for name, value in section.items()},
+        glance=_glance,
     ),
     Measure(
         "adjustment",

@@ -3,12 +3,21 @@
 import json
 import re
 import shutil
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pipelines import run as the_run
+from pipelines.adjust import adjust
 from pipelines.audit.release import audit
 from pipelines.description.describe import describe
+from pipelines.engine.progress import Progress
+from pipelines.evidence.evidence import read_evidence
+from pipelines.evidence.page import Page
+from pipelines.measures.registry import RECORD_MEASURES
+from tests.browser import browser, look
 from tests.pipelines.microdata import ROLES, persons, run, specification
 from tests.pipelines.turnover import records
 from tests.pipelines.turnover import specification as of_table
@@ -38,18 +47,40 @@ def as_published(release):
     return read
 
 
-def test_the_description_of_records_is_made_of_public_files_alone(spark, tmp_path):
+@pytest.fixture(scope="module")
+def records_released(spark, tmp_path_factory):
+    """The answer of a run, its areas, and incomes that nobody may find outside of what is published."""
+    folder = tmp_path_factory.mktemp("records")
     original = persons(90)
     secret = 770_000_000 + np.random.default_rng(2).choice(10_000_000, len(original), replace=False)
-    original.assign(income=secret.astype(float)).to_parquet(tmp_path / "data", index=False)
+    original.assign(income=secret.astype(float)).to_parquet(folder / "data", index=False)
     income = ROLES["income"] | {"top_code": 779_000_000, "round_to": 1}
     spec = specification(
-        tmp_path,
+        folder,
         ROLES | {"income": income},
         method={"representative": "mean"},
         publish={"disclose": ["information_loss"]},
     )
-    answer, areas = run(spark, spec)
+    return *run(spark, spec), secret
+
+
+@pytest.fixture(scope="module")
+def table_released(spark, tmp_path_factory):
+    """Folders of the release and of the evidence of an adjusted table."""
+    folder = tmp_path_factory.mktemp("table")
+
+    @contextmanager
+    def shared(private, master, input_path, *, clustering):
+        yield spark
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(the_run, "session", shared)
+        content = adjust(of_table(folder, records()), progress=Progress(quiet=True)).content
+    return folder / "lake" / content["release_id"], Path(content["report"]).parent
+
+
+def test_the_description_of_records_is_made_of_public_files_alone(records_released, tmp_path):
+    answer, areas, secret = records_released
     release = areas.public.release(areas.public.served())
     assert described_anew(release, tmp_path / "copy") == as_published(release)
     assert audit(release).passed, audit(release).failures()
@@ -68,9 +99,8 @@ def test_the_description_of_records_is_made_of_public_files_alone(spark, tmp_pat
     assert answer.as_json()["release_id"] in (release / "report.html").read_text()
 
 
-def test_the_description_of_a_table_is_made_of_public_files_alone(adjusted, tmp_path):
-    content = adjusted(of_table(tmp_path, records()))
-    release = tmp_path / "lake" / content["release_id"]
+def test_the_description_of_a_table_is_made_of_public_files_alone(table_released, tmp_path):
+    release, _ = table_released
     assert described_anew(release, tmp_path / "copy") == as_published(release)
     assert audit(release).passed, audit(release).failures()
     page = (release / "report.html").read_text()
@@ -82,3 +112,35 @@ def test_the_description_of_a_table_is_made_of_public_files_alone(adjusted, tmp_
         assert types == ["string"] * (len(types) - 1) + ["number"]
     (exchanged,) = (release / "sdmx").iterdir()
     assert exchanged.read_text().startswith("DATAFLOW,A10,A21,REGION,OBS_VALUE\nMICROGUARD:TURNOVER(1.0),")
+
+
+@pytest.fixture(scope="module")
+def pages(records_released, table_released, tmp_path_factory):
+    """Pages that people read, by what they are of."""
+    _, areas, _ = records_released
+    release_id = areas.public.served()
+    return {
+        "records": areas.record(release_id) / "report.html",
+        "records_refused": refused(areas.record(release_id), tmp_path_factory.mktemp("refused")),
+        "records_public": areas.public.release(release_id) / "report.html",
+        "table": table_released[1] / "report.html",
+    }
+
+
+def refused(record, folder):
+    """The page of the same evidence, had a limit not been kept."""
+    content = json.loads((record / "quality.json").read_text())
+    verdicts = [each | {"passed": each["metric"] != "determined"} for each in content["verdicts"]]
+    (folder / "quality.json").write_text(json.dumps(content | {"verdicts": verdicts}))
+    evidence = read_evidence(folder, {measure.name: measure.section for measure in RECORD_MEASURES})
+    return Page(folder, evidence, RECORD_MEASURES).write(None)
+
+
+@pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize("name", ["records", "records_refused", "records_public", "table"])
+def test_a_page_fits_a_telephone_a_tablet_and_a_screen(name, pages, pictures):
+    assert pages[name].stat().st_size < 2_000_000
+    for seen in look(pages[name], pictures / f"{name}.png"):
+        assert not seen.scrolls
+        assert seen.beyond == []
+        assert (seen.crossing, seen.squeezed, seen.replaced, seen.complaints) == (0, 0, 0, 0)

@@ -62,7 +62,7 @@ QUALITY = {
     "stages": {"read": 1.0, "protect": 2.0},
     "verdicts": [{"check": "release", "metric": "smallest_class", "variable": "all",
                   "dimension": None, "found": 3, "limit": 3, "passed": True,
-                  "promised": True}],
+                  "promised": True, "sense": "at least"}],
     "blocks": {
         "by_algorithm": [{"algorithm": "mdav", "blocks": 2, "records": 100, "optimal": 0, "fallback": 1}],
         "records": {"edges": [30, 40, 50], "counts": [2, 1]},
@@ -119,6 +119,7 @@ def test_a_refused_run_says_so_first(tmp_path):
     refused = QUALITY | {"verdicts": [QUALITY["verdicts"][0] | {"passed": False}]}
     page = page_of(tmp_path, refused, None)
     assert "<strong>Refused.</strong>" in page
+    assert "released by" not in page
     assert "<strong>Published</strong>" not in page
 
 
@@ -175,7 +176,31 @@ def test_what_a_table_says_in_one_row_is_not_drawn(tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.012345, "0.01235"), (999.96, "1000"), (1234.5, "1 234"), (429_712_345.6, "429 712 346"), (None, "-")],
+    [
+        (0.012345, "0.01235"),
+        (3.5e-5, "below 0.001"),
+        (0, "0"),
+        (999.96, "1000"),
+        (1234.5, "1 234"),
+        (429_712_345.6, "429 712 346"),
+        (None, "-"),
+    ],
 )
 def test_a_large_number_is_shown_with_its_digits(value, shown):
     assert evidence_page._number(value).replace("\N{NARROW NO-BREAK SPACE}", " ") == shown
+
+
+def test_a_limit_is_told_in_plain_words_and_by_its_sense(tmp_path):
+    metric = {"metric": "unique_published", "variable": "weight", "found": 0.004, "limit": 0.01}
+    limit = QUALITY["verdicts"][0] | metric | {"promised": False, "sense": "at most"}
+    page = page_of(tmp_path, PLAIN | {"verdicts": [limit]})
+    assert "<td>share of records unique with weight</td>" in page
+    assert '<td class="n">at most 0.01</td>' in page
+
+
+def test_a_table_is_told_of_its_own_limits_and_cells(tmp_path):
+    specified = {"quality": {"max_t": None}, "table": {"quality": {"max_gap": None, "min_interval": 1.0}}}
+    release = PLAIN["release"] | {"content": "table", "specification": specified}
+    page = page_of(tmp_path, PLAIN | {"release": release})
+    assert "by the specification: max gap." in page
+    assert "cells published" in page
