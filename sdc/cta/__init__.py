@@ -3,5 +3,6 @@
 from sdc.cta.adjust import adjust
 from sdc.cta.result import Adjustment
 from sdc.cta.table.cell_table import CellTable
+from sdc.cta.table.quality import Quality, kept_mean, kept_slope
 
-__all__ = ["Adjustment", "CellTable", "adjust"]
+__all__ = ["Adjustment", "CellTable", "Quality", "adjust", "kept_mean", "kept_slope"]

@@ -101,6 +101,8 @@ def _check_arguments(
         raise ShapeMismatch(f"expected a name and a held value for each of {table.cells} cells")
     if len(set(identities)) < len(identities):
         raise InvalidParameter("two cells have the same name; their order would not be known")
+    if table.quality is not None:
+        raise InvalidParameter("controlled rounding keeps totals and no other statistics; leave them out")
     counts = table.values
     if np.any(counts < 0) or np.any(counts != np.rint(counts)):
         raise InvalidParameter("a value is no count; controlled rounding is for whole numbers from 0 on")

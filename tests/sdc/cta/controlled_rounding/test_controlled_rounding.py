@@ -1,6 +1,7 @@
 """Rounded tables add up, stay next to the truth, are right on average, and depend on key and cells alone."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sdc.cta import CellTable
+from sdc.cta import CellTable, kept_mean
 from sdc.cta.controlled_rounding.controlled_rounding import (
     controlled_rounding,
     room_beyond,
@@ -225,8 +226,11 @@ def test_where_no_program_would_end_few_totals_go_a_base_further_and_no_inner_ce
     assert np.array_equal(result.values[mixed], again.values)
 
 
-def test_values_that_are_no_counts_and_names_that_repeat_are_refused():
+def test_values_that_are_no_counts_names_that_repeat_and_statistics_to_keep_are_refused():
     table = grid_table(np.ones((2, 2)), 3)
+    kept = replace(table, quality=kept_mean(table.values, [0, 1]))
+    with pytest.raises(InvalidParameter, match="no other statistics"):
+        controlled_rounding(kept, 3, KEY, names(table.cells))
     with pytest.raises(InvalidParameter, match="same name"):
         controlled_rounding(table, 3, KEY, ["cell"] * table.cells)
     halves = of_counts(np.array([1.0, 0.5, 0.5]), np.array([[-1.0, 1, 1]]), 3)
