@@ -3,8 +3,8 @@
 import json
 import math
 import re
-from importlib.util import find_spec
 
+import frictionless
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -120,10 +120,7 @@ def test_the_descriptor_is_a_data_package(release):
     assert by_name["income"]["statistics"]["weighted_total"] == 5 * 4 + 7 * 6
 
 
-@pytest.mark.skipif(find_spec("frictionless") is None, reason="the reader of Data Packages is not installed")
 def test_the_formats_own_reader_finds_every_file_as_it_is_described(release, monkeypatch):
-    import frictionless
-
     monkeypatch.chdir(release)  # it trusts no path beyond
     package = frictionless.Package("datapackage.json")
     assert package.validate().flatten(["type", "note"]) == []
