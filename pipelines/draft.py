@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.drafting.compared import compared_table, percent
+from pipelines.drafting.counted import K, by_pattern, counts_units
+from pipelines.drafting.first_guess import Guess
 from pipelines.drafting.profile import MOST_RECORDS, Column, Profile
-from pipelines.drafting.roles import Guess, K, by_pattern, counts_units, guess, is_nameable
+from pipelines.drafting.roles import guess, is_nameable
 from pipelines.drafting.sniff import Source, sniff
 from pipelines.drafting.table import drafted_table, quoted
 from pipelines.drafting.trial import Trial, trial

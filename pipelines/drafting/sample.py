@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from pipelines.drafting.compared import Compared
+from pipelines.drafting.counted import counts_units
+from pipelines.drafting.first_guess import Guess
 from pipelines.drafting.profile import Column, Profile
-from pipelines.drafting.roles import Guess, counts_units
 from sdc.errors import NoVariation
 from sdc.microaggregation import microaggregate
 

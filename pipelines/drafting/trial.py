@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.drafting.compared import Compared
+from pipelines.drafting.counted import K, by_pattern, counts_units
+from pipelines.drafting.first_guess import Guess
 from pipelines.drafting.grouping import Grouping, grouping_of
 from pipelines.drafting.profile import Profile
-from pipelines.drafting.roles import Guess, K, by_pattern, counts_units
 from pipelines.drafting.sample import Sample, columns_of
 from schemas.specification.sections import Quality
 

@@ -1,0 +1,206 @@
+"""What the columns of a file say about each other: repeated keys, codes of codes, regions, dependencies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pipelines.drafting.counted import K, by_pattern, counts_units
+from pipelines.drafting.first_guess import Guess, is_key_type, most_categories
+from pipelines.drafting.keys import FEWEST_THINGS, MOST_WITNESSES, holds_together, repeats_by_period
+from pipelines.drafting.names import says
+from pipelines.drafting.profile import Column, Profile
+from schemas.errors import InputRejected
+
+MOST_REJECTED = 0.2
+"""Share of the records that missing numbers may cost together."""
+REPEATED_SHARE = 0.5
+"""As in a run: a column whose values mostly occur once tells a reader of the release nothing."""
+
+
+def with_repeated_keys(guesses: list[Guess], profile: Profile) -> list[Guess]:
+    """A key that repeats is the unit where nothing else is, or where each occurs once a period (a panel).
+
+    Otherwise it is an identifier: never a number to be averaged, and never published.
+    """
+    columns = [each.column for each in guesses if each.column is not None]
+    periods = [
+        column
+        for column in columns
+        if 1 < column.distinct <= column.present / 2 and (says(column.name, "period") or column.dates)
+    ]
+    witnesses = sorted(
+        (each.column for each in guesses if each.kind == "nominal" and each.column is not None),
+        key=lambda column: column.distinct,
+        reverse=True,
+    )[:MOST_WITNESSES]
+    panel, repeated = [], []
+    for each in guesses:
+        column = each.column
+        if column is None or not _may_repeat(each, column, profile):
+            continue
+        others = [other for other in witnesses if other is not column]
+        if repeats_by_period(column, periods, profile):
+            panel.append(each.name)
+        elif each.role == "household":
+            continue
+        elif (says(column.name, "key") and each.role == "identifier") or (
+            column.distinct > most_categories(profile.records) and holds_together(column, others, profile)
+        ):
+            repeated.append(each.name)
+    by_name = sorted(panel, key=lambda name: not says(name, "key"))
+    unique = [each.name for each in guesses if each.role in ("unit", "household")]
+    candidates = by_name or ([] if unique else repeated)
+    chosen = candidates[0] if candidates else None
+    result = []
+    for each in guesses:
+        if each.name == chosen:
+            why = "a key that repeats, once a period" if panel else "a key that repeats"
+            each = replace(each, role="unit", kind=None, why=f'{why}: method.unit = "unit" counts it')
+        elif each.name in panel or each.name in repeated:
+            each = replace(each, role="identifier", kind=None, why="a second key, whose values repeat")
+        elif panel and each.role == "unit":
+            each = replace(each, role="identifier", kind=None, why="it numbers the records of a panel")
+        result.append(each)
+    return result
+
+
+def _may_repeat(each: Guess, column: Column, profile: Profile) -> bool:
+    """Whether a column could hold a key whose values repeat, in every record."""
+    if each.role in ("weight", "other", "unit") or says(each.name, "period") or column.dates:
+        return False
+    if says(each.name, "amount") or (says(each.name, "region") and not says(each.name, "key")):
+        return False
+    if column.present != profile.records or not is_key_type(column):
+        return False
+    return FEWEST_THINGS <= column.distinct < profile.records
+
+
+def one_each(guesses: list[Guess]) -> list[Guess]:
+    """Of unit, household, weight the first stands; a later key is an identifier, a later weight a number."""
+    seen: set[str] = set()
+    result = []
+    for each in guesses:
+        if each.role in seen:
+            if each.role == "weight":
+                each = replace(each, role="quasi_identifier", kind="numeric", why="a second weight by name")
+            else:
+                each = replace(each, role="identifier", why=f"a second {each.role} by name")
+        elif each.role in ("unit", "household", "weight"):
+            seen.add(each.role)
+        result.append(each)
+    return result
+
+
+def with_codes(guesses: list[Guess], profile: Profile) -> list[Guess]:
+    """A whole number that tells a category (activity A88, which tells A21) is a finer code, not an amount."""
+    result = []
+    for each in guesses:
+        column = each.column
+        if each.kind == "numeric" and column is not None and column.is_whole:
+            coarse = column.distinct <= most_categories(profile.records)
+            if coarse and not says(each.name, "amount") and _tells(each, guesses, profile):
+                each = replace(each, kind="nominal", why=f"a code that tells another, {each.why}")
+        result.append(each)
+    return result
+
+
+def without_rare_numbers(guesses: list[Guess], profile: Profile) -> list[Guess]:
+    """Numbers that together would cost too many records are left out, the one most records lack first."""
+    while True:
+        numeric = [each for each in guesses if each.role == "quasi_identifier" and each.kind == "numeric"]
+        columns = [each.column for each in numeric if each.column is not None]
+        accepted = profile.count(profile.accepting(columns))
+        if accepted >= (1 - MOST_REJECTED) * profile.records or by_pattern(guesses, profile):
+            return guesses
+        rarest = min(numeric, key=lambda each: each.column.finite if each.column else 0)
+        why = "a number that too many records lack"
+        guesses = [
+            replace(each, role="identifier", kind=None, why=why) if each is rarest else each
+            for each in guesses
+        ]
+
+
+def with_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
+    """The coarsest complete column that is a region by name and has no region below k."""
+    counted = counts_units(guesses, profile)
+    candidates = [
+        each
+        for each in guesses
+        if each.column is not None
+        and each.role == "quasi_identifier"
+        and each.kind == "nominal"
+        and each.column.present == profile.records
+        and says(each.name, "region")
+        and profile.classes([each.column], K, counted=counted)[3] >= K
+    ]
+    if not candidates:
+        return guesses
+    region = min(candidates, key=lambda each: each.column.distinct if each.column else 0)
+    why = f"a region by name, {region.why}"
+    return [replace(each, role="region", kind=None, why=why) if each is region else each for each in guesses]
+
+
+def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
+    """A region that rejected records leave below k is protected instead."""
+    if by_pattern(guesses, profile):
+        return guesses
+    accepted = profile.accepting([each.column for each in guesses if each.kind == "numeric" and each.column])
+    counted = counts_units(guesses, profile)
+    return [
+        replace(each, role="quasi_identifier", kind="nominal", why="a region too small for k")
+        if each.role == "region"
+        and each.column is not None
+        and profile.classes([each.column], K, accepted, counted)[3] < K
+        else each
+        for each in guesses
+    ]
+
+
+def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
+    """A column published as it is must not tell a protected one: it is protected, too."""
+    result = []
+    for each in guesses:
+        if each.role in ("region", "sensitive", "weight") and _tells(each, guesses, profile):
+            kind = "numeric" if each.role == "weight" else "nominal"
+            why = f"it would be {each.role}, but it tells another variable"
+            each = replace(each, role="quasi_identifier", kind=kind, why=why)
+        result.append(each)
+    return result
+
+
+def _tells(each: Guess, guesses: list[Guess], profile: Profile) -> bool:
+    """Whether every value goes with one value of a protected category, and most values occur again."""
+    assert each.column is not None
+    alone, _, uniques, _ = profile.classes([each.column], K)
+    if profile.records - uniques < REPEATED_SHARE * profile.records:
+        return False
+    others = [
+        other.column
+        for other in guesses
+        if other.role == "quasi_identifier" and other.kind == "nominal" and other.column is not None
+        if other.column is not each.column and other.column.distinct > 1
+    ]
+    if not others:
+        return False
+    glance = profile.glance([each.column, *others])
+    seen = len(glance.drop_duplicates(each.column.label))
+    return any(
+        profile.classes([each.column, other], K)[0] == alone
+        for other in others
+        if len(glance.drop_duplicates([each.column.label, other.label])) == seen
+    )
+
+
+def with_some_quasi_identifier(guesses: list[Guess]) -> list[Guess]:
+    """A specification needs one: the column with fewest values, where nothing looked like one."""
+    if any(each.role == "quasi_identifier" for each in guesses):
+        return guesses
+    usable = [each for each in guesses if each.column is not None and each.column.present]
+    if not usable:
+        raise InputRejected("The file has no column that could be a quasi-identifier.")
+    chosen = min(usable, key=lambda each: each.column.distinct if each.column else 0)
+    why = f"nothing else looked like a quasi-identifier; {chosen.why}"
+    return [
+        replace(each, role="quasi_identifier", kind="nominal", why=why) if each is chosen else each
+        for each in guesses
+    ]
