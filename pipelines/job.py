@@ -22,12 +22,15 @@ class Job:
     areas : Areas
         With the evidence area locked.
     progress : Progress
+    source : str or None
+        Absolute path or address of what is read; None where it is a frame of the session.
     """
 
     spark: SparkSession
     specification: Specification
     areas: Areas
     progress: Progress
+    source: str | None = None
 
     def __post_init__(self) -> None:
         if self.areas.stored is not None:

@@ -8,13 +8,16 @@ from typing import Any
 
 from pipelines.evidence.evidence import read_evidence, read_quality
 from pipelines.evidence.index import INDEX, write_index
+from pipelines.evidence.lineage import State, settle_lineage
 from pipelines.evidence.page import PAGE, Page
 from pipelines.measures.measure import Measure
 from pipelines.measures.registry import RECORD_MEASURES
 from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Ledger
+from pipelines.publication.ledger import Event, Ledger
 from pipelines.tables.measures import TABLE_MEASURES
 
+#: How the run of a release ended, by what the ledger says of it last.
+ENDED: dict[Event, State] = {"published": "COMPLETE", "rejected": "FAIL"}
 MEASURES: dict[str, tuple[Measure[Any, Any], ...]] = {"records": RECORD_MEASURES, "table": TABLE_MEASURES}
 
 
@@ -51,4 +54,7 @@ def _write(areas: Areas, release_id: str) -> Path:
     folder = areas.record(release_id)
     measures = MEASURES[read_quality(folder)["release"]["content"]]
     evidence = read_evidence(folder, {measure.name: measure.section for measure in measures})
-    return Page(folder, evidence, measures).write(Ledger(areas).status(release_id))
+    status = Ledger(areas).status(release_id)
+    if status is not None and status.event in ENDED:
+        settle_lineage(folder, ENDED[status.event])
+    return Page(folder, evidence, measures).write(status)

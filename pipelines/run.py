@@ -17,6 +17,7 @@ from pipelines.engine.outcome import Outcome, now
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
 from pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
+from pipelines.evidence.lineage import settle_lineage, write_lineage
 from pipelines.evidence.page import PAGE, Page
 from pipelines.gate.expectations import import_ahead
 from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
@@ -65,7 +66,7 @@ def job_of(specification: Specification, master: str | None, progress: Progress)
             areas.session() as private,
             session(private, master, specification.input_path, clustering=clustering) as spark,
         ):
-            yield Job(spark, specification, areas, progress)
+            yield Job(spark, specification, areas, progress, specification.input_path)
 
 
 def run(product: Product[P, W], job: Job) -> Outcome:
@@ -157,10 +158,12 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
             publish(waiting.staged, waiting.manifest, areas, waiting.entry, accepted=waiting.accepted)
     except MicroguardError:
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
+        settle_lineage(areas.record(release_id), "FAIL")
         redraw_index(areas)
         raise
     retained = retain(areas, waiting.entry.name)
     release.page.write(Ledger(areas).status(release_id))
+    settle_lineage(areas.record(release_id), "COMPLETE")
     redraw(areas, retained.withdrawn)
     areas.forget_work(release_id)
     return _answer(areas, release_id, "Published", retained)
@@ -200,6 +203,7 @@ def _verified(
             measured.sections,
         )
         write_evidence(folder, evidence)
+        write_lineage(folder, evidence, job.source)
         product.write_annex(folder, protected)
         page = Page(folder, evidence, product.measures)
         page.write(Ledger(areas).status(release_id))

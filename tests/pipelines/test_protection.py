@@ -19,10 +19,25 @@ def areas_of(spec):
     return Areas.of(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
 
 
-def test_a_frame_is_checked_protected_and_published_on_a_session_that_goes_on(spark, tmp_path):
+@pytest.fixture
+def table(spark, tmp_path_factory):
+    """A table of a catalogue."""
+    spark.sql(f"CREATE DATABASE census LOCATION '{tmp_path_factory.mktemp('warehouse')}'")
+    spark.createDataFrame(persons()).write.saveAsTable("census.persons")
+    yield "census.persons"
+    spark.sql("DROP DATABASE census CASCADE")
+
+
+def lineage(areas, release_id):
+    return json.loads((areas.record(release_id) / "openlineage.json").read_text())
+
+
+def test_a_table_of_a_catalogue_is_checked_protected_and_published_on_a_session_that_goes_on(
+    spark, table, tmp_path
+):
     spec = specification(tmp_path, method={"effort": "fast"})
     protection, areas = microguard.Protection(spec), areas_of(spec)
-    frame = spark.createDataFrame(persons())
+    frame = spark.table(table)
     settings, level = dict(spark.conf.getAll), logging.getLogger().level
     checked = protection.check(frame)
     assert checked.content["records"] == 70
@@ -30,10 +45,14 @@ def test_a_frame_is_checked_protected_and_published_on_a_session_that_goes_on(sp
     assert not areas.public.folder.exists()
     assert result.verdicts.passed
     assert result.evidence.counts.published == 70
+    assert lineage(areas, result.evidence.release.release_id)["eventType"] == "RUNNING"
     protected = result.frame.toPandas()
     assert protected.groupby(["region", "sex", "age", "income"]).size().min() >= 3
     outcome = protection.publish(result)
     assert areas.public.served() == outcome.content["release_id"]
+    event = lineage(areas, areas.public.served())
+    assert event["eventType"] == "COMPLETE"
+    assert event["outputs"][0]["name"] == areas.public.name
     assert audit(areas.public.release(areas.public.served())).passed
     columns = list(protected.columns)
     pd.testing.assert_frame_equal(
@@ -57,6 +76,7 @@ def test_a_result_that_the_gate_refuses_is_there_to_look_at_and_is_not_published
         protection.publish(result)
     assert not areas.public.folder.exists()
     assert areas.unfinished() == []
+    assert lineage(areas, result.evidence.release.release_id)["eventType"] == "FAIL"
 
 
 def test_a_frame_without_a_declared_column_is_rejected_without_a_value(spark, tmp_path):

@@ -1,0 +1,113 @@
+"""An OpenLineage event of a run: what it read, what it made, and each verdict as an assertion.
+
+One run event as the specification has it (OpenLineage 2-0-2; facets version, dataQualityAssertions and
+outputStatistics), in a file of the evidence. It is sent to nobody: whoever keeps a catalogue of lineage gives
+it the file. It says which checks were met and never what was found, as what is measured against the original
+is the agency's alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+from uuid import UUID
+
+from pipelines.engine.files import write_atomically
+from pipelines.engine.outcome import now
+from pipelines.evidence.evidence import Evidence
+from pipelines.gate.gate import Verdict
+from schemas.requirements.records import MetricKey
+
+FILE = "openlineage.json"
+#: Of the jobs; a job is the name of its releases.
+NAMESPACE = "microguard"
+_PRODUCER = "urn:microguard"
+_SPECIFICATION = "https://openlineage.io/spec"
+
+#: How a run is: verified and not decided yet, published, or refused by the gate or a person.
+State = Literal["RUNNING", "COMPLETE", "FAIL"]
+
+
+def write_lineage(folder: Path, evidence: Evidence, source: str | None) -> None:
+    """Write the event of a release that is verified to its evidence folder.
+
+    Parameters
+    ----------
+    source : str or None
+        Absolute path or address of what was read; None for the frame of a session.
+    """
+    _write(folder, lineage_event(evidence, source, now()))
+
+
+def settle_lineage(folder: Path, state: State) -> None:
+    """Say how the run ended, in the event that is there, if any."""
+    path = folder / FILE
+    if path.is_file():
+        event = json.loads(path.read_text(encoding="utf-8"))
+        if event["eventType"] == state:
+            return
+        if state == "FAIL":  # nothing was written
+            event["outputs"] = [
+                {key: value for key, value in each.items() if key != "outputFacets"}
+                for each in event["outputs"]
+            ]
+        _write(folder, event | {"eventType": state, "eventTime": now()})
+
+
+def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, Any]:
+    """The event; the id of its run is that of the release, so that a rerun is the same run."""
+    release = evidence.release
+    of_input = [each for each in evidence.verdicts if each.check == "input"]
+    of_release = [each for each in evidence.verdicts if each.check != "input"]
+    rows = _facet("1-0-2", "OutputStatisticsOutputDatasetFacet", rowCount=evidence.counts.published)
+    version = _facet("1-0-1", "DatasetVersionDatasetFacet", datasetVersion=release.release_id)
+    read = [] if source is None else [{**_dataset(source), "inputFacets": _assertions(of_input)}]
+    made = {
+        **_dataset(release.public_area),
+        "facets": {"version": version, **_assertions(of_release)},
+        "outputFacets": {"outputStatistics": rows},
+    }
+    return {
+        "eventType": "RUNNING",
+        "eventTime": at,
+        "producer": _PRODUCER,
+        "schemaURL": f"{_SPECIFICATION}/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": str(UUID(hex=release.release_id))},
+        "job": {"namespace": NAMESPACE, "name": release.name},
+        "inputs": read,
+        "outputs": [made],
+    }
+
+
+def _dataset(place: str) -> dict[str, str]:
+    """Namespace and name of a path or an address, as other producers of lineage name them."""
+    scheme, separator, rest = place.partition("://")
+    if not separator:
+        return {"namespace": "file", "name": place}
+    container, _, name = rest.strip("/").partition("/")
+    return {"namespace": f"{scheme}://{container}", "name": name or "/"}
+
+
+def _assertions(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    assertions = [
+        {
+            "assertion": each.metric,
+            "name": MetricKey(each.metric, each.variable or "", each.dimension or 0).column,
+            "success": each.passed,
+            "severity": "error",
+        }
+        for each in verdicts
+    ]
+    facet = _facet("1-1-0", "DataQualityAssertionsDatasetFacet", assertions=assertions)
+    return {"dataQualityAssertions": facet}
+
+
+def _facet(version: str, name: str, **content: Any) -> dict[str, Any]:
+    address = f"{_SPECIFICATION}/facets/{version}/{name}.json#/$defs/{name}"
+    return {"_producer": _PRODUCER, "_schemaURL": address, **content}
+
+
+def _write(folder: Path, event: dict[str, Any]) -> None:
+    write_atomically(folder / FILE, json.dumps(event, indent=2, sort_keys=True))
