@@ -10,11 +10,12 @@ from sdc.cta.effort import LARGE_CELLS, Budget, budget
 from sdc.cta.methods import ALGORITHMS, DEFAULT, METHODS, Task
 from sdc.cta.program.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
 from sdc.cta.program.exact import branch_and_bound
-from sdc.cta.program.infeasible import NoSolutionFound, check_lines, prove_or_give_up
+from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound, check_lines, prove_or_give_up
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.search import Search, TimeUp
 from sdc.cta.result import OPTIMALITY_TOLERANCE, Adjustment, Work
 from sdc.cta.rounding import settled
+from sdc.cta.rules.identical_cells import of_all_cells, with_cells_once
 from sdc.cta.table.cell_table import CellTable
 from sdc.cta.table.check import check
 from sdc.cta.table.summation import Summation
@@ -85,6 +86,21 @@ def adjust(
     if algorithm not in ALGORITHMS:
         raise InvalidParameter(f"unknown algorithm {algorithm!r}; expected one of {', '.join(ALGORITHMS)}")
     deadline = Deadline.after(time_limit)
+    found = with_cells_once(table, mode)
+    if found is not None:
+        once, variables = found
+        try:
+            answer = _adjusted(once, mode, algorithm, effort, seed, deadline)
+        except ImpossibleLines:
+            pass  # which of its own lines prove it is for the whole table to say
+        else:
+            return of_all_cells(answer, table, variables, mode)
+    return _adjusted(table, mode, algorithm, effort, seed, deadline)
+
+
+def _adjusted(
+    table: CellTable, mode: str, algorithm: str, effort: str, seed: int, deadline: Deadline
+) -> Adjustment:
     problem = Problem.of(table, mode)  # type: ignore[arg-type]
     allowed = budget(problem, effort)
     if problem.size == 0:

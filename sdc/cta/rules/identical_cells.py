@@ -6,11 +6,16 @@ search would have to find out, and secret factors could not tell them apart.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from sdc.cta.result import Adjustment
 from sdc.cta.table.cell_table import CellTable
+from sdc.cta.table.check import check
+from sdc.errors import SdcError, SolverFailed
 
 
 def identical_cells(table: CellTable) -> np.ndarray:
@@ -68,3 +73,41 @@ def merged(table: CellTable, variables: np.ndarray) -> CellTable:
         costs=np.bincount(variables, weights=table.costs),
         quality=None if table.quality is None else table.quality.of_variables(place),
     )
+
+
+def with_cells_once(table: CellTable, mode: str) -> tuple[CellTable, np.ndarray] | None:
+    """The merged table and the variable of each cell; None where it would not stand for the whole one.
+
+    It would not where all cells differ, where mode "exact" asks identical cells to move by different levels,
+    and where the merged cells are no table: one whose levels exceed its capacities, say, which is for the
+    lines of the whole table to prove.
+    """
+    variables = identical_cells(table)
+    if int(variables.max()) + 1 == table.cells:
+        return None
+    try:
+        once = merged(table, variables)
+    except SdcError:
+        return None
+    if mode == "exact":
+        sensitive = table.sensitive
+        for name in ("lower_protection", "upper_protection"):
+            if np.any(getattr(once, name)[variables][sensitive] != getattr(table, name)[sensitive]):
+                return None
+    return once, variables
+
+
+def of_all_cells(answer: Adjustment, table: CellTable, variables: np.ndarray, mode: str) -> Adjustment:
+    """The answer to the merged table as one for every cell of the whole, at the same cost.
+
+    Raises
+    ------
+    SolverFailed
+        Where it fails the check of the whole table.
+    """
+    deviations = answer.deviations[variables]
+    values = table.values + deviations
+    if not check(table, values, mode).sound:
+        raise SolverFailed("the adjusted table failed its independent check; nothing is returned")
+    directions = np.where(table.sensitive, answer.directions[variables], 0).astype(np.int8)
+    return replace(answer, values=values, deviations=deviations, directions=directions)

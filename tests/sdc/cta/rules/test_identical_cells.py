@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdc.cta import CellTable, adjust
-from sdc.cta.rules.identical_cells import identical_cells, merged
+from sdc.cta.program.infeasible import ImpossibleLines
+from sdc.cta.rules.identical_cells import identical_cells, merged, with_cells_once
 from sdc.cta.table.check import check
+from sdc.errors import ImpossibleProtection
+from tests.sdc.cta.tables import brute_force, random_grid
 
 
 def table(values, relations, sensitive=(), level=2.0, capacity=None) -> CellTable:
@@ -68,3 +72,51 @@ def test_a_solution_of_the_merged_table_is_one_of_the_whole_table(seed):
     change = rng.normal(size=small.cells)
     inside = small.relations @ change
     assert np.isclose(np.abs(whole.relations @ change[variables]).max(), np.abs(inside).max(initial=0.0))
+
+
+def with_copies(small: CellTable, cells: list[int]) -> CellTable:
+    """The table with a total of one part above each of some cells, no less sensitive and as free to move."""
+    count, copies = small.cells, len(cells)
+    lines = np.zeros((small.lines + copies, count + copies))
+    lines[: small.lines, :count] = small.relations.toarray()
+    lines[small.lines + np.arange(copies), cells] = 1
+    lines[small.lines + np.arange(copies), count + np.arange(copies)] = -1
+    every = np.concatenate([np.arange(count), cells])
+    arrays = (small.lower_protection, small.upper_protection, small.lower_capacity, small.upper_capacity)
+    return CellTable(
+        small.values[every], lines, small.sensitive[every], *(a[every] for a in arrays), small.costs[every]
+    )
+
+
+@pytest.mark.parametrize("mode", ["exact", "at-least"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_table_with_identical_cells_is_adjusted_at_least_cost(mode, seed):
+    small = random_grid((2, 2), seed, sensitive=0.6, room=0.6)
+    first = int(np.flatnonzero(small.sensitive)[0])
+    whole = with_copies(small, [first, 8, first])
+    found = adjust(whole, mode=mode)
+    assert check(whole, found.values, mode).sound
+    assert found.objective == pytest.approx(brute_force(whole, mode))
+    assert found.optimal
+    assert found.directions[first] == found.directions[9] == found.directions[11] != 0
+
+
+def test_what_identical_cells_cost_together_is_unavoidable():
+    whole = table([9, 4, 4, 5, 9], [[-1, 1, 0, 1, 0], [0, -1, 1, 0, 0], [-1, 0, 0, 0, 1]], [2])
+    assert adjust(whole).unavoidable == 4  # the cell and its total move by two each
+
+
+def test_identical_cells_that_must_move_by_different_levels_exactly_are_left_apart():
+    whole = table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]], [1, 2], np.array([0, 2.0, 1.0, 0]))
+    assert with_cells_once(whole, "exact") is None
+    once, _ = with_cells_once(whole, "at-least")
+    assert once.lower_protection.tolist() == [0, 2, 0]
+    with pytest.raises(ImpossibleProtection):
+        adjust(whole, mode="exact")
+
+
+def test_a_cell_whose_total_may_not_move_so_far_is_named_by_their_line():
+    whole = table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]], [2], capacity=[9, 1, 4, 5])
+    with pytest.raises(ImpossibleLines) as caught:
+        adjust(whole)
+    assert caught.value.lines.tolist() == [1]
