@@ -67,6 +67,7 @@ def anonymise(
     effort: Effort = "standard",
     algorithm: str = "auto",
     max_absolute_error: ByTable | None = None,
+    kept_dimension: int = 0,
     seed: int = 0,
     time_limit: float | None = None,
     parameters: SearchParameters | ChiExactParameters | Guidance | None = None,
@@ -95,6 +96,10 @@ def anonymise(
         "auto", "local-search", "chi-exact", "random", or a two-step method own-eee ... own-hhc.
     max_absolute_error : mapping of table dimension, or of a table's names, to records, optional
         Bounds that steer the local search; `errors` says what was reached.
+    kept_dimension : int
+        The local search does not empty cells that at least k records hold, of tables of up to so many
+        variables, where that can be: 1 keeps every category (by region, too, where there is a table of it),
+        0 none. It comes before small errors.
     seed : int
         Of the searches, not negative.
     time_limit : float, optional
@@ -154,6 +159,7 @@ def anonymise(
         effort=effort,
         seed=seed,
         max_absolute_error=max_absolute_error,
+        kept_dimension=kept_dimension,
         allowed=None if structural_zeros is None else allowed_combinations(coded, structural_zeros),
         parameters=parameters,
         similarity=similarity,

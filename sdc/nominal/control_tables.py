@@ -138,6 +138,10 @@ class ControlTables:
         """Sum of squared error over original count (equation 5.6.1, without its second term)."""
         return float(np.sum(self.errors(counts) ** 2 * self.reciprocals))
 
+    def kept(self, k: int, dimension: int) -> np.ndarray:
+        """Cells that at least k records hold, of tables of up to so many variables, (cells,) bool."""
+        return np.asarray((self.original >= k) & (self.dimension <= dimension))
+
     def max_absolute_error(self, counts: np.ndarray) -> dict[int, int]:
         """Largest absolute error of a cell of the whole file, by dimension of the table (section 6.1)."""
         return self._largest(np.abs(self.errors(counts)), self.level == 0)

@@ -53,6 +53,7 @@ class ProtectionTask:
     effort : moves of a search
     seed : int, not negative
     max_absolute_error : mapping of table dimension, or of a table's names, to records, optional
+    kept_dimension : variables of the tables whose cells of k records or more are not to be emptied; 0 is none
     allowed : (m,) bool array, optional; False for structural zeros
     parameters : of the type that the method's row names, optional
     similarity : distances that a partition is to use, optional
@@ -65,6 +66,7 @@ class ProtectionTask:
     effort: Effort = "standard"
     seed: int = 0
     max_absolute_error: ByTable | None = None
+    kept_dimension: int = 0
     allowed: np.ndarray | None = None
     parameters: object | None = None
     similarity: Similarity | None = None
@@ -72,8 +74,8 @@ class ProtectionTask:
 
     @property
     def steered(self) -> bool:
-        """Whether bounds on errors or structural zeros are asked for."""
-        return self.max_absolute_error is not None or self.allowed is not None
+        """Whether bounds on errors, cells to be kept or structural zeros are asked for."""
+        return self.max_absolute_error is not None or self.kept_dimension != 0 or self.allowed is not None
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Method:
     parameters : type or None
         Type of the parameters it takes.
     steered : bool
-        Whether it carries bounds on errors and structural zeros.
+        Whether it carries bounds on errors, cells to be kept and structural zeros.
     efforts : tuple of str
         Efforts it can be asked for. "exact" is for those that solve a program of the whole problem, or
         search the longer and have their gap stated; where the work depends on no effort, it is refused.
@@ -109,7 +111,7 @@ class Method:
         """Refuse what it cannot carry."""
         if task.steered and not self.steered:
             raise UnsupportedCombination(
-                f"{name} takes no max_absolute_error or structural_zeros; {LOCAL_SEARCH} does"
+                f"{name} takes no max_absolute_error, kept_dimension or structural_zeros; {LOCAL_SEARCH} does"
             )
         if task.effort not in self.efforts:
             raise UnsupportedCombination(
@@ -179,6 +181,7 @@ def _local_search(task: ProtectionTask, name: str) -> ProtectedCounts:
         seed=task.seed,
         max_absolute_error=task.max_absolute_error,
         parameters=task.parameters,
+        kept_dimension=task.kept_dimension,
         allowed=task.allowed,
         deadline=task.deadline,
     )

@@ -11,6 +11,9 @@ from sdc.nominal.aggregation.problem import AggregationProblem
 #: descent ends.
 _IMPROVEMENT = 1e-9
 
+#: Cost of emptying a cell that is to be kept: above what any choice adds to chi-square.
+_EMPTYING = 1e9
+
 #: Temperature of the annealing at the start, as a share of the objective per open cluster.
 _START_SHARE = 0.1
 
@@ -19,7 +22,8 @@ def aggregate_greedily(problem: AggregationProblem) -> np.ndarray:
     """Algorithm 8: clusters in turn take the choice that raises the objective least. (c,) choices.
 
     The thesis prints the criterion without its square; the text ("the lowest increase with respect to
-    the objective function") and its cell counts ask for the square.
+    the objective function") and its cell counts ask for the square. A choice that fills a cell which is to
+    be kept goes before all that fill none.
     """
     counts = problem.base.copy()
     return _greedy(
@@ -29,6 +33,7 @@ def aggregate_greedily(problem: AggregationProblem) -> np.ndarray:
         counts,
         problem.tables.original,
         problem.tables.reciprocals,
+        problem.kept,
     )
 
 
@@ -61,6 +66,7 @@ def improve_choices(problem: AggregationProblem, chosen: np.ndarray, *, moves: i
         problem.base,
         problem.tables.original,
         problem.tables.reciprocals,
+        problem.kept,
         chosen.astype(np.int64),
         moves,
         seed % (1 << 32),
@@ -82,6 +88,17 @@ def _increase(
 
 
 @kernel
+def _emptied(cells: np.ndarray, size: int, counts: np.ndarray, kept: np.ndarray) -> int:
+    """Cells to be kept emptied, less those filled, when `size` records are added."""
+    number = 0
+    for t in range(len(cells)):
+        cell = cells[t]
+        if cell >= 0 and kept[cell]:
+            number += int(counts[cell] + size == 0) - int(counts[cell] == 0)
+    return number
+
+
+@kernel
 def _add(cells: np.ndarray, size: int, counts: np.ndarray) -> None:
     for t in range(len(cells)):
         if cells[t] >= 0:
@@ -96,12 +113,14 @@ def _greedy(
     counts: np.ndarray,
     original: np.ndarray,
     reciprocals: np.ndarray,
+    kept: np.ndarray,
 ) -> np.ndarray:
     chosen = np.empty(len(sizes), np.int64)
     for cluster in range(len(sizes)):
         best = np.inf
         for choice in range(start[cluster], start[cluster + 1]):
             change = _increase(cells[choice], sizes[cluster], counts, original, reciprocals)
+            change += _EMPTYING * _emptied(cells[choice], sizes[cluster], counts, kept)
             if change < best:
                 best = change
                 chosen[cluster] = choice
@@ -167,6 +186,7 @@ def _anneal(
     base: np.ndarray,
     original: np.ndarray,
     reciprocals: np.ndarray,
+    kept: np.ndarray,
     chosen: np.ndarray,
     moves: int,
     seed: int,
@@ -186,7 +206,7 @@ def _anneal(
         choice = start[cluster] + np.random.randint(start[cluster + 1] - start[cluster])
         if choice == now[cluster]:
             continue
-        change = _switch(cells, sizes[cluster], now[cluster], choice, counts, original, reciprocals)
+        change = _switch(cells, sizes[cluster], now[cluster], choice, counts, original, reciprocals, kept)
         if change <= -warmth * (1.0 - move / moves) * np.log(1.0 - np.random.random()):
             now[cluster] = choice
             gain += change
@@ -204,7 +224,9 @@ def _anneal(
         improved = False
         for cluster in range(len(sizes)):
             for choice in range(start[cluster], start[cluster + 1]):
-                change = _switch(cells, sizes[cluster], best[cluster], choice, counts, original, reciprocals)
+                change = _switch(
+                    cells, sizes[cluster], best[cluster], choice, counts, original, reciprocals, kept
+                )
                 if change < -_IMPROVEMENT:
                     best[cluster] = choice
                     improved = True
@@ -223,10 +245,13 @@ def _switch(
     counts: np.ndarray,
     original: np.ndarray,
     reciprocals: np.ndarray,
+    kept: np.ndarray,
 ) -> float:
     """Let a cluster count as `new` instead of `old`; the change of the objective."""
     change = _increase(cells[old], -size, counts, original, reciprocals)
+    emptied = _emptied(cells[old], -size, counts, kept)
     _add(cells[old], -size, counts)
     change += _increase(cells[new], size, counts, original, reciprocals)
+    emptied += _emptied(cells[new], size, counts, kept)
     _add(cells[new], size, counts)
-    return change
+    return change + _EMPTYING * emptied

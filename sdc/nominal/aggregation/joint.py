@@ -20,6 +20,7 @@ from sdc.nominal.aggregation.problem import AggregationProblem
 from sdc.nominal.bounds import nested_bound
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import collapse
+from sdc.nominal.frequency_search.objective import check_kept_dimension
 from sdc.nominal.protected_counts import Certificate
 from sdc.nominal.region_levels import RegionLevels
 from sdc.stop import Deadline, StoppedBy
@@ -65,6 +66,8 @@ def joint_representatives(
     regions: np.ndarray | None = None,
     levels: RegionLevels | None = None,
     region_dimension: int = 0,
+    k: int = 1,
+    kept_dimension: int = 0,
     effort: str = "standard",
     seed: int = 0,
     deadline: Deadline | None = None,
@@ -87,9 +90,12 @@ def joint_representatives(
     regions : (n,) int array, optional
         Region of each row, fixed: a cluster lies in one.
     levels, region_dimension : as of `ControlTables.of`
+    k, kept_dimension : int
+        Cells that at least k records hold, of tables of up to so many variables (a region is none), are not
+        emptied where the search finds a way: 1 keeps categories, 0 none.
     effort : {"fast", "standard", "thorough", "exact"}
         Moves of the local search per choice; few choices are proved by the solver at every effort but
-        fast.
+        fast, where no cell is to be kept.
     seed : int
     deadline : Deadline, optional
         A safety net for the solver.
@@ -105,6 +111,7 @@ def joint_representatives(
     """
     if effort not in MOVES_PER_CHOICE:
         raise InvalidParameter(f"effort must be one of {', '.join(MOVES_PER_CHOICE)}, found {effort!r}")
+    check_kept_dimension(kept_dimension)
     rows = _checked(codes, labels, names, records, regions)
     distinct, cluster = np.unique(labels, return_inverse=True)
     cluster = cluster.ravel()
@@ -113,8 +120,9 @@ def joint_representatives(
     sizes = codes.max(axis=0, initial=0) + 1
     frequencies, combination = collapse(codes, sizes, tuple(names), regions=regions, counts=rows)
     tables = ControlTables.of(frequencies, control_tables, levels=levels, region_dimension=region_dimension)
-    problem = AggregationProblem.of(combination, cluster, tables, rows)
-    provable = effort != "fast" and problem.choices <= PROVABLE_CHOICES
+    kept = tables.kept(k, kept_dimension) if kept_dimension else None
+    problem = AggregationProblem.of(combination, cluster, tables, rows, kept)
+    provable = effort != "fast" and not kept_dimension and problem.choices <= PROVABLE_CHOICES
     choices = choose_representatives(
         problem,
         "exact" if provable else "local-search",

@@ -31,6 +31,7 @@ class AggregationProblem:
     cells : (v, T) int64 array, cell in which the choice counts in each table, or SETTLED
     cluster : (c,) int64 array, label of each open cluster
     decided : (clusters,) int64 array, combination by label; -1 where the cluster is open
+    kept : (cells,) bool array, cells that are not to be emptied and that no decided cluster holds
     """
 
     tables: ControlTables
@@ -41,6 +42,7 @@ class AggregationProblem:
     cells: np.ndarray
     cluster: np.ndarray
     decided: np.ndarray
+    kept: np.ndarray
 
     @classmethod
     def of(
@@ -49,6 +51,7 @@ class AggregationProblem:
         labels: np.ndarray,
         tables: ControlTables,
         records: np.ndarray | None = None,
+        kept: np.ndarray | None = None,
     ) -> AggregationProblem:
         """Preprocess a clustering.
 
@@ -58,6 +61,7 @@ class AggregationProblem:
         labels : (n,) cluster of each row, 0 ... clusters - 1, none empty
         tables : ControlTables
         records : (n,) records that each row stands for; 1 each by default
+        kept : (cells,) bool, cells that are not to be emptied; none by default
         """
         m = len(tables.cells)
         label, member = np.divmod(np.unique(labels.astype(np.int64) * m + combination), m)
@@ -79,7 +83,8 @@ class AggregationProblem:
             agree = low == high
             _add(base, np.where(agree, low, SETTLED), mass[is_open])
             cells[np.repeat(agree, np.diff(start), axis=0)] = SETTLED
-        return cls(tables, base, mass[is_open], start, choice, cells, is_open, decided)
+        at_stake = np.zeros(len(base), bool) if kept is None else kept & (base == 0)
+        return cls(tables, base, mass[is_open], start, choice, cells, is_open, decided, at_stake)
 
     @property
     def choices(self) -> int:

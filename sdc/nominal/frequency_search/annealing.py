@@ -70,8 +70,8 @@ class Annealing:
         start = state.counts.copy()
         return cls(state, start, frequencies, tables, objective, movable, orders, places, stream)
 
-    def run(self, moves: int, deadline: Deadline) -> tuple[np.ndarray, int, StoppedBy]:
-        """Best counts, moves tried, and what ended the search."""
+    def run(self, moves: int, deadline: Deadline, firm: bool = False) -> tuple[np.ndarray, int, StoppedBy]:
+        """Best counts, moves tried, and what ended the search; behind a `firm` wall from the first move."""
         sample = self._sample()
         if len(sample) == 0:
             return self.start, 0, "work"
@@ -81,7 +81,7 @@ class Annealing:
         for _ in range(runs):
             self.state.counts[:] = self.start
             self.state.errors[:] = self.tables.errors(self.start)
-            tried, in_time = self._cool(hot, moves // runs, deadline)
+            tried, in_time = self._cool(hot, moves // runs, deadline, firm)
             work += tried
             value = self._value(self.state.counts)
             if value < least:
@@ -97,17 +97,17 @@ class Annealing:
     def _value(self, counts: np.ndarray) -> float:
         return self.objective.value(self.frequencies, self.tables, counts, _WALL)
 
-    def _cool(self, hot: float, moves: int, deadline: Deadline) -> tuple[int, bool]:
+    def _cool(self, hot: float, moves: int, deadline: Deadline, firm: bool) -> tuple[int, bool]:
         """One run: moves tried, and whether the deadline let it end."""
         parts = self.movable, self.orders, self.places, self.stream
         share = 1 / max(moves, 1)  # without moves nothing cools
-        cooling, rising = _COLD**share, (_STEEP * _COLD / SOFT) ** share
+        cooling, rising = _COLD**share, 1.0 if firm else (_STEEP * _COLD / SOFT) ** share
         done = 0
         while done < moves:
             if deadline.passed:
                 return done, False
             stretch = min(_STRETCH, moves - done)
-            temperature, excess = hot * cooling**done, hot * SOFT * rising**done
+            temperature, excess = hot * cooling**done, _WALL if firm else hot * SOFT * rising**done
             anneal(self.state, *parts, stretch, temperature, cooling, excess, rising)
             done += stretch
         descent = int(_DESCENT * moves)

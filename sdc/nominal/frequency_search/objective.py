@@ -8,7 +8,7 @@ combination's own change costs, too.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,8 @@ class Objective:
     table_cost : (T, 3) float array: absolute weight, tolerance, maximum (infinity for none)
     deviation_weight : (m,) float array, per squared change of a combination beyond `free_deviation`
     max_deviation : largest change of a combination
+    kept : (cells,) int64 array, original count of a cell that is not to be emptied, else 0; or of length 0,
+        where every cell may be
     """
 
     cell_weight: np.ndarray
@@ -84,6 +86,7 @@ class Objective:
     deviation_weight: np.ndarray
     free_deviation: int
     max_deviation: int
+    kept: np.ndarray
 
     @classmethod
     def of(
@@ -93,15 +96,17 @@ class Objective:
         k: int,
         parameters: SearchParameters,
         max_absolute_error: ByTable | None,
+        kept_dimension: int = 0,
     ) -> Objective:
-        """Objective over these tables.
+        """Objective over these tables; `kept_dimension` as of `protect_frequencies`.
 
         Raises
         ------
         InvalidParameter
             A maximum that is negative or no number, or of a table that is none of these; a max_deviation
-            below k - 1.
+            below k - 1; a kept_dimension that is no whole number.
         """
+        check_kept_dimension(kept_dimension)
         if max_absolute_error is not None:
             _check_bounds(max_absolute_error, tables)
         if parameters.max_deviation is not None and parameters.max_deviation < k - 1:
@@ -134,13 +139,33 @@ class Objective:
             deviation_weight=parameters.deviation_weight / np.maximum(frequencies.counts, 1),
             free_deviation=k - 1,
             max_deviation=parameters.max_deviation or frequencies.records,
+            kept=np.where(tables.kept(k, kept_dimension), tables.original, 0)
+            if kept_dimension
+            else np.empty(0, np.int64),
         )
+
+    @property
+    def only_kept(self) -> Objective:
+        """The objective in which nothing counts but cells that are not to be emptied."""
+        return replace(
+            self,
+            cell_weight=np.zeros_like(self.cell_weight),
+            table_cost=np.tile([0.0, 0.0, np.inf], (len(self.table_cost), 1)),
+            deviation_weight=np.zeros_like(self.deviation_weight),
+        )
+
+    def emptied(self, tables: ControlTables, counts: np.ndarray) -> int:
+        """Cells that are not to be emptied, and are."""
+        if len(self.kept) == 0:
+            return 0
+        return int(np.count_nonzero((self.kept > 0) & (tables.totals(counts) == 0)))
 
     def value(
         self, frequencies: FrequencyVector, tables: ControlTables, counts: np.ndarray, excess: float
     ) -> float:
-        """Objective of these counts, with `excess` per squared error above the maximum."""
+        """Objective of these counts, with `excess` per squared error above the maximum, or of emptying."""
         errors = tables.errors(counts)
+        emptied = errors[: len(self.kept)] == -self.kept
         size = np.abs(errors)
         drift = np.maximum(np.abs(counts - frequencies.counts) - self.free_deviation, 0)
         absolute, tolerance, bound = self.table_cost[tables.table].T
@@ -148,22 +173,31 @@ class Objective:
             np.sum(self.cell_weight * errors**2)
             + np.sum(absolute * np.maximum(size - tolerance, 0))
             + excess * np.sum(np.maximum(size - bound, 0) ** 2)
+            + excess * np.sum(self.kept[emptied].astype(np.float64) ** 2)
             + np.sum(self.deviation_weight * drift**2)
         )
 
 
 @kernel
 def cell_cost(
-    error: int, weight: float, absolute: float, tolerance: float, bound: float, excess: float
+    error: int, weight: float, absolute: float, tolerance: float, bound: float, kept: int, excess: float
 ) -> float:
-    """Cost of a cell with this error."""
+    """Cost of a cell with this error; one that is `kept` and empty costs as if its maximum were 0."""
     size = abs(error)
     cost = weight * error * error
     if size > tolerance:
         cost += absolute * (size - tolerance)
     if size > bound:
         cost += excess * (size - bound) * (size - bound)
+    if error == -kept:  # of another cell this is an error of 0, which costs nothing
+        cost += excess * error * error
     return cost
+
+
+def check_kept_dimension(dimension: int) -> None:
+    """Refuse what is no number of variables."""
+    if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 0:
+        raise InvalidParameter(f"kept_dimension must be a whole number of at least 0, found {dimension!r}")
 
 
 def _of_level(parameters: SearchParameters, tables: ControlTables, level: int) -> float:

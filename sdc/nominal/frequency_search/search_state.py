@@ -21,7 +21,7 @@ class SearchState(NamedTuple):
     k : smallest occupied frequency
     cells : (m, T) int32
     errors : (cells,) int64, protected minus original
-    cell_weight, table_cost, deviation_weight, max_deviation : of the objective
+    cell_weight, table_cost, deviation_weight, max_deviation, kept : of the objective
     allowed : (m,) bool, False for structural zeros
     region : (m,) int64, rank of each combination's region
     stretch : (regions + 1,) int64, where each region's combinations begin
@@ -36,6 +36,7 @@ class SearchState(NamedTuple):
     table_cost: np.ndarray
     deviation_weight: np.ndarray
     max_deviation: int
+    kept: np.ndarray
     allowed: np.ndarray
     region: np.ndarray
     stretch: np.ndarray
@@ -61,6 +62,7 @@ def new_state(
         table_cost=objective.table_cost,
         deviation_weight=objective.deviation_weight,
         max_deviation=int(objective.max_deviation),
+        kept=objective.kept,
         allowed=allowed,
         region=region.astype(np.int64),
         stretch=np.append(stretch, len(frequencies)).astype(np.int64),
@@ -81,13 +83,15 @@ def change_cost(state: SearchState, i: int, change: int, excess: float) -> float
     """Cost of changing combination i by so many records."""
     # fields are read once: each read inside the loop would count a reference
     cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
+    kept, keeping = state.kept, len(state.kept) > 0
     total = deviation_cost(state, i, change)
     for t in range(cells.shape[1]):
         cell = cells[i, t]
         error, weight = errors[cell], cell_weight[cell]
         absolute, tolerance, bound = table_cost[t, 0], table_cost[t, 1], table_cost[t, 2]
-        total += cell_cost(error + change, weight, absolute, tolerance, bound, excess)
-        total -= cell_cost(error, weight, absolute, tolerance, bound, excess)
+        full = kept[cell] if keeping else 0
+        total += cell_cost(error + change, weight, absolute, tolerance, bound, full, excess)
+        total -= cell_cost(error, weight, absolute, tolerance, bound, full, excess)
     return total
 
 
@@ -95,17 +99,18 @@ def change_cost(state: SearchState, i: int, change: int, excess: float) -> float
 def transfer_cost(state: SearchState, origin: int, target: int, records: int, excess: float) -> float:
     """Cost of moving records between two combinations; cells they share do not change."""
     cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
+    kept, keeping = state.kept, len(state.kept) > 0
     total = deviation_cost(state, origin, -records) + deviation_cost(state, target, records)
     for t in range(cells.shape[1]):
         loser, winner = cells[origin, t], cells[target, t]
         if loser != winner:
             absolute, tolerance, bound = table_cost[t, 0], table_cost[t, 1], table_cost[t, 2]
-            error, weight = errors[loser], cell_weight[loser]
-            total += cell_cost(error - records, weight, absolute, tolerance, bound, excess)
-            total -= cell_cost(error, weight, absolute, tolerance, bound, excess)
-            error, weight = errors[winner], cell_weight[winner]
-            total += cell_cost(error + records, weight, absolute, tolerance, bound, excess)
-            total -= cell_cost(error, weight, absolute, tolerance, bound, excess)
+            error, weight, full = errors[loser], cell_weight[loser], kept[loser] if keeping else 0
+            total += cell_cost(error - records, weight, absolute, tolerance, bound, full, excess)
+            total -= cell_cost(error, weight, absolute, tolerance, bound, full, excess)
+            error, weight, full = errors[winner], cell_weight[winner], kept[winner] if keeping else 0
+            total += cell_cost(error + records, weight, absolute, tolerance, bound, full, excess)
+            total -= cell_cost(error, weight, absolute, tolerance, bound, full, excess)
     return total
 
 

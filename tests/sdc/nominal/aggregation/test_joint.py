@@ -63,6 +63,29 @@ def test_few_clusters_get_the_choices_that_brute_force_finds(seed: int, region_d
     )
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_categories_that_some_choice_keeps_are_kept(seed: int) -> None:
+    codes, labels, regions = clustering(seed, 5, 3)
+    result = joint_representatives(
+        codes, labels, NAMES, 2, regions=regions, region_dimension=1, k=3, kept_dimension=1
+    )
+    columns = np.column_stack([codes, *(regions * 3 + column for column in codes.T)])
+    cells = [np.flatnonzero(np.bincount(column) >= 3) for column in columns.T]
+
+    def emptied(published: np.ndarray) -> int:
+        return sum(
+            int((~np.isin(large, column)).sum()) for large, column in zip(cells, published.T, strict=True)
+        )
+
+    least = min(
+        emptied(columns[list(choice)])
+        for choice in product(*(np.flatnonzero(labels == label) for label in range(5)))
+    )
+    after = published_by(result, labels)
+    assert emptied(np.column_stack([after, *(regions * 3 + column for column in after.T)])) == least
+    assert not result.certificate.optimal
+
+
 def test_many_clusters_lose_far_less_than_by_the_mode_of_each() -> None:
     codes, labels, regions = clustering(7, 400, 3)
     result = joint_representatives(codes, labels, NAMES, 2, regions=regions, region_dimension=1)

@@ -1,0 +1,85 @@
+"""Cells that are not to be emptied: kept wherever brute force can keep them, and k holds all the same."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.nominal import anonymise
+from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.frequency import FrequencyVector, collapse
+from sdc.nominal.frequency_search.objective import SearchParameters
+from sdc.nominal.frequency_search.search import protect_frequencies
+
+K = 2
+CHI2 = SearchParameters(deviation_weight=0, absolute_weight={})
+
+
+def file(seed: int, regions: int) -> tuple[FrequencyVector, ControlTables]:
+    """Nine to eleven records of three variables, most of their combinations single records."""
+    rng = np.random.default_rng(seed)
+    records = int(rng.integers(9, 12))
+    codes = np.column_stack([rng.integers(0, size, records) for size in (2, 3, 3)])
+    of_records = np.arange(records) * regions // records if regions > 1 else None
+    frequencies, _ = collapse(codes, np.array([2, 3, 3]), tuple("abc"), regions=of_records)
+    return frequencies, ControlTables.of(frequencies, 1, region_dimension=int(regions > 1))
+
+
+def every_vector(frequencies: FrequencyVector) -> np.ndarray:
+    """All counts of 0 or k and more that keep the records of each region."""
+    of_regions = []
+    for region in np.unique(frequencies.region_of()):
+        inside = frequencies.region_of() == region
+        total = int(frequencies.counts[inside].sum())
+        counts = [[()]] + [[] for _ in range(total)]  # by records used so far
+        for _ in range(int(inside.sum())):
+            longer: list[list[tuple[int, ...]]] = [[] for _ in range(total + 1)]
+            for used, vectors in enumerate(counts):
+                for count in (0, *range(K, total - used + 1)):
+                    longer[used + count] += [(*vector, count) for vector in vectors]
+            counts = longer
+        of_regions.append(counts[total])
+    return np.array([sum(parts, ()) for parts in product(*of_regions)])
+
+
+@pytest.mark.parametrize(("seed", "regions"), [(0, 1), (1, 1), (2, 1), (0, 2), (24, 2), (28, 2)])
+def test_categories_are_kept_wherever_they_can_be_and_at_little_more_than_the_least_chi_square(
+    seed: int, regions: int
+):
+    frequencies, tables = file(seed, regions)
+    found = protect_frequencies(
+        frequencies, K, tables, kept_dimension=1, parameters=CHI2, effort="fast", seed=seed
+    ).counts
+    assert ((found == 0) | (found >= K)).all()
+    assert found.sum() == frequencies.records
+    kept = tables.original >= K
+    vectors = every_vector(frequencies)
+    totals = vectors @ tables.incidence.T.toarray()
+    emptied = (totals[:, kept] == 0).sum(axis=1)
+    assert np.count_nonzero(tables.totals(found)[kept] == 0) == emptied.min()
+    weights = np.where(tables.level == 0, 1.0, CHI2.region_weight) * tables.reciprocals
+    costs = (totals - tables.original) ** 2 @ weights
+    reached = float(weights @ tables.errors(found) ** 2)
+    assert reached <= 1.05 * costs[emptied == emptied.min()].min()
+
+
+def test_a_rare_category_is_published_where_chi_square_alone_would_drop_it():
+    frame = pd.DataFrame([("x", b) for b in "pqrst"] * 10 + [("y", b) for b in "pqrst"], columns=["a", "b"])
+    free, kept = (anonymise(frame, 5, 2, kept_dimension=d, effort="fast") for d in (0, 1))
+    assert free.protected["a"].tolist() == ["x"] * 55  # 11 of chi-square; five records of one (y, b) cost 21
+    assert (kept.protected["a"] == "y").sum() >= 5
+    assert kept.protected.value_counts().min() >= 5
+    assert free.chi2 < 12
+    assert 21 < kept.chi2 < 23
+
+
+def test_only_the_search_keeps_cells_and_of_whole_numbers_of_variables():
+    frame = pd.DataFrame({"a": list("xxxyyy"), "b": list("pqpqpq")})
+    with pytest.raises(UnsupportedCombination, match="kept_dimension"):
+        anonymise(frame, 2, 1, kept_dimension=1, algorithm="own-hhg")
+    with pytest.raises(InvalidParameter, match="kept_dimension"):
+        anonymise(frame, 2, 1, kept_dimension=-1)
