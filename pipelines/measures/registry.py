@@ -25,7 +25,7 @@ from pipelines.measures.record_linkage import RECORD_LINKAGE
 from pipelines.measures.risk_before_and_after import RISK
 from pipelines.measures.special_uniques import SPECIAL_UNIQUES
 from pipelines.measures.uniques import UNIQUES
-from pipelines.measures.vanished import VANISHED
+from pipelines.measures.vanished import VANISHED, VANISHED_BY_REGION
 
 RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     RISK,
@@ -49,6 +49,7 @@ RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     BY_REGION,
     TABLES,
     VANISHED,
+    VANISHED_BY_REGION,
     CERTIFICATES,
     BLOCKS,
 )

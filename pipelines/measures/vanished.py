@@ -10,12 +10,18 @@ import numpy as np
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from pipelines.measures.table_errors import aligned
+from schemas.requirements.records import MetricKey, Requirement
+from schemas.specification.model import Specification
 from sdc.measures.vanished_cells import transitions, vanished_cells
+
+MORE = "set method.control_tables.kept_dimension, raise method.effort, or accept more in [quality]"
 
 
 @dataclass(frozen=True)
 class Vanished:
-    """Of the tables without the region of one dimension; of dimension 1 the cells are categories.
+    """Of the tables of one dimension, of the whole file or of its regions.
+
+    Of dimension 1 the cells are categories.
 
     Attributes
     ----------
@@ -23,6 +29,8 @@ class Vanished:
         Lower ends of the classes of original counts; the last is open.
     cells, vanished, records : tuple of int
         By class: cells, those with no record any more, and the records that were in them.
+    of_k_or_more : int
+        Cells with no record any more that held k or more.
     transitions : (12, 12) counts
         Cells by original (rows) and protected count (columns), 0 to 10 and above.
     """
@@ -31,15 +39,18 @@ class Vanished:
     cells: tuple[int, ...]
     vanished: tuple[int, ...]
     records: tuple[int, ...]
+    of_k_or_more: int
     transitions: tuple[tuple[int, ...], ...]
 
 
-def _take(comparison: Comparison) -> dict[str, Vanished] | None:
+def _take(comparison: Comparison, by_region: bool) -> dict[str, Vanished] | None:
     before, after = comparison.tables_before, comparison.tables_after
-    national = [table for table in before if comparison.specification.region not in table]
+    region, k = comparison.specification.region, comparison.specification.release.k
+    tables = [table for table in before if (region in table) == by_region]
     section = {}
-    for dimension in sorted({len(table) for table in national}):
-        pairs = [aligned(table, before[table], after[table]) for table in national if len(table) == dimension]
+    for dimension in sorted({len(table) - by_region for table in tables}):
+        of_dimension = [table for table in tables if len(table) - by_region == dimension]
+        pairs = [aligned(table, before[table], after[table]) for table in of_dimension]
         old, new = (np.concatenate(counts) for counts in zip(*pairs, strict=True))
         gone = vanished_cells(old, new)
         section[str(dimension)] = Vanished(
@@ -47,19 +58,43 @@ def _take(comparison: Comparison) -> dict[str, Vanished] | None:
             tuple(gone.cells.tolist()),
             tuple(gone.vanished.tolist()),
             tuple(gone.records.tolist()),
+            int(np.count_nonzero((old >= k) & (new == 0))),
             tuple(map(tuple, transitions(old, new).tolist())),
         )
     return section or None
 
 
-def _glance(section: Mapping[str, Vanished], k: int) -> Iterator[str]:
+def _limits(specification: Specification, name: str, by_region: bool) -> Iterator[Requirement]:
+    region = specification.region
+    dimensions = {
+        len(table) - by_region for table in specification.control_tables if (region in table) == by_region
+    }
+    for dimension, limit in sorted((specification.quality.max_vanished or {}).items()):
+        if dimension in dimensions:
+            yield Requirement(MetricKey(name, dimension=dimension), MORE, at_most=limit)
+
+
+def _glance(section: Mapping[str, Vanished], where: str) -> Iterator[str]:
     for dimension, part in section.items():
-        lost = sum(n for size, n in zip(part.sizes, part.vanished, strict=True) if size >= k)
-        if lost:
+        if part.of_k_or_more:
             of = "categories" if dimension == "1" else f"cells of dimension {dimension}"
-            yield f"{lost:,} {of} that held k records or more are empty now."
+            yield f"{part.of_k_or_more:,} {of}{where} that held k records or more are empty now."
 
 
-VANISHED: Measure[Comparison, dict[str, Vanished]] = Measure(
-    name="vanished", section=dict[str, Vanished], take=_take, glance=_glance
-)
+def _measure(name: str, by_region: bool) -> Measure[Comparison, dict[str, Vanished]]:
+    """The measure over the tables of the whole file, or of its regions."""
+    return Measure(
+        name=name,
+        section=dict[str, Vanished],
+        take=lambda comparison: _take(comparison, by_region),
+        metrics=lambda section, comparison: {
+            MetricKey(name, dimension=int(dimension)): part.of_k_or_more
+            for dimension, part in section.items()
+        },
+        limits=lambda specification: _limits(specification, name, by_region),
+        glance=lambda section, k: _glance(section, " of a region" if by_region else ""),
+    )
+
+
+VANISHED = _measure("vanished", by_region=False)
+VANISHED_BY_REGION = _measure("vanished_by_region", by_region=True)

@@ -127,6 +127,7 @@ def protected_counts(
             effort=method.effort,
             seed=release.seed,
             max_absolute_error=method.control_tables.max_absolute_error,
+            kept_dimension=method.control_tables.kept_dimension,
             similarity=collapsed.similarity,
         )
         safe = method.name == "safe"

@@ -16,6 +16,8 @@ from pipelines.engine.column_names import column
 from pipelines.job import Job
 from pipelines.records.block import BEFORE, CLUSTER
 from pipelines.records.combinations import coded
+from schemas.errors import ProtectionFailed
+from schemas.methods import ON_COMBINATIONS
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
 from sdc.nominal.aggregation.joint import joint_representatives
@@ -27,12 +29,22 @@ _REGION = "__region"
 
 
 def chosen_together(group: Group, specification: Specification, records: int) -> bool:
-    """Whether the nominal representatives of a clustering are chosen for the control tables."""
-    return (
-        specification.method.representative in ("auto", "control_tables")
-        and bool(_tables(group, specification))
-        and records <= MOST_RECORDS
-    )
+    """Whether the nominal representatives of a clustering are chosen for the control tables.
+
+    Raises
+    ------
+    ProtectionFailed
+        Where cells are to be kept, and there are too many records to choose.
+    """
+    if specification.method.representative not in ON_COMBINATIONS or not _tables(group, specification):
+        return False
+    if records > MOST_RECORDS and specification.method.control_tables.kept_dimension:
+        raise ProtectionFailed(
+            f"The clustering {group.name} has {records:,} records; representatives are chosen together, as "
+            f"method.control_tables.kept_dimension needs, for up to {MOST_RECORDS:,}. Leave that key out, or "
+            "release parts of the file."
+        )
+    return records <= MOST_RECORDS
 
 
 def with_joint_representatives(job: Job, stored: DataFrame, group: Group) -> DataFrame:
@@ -65,6 +77,8 @@ def with_joint_representatives(job: Job, stored: DataFrame, group: Group) -> Dat
         levels=None
         if specification.region is None
         else RegionLevels.single(int(regions.max(initial=-1)) + 1, specification.region),
+        k=specification.release.k,
+        kept_dimension=specification.method.control_tables.kept_dimension,
         effort=specification.method.effort,
         seed=specification.release.seed,
     )

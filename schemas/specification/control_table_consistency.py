@@ -26,9 +26,25 @@ def control_table_faults(spec: Specification) -> Iterator[Fault]:
     for key, bounds in (
         ((*KEY, "max_absolute_error"), chosen.max_absolute_error),
         (("quality", "max_absolute_error"), spec.quality.max_absolute_error),
+        (("quality", "max_vanished"), spec.quality.max_vanished),
     ):
         if bounds is not None:
             yield from _bounds(spec, bounds, key)
+    yield from _kept(spec)
+
+
+def _kept(spec: Specification) -> Iterator[Fault]:
+    """Cells to be kept need tables they are cells of, in every clustering that has categories."""
+    most = spec.method.control_tables.kept_dimension
+    if not most:
+        return
+    for group in spec.clusterings:
+        names = {name for name in group.variables if name in spec.nominal}
+        tables = [set(table) - {spec.region} for table in spec.control_tables if names & set(table)]
+        if names and min(map(len, tables), default=most + 1) > most:
+            of = f" of group {group.name}" if spec.groups else ""
+            allowed = f"0, or the dimension of a control table{of} or more"
+            yield fault((*KEY, "kept_dimension"), most, allowed)
 
 
 def _tables(spec: Specification, tables: tuple[tuple[str, ...], ...]) -> Iterator[Fault]:

@@ -112,6 +112,23 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
             "representative auto or control_tables, min_diversity 1, unit record)"
         )
         yield fault(("method", "control_tables", "max_absolute_error"), by_dimension(bounds), allowed)
+    yield from _kept(spec)
+
+
+def _kept(spec: Specification) -> Iterator[Fault]:
+    """Cells to be kept, where neither a search on control tables nor a joint choice heeds them."""
+    method = spec.method
+    ways = {spec.way(group) for group in spec.clusterings if spec.kinds(group.variables) != "numeric"}
+    searched = method.algorithm in ("auto", "local-search") or "combinations" not in ways
+    heeded = ways and "safe" not in ways and searched and method.representative in ON_COMBINATIONS
+    if method.control_tables.kept_dimension and not heeded:
+        allowed = (
+            "0, as only a search on control tables heeds it (nominal quasi-identifiers, method "
+            "microaggregation, representative auto or control_tables, and of combinations algorithm auto or "
+            "local-search)"
+        )
+        key = ("method", "control_tables", "kept_dimension")
+        yield fault(key, method.control_tables.kept_dimension, allowed)
 
 
 def diversity_faults(spec: Specification) -> Iterator[Fault]:

@@ -137,6 +137,11 @@ class ControlTables(Section):
     """Region times every table of up to so many variables; 0 is none. Nothing where there is no region."""
     max_absolute_error: ByDimension | None = None
     """What the search is to respect: largest change of a cell, by dimension of the table."""
+    kept_dimension: int = Field(default=0, ge=0, le=LARGEST_DIMENSION)
+    """Cells that k records or more hold, of control tables of up to so many variables (the region is none),
+    are not emptied where that can be: 1 keeps categories, nationally and by region; 0 none. It goes before
+    small errors; `quality.max_vanished` limits what is lost all the same. Clusters of more than 500,000
+    records, whose modes are taken one by one, refuse it."""
 
 
 class Population(Section):
@@ -231,6 +236,9 @@ class Quality(Section):
     """Chi-square over the cells of the control tables, divided by their number."""
     max_absolute_error: ByDimension | None = None
     """Largest change of a cell, by dimension of the table, that the gate lets pass."""
+    max_vanished: ByDimension | None = None
+    """Cells that held k records or more and are empty now, by dimension of the table, that the gate lets
+    pass; those of regions apart."""
     max_unique_published: Share = 0.01
     """Share of records unique on the protected variables joined with any one column published as it is.
 

@@ -201,6 +201,26 @@ MALFORMED = (
         _effort('algorithm = "mdav"\ncontrol_tables.max_absolute_error = { 1 = 5 }'),
         ("[method] control_tables.max_absolute_error", "no such key", "local-search"),
     ),
+    Malformed(
+        "categories that no search keeps",
+        METHOD,
+        _effort('representative = "mode"\ncontrol_tables.kept_dimension = 1'),
+        ("[method] control_tables.kept_dimension", "found 1", "control_tables"),
+    ),
+    Malformed(
+        "kept cells of no table",
+        METHOD,
+        _effort(
+            'control_tables = { tables = [["sex", "education"]], region_dimension = 0, kept_dimension = 1 }'
+        ),
+        ("[method] control_tables.kept_dimension", "found 1", "dimension of a control table"),
+    ),
+    Malformed(
+        "vanished cells of no table",
+        "[method]",
+        "[quality]\nmax_vanished = { 3 = 0 }\n[method]",
+        ("[quality] max_vanished", "dimension 3", "1, 2"),
+    ),
     Malformed("variable is text", SEX, 'sex = "nominal"', ("[variables] sex", 'found "nominal"', "a table")),
     Malformed(
         "numeric region", '"region" }', '"region", kind = "numeric" }', ("[variables] region.kind", "a name")

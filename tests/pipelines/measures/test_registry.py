@@ -18,11 +18,15 @@ def test_the_measures_are_limited_as_the_specification_says(tmp_path: Path) -> N
     found = limits(required(specified(tmp_path)))
     assert found["determined of hours"] == (None, 0)
     assert "information_loss" not in found
-    quality = "quality={max_information_loss=0.2, max_absolute_error={1=5}, dominance={n=1, k=80}}"
+    quality = (
+        "quality={max_information_loss=0.2, max_absolute_error={1=5}, max_vanished={1=0}, "
+        "dominance={n=1, k=80}}"
+    )
     accepted = 'publish.accept_dependencies=["hours"]'
     found = limits(required(specified(tmp_path, quality, accepted)))
     assert found["information_loss"] == (None, 0.2)
     assert found["max_absolute_error in dimension 1"] == (None, 5)
+    assert found["vanished in dimension 1"] == found["vanished_by_region in dimension 1"] == (None, 0)
     assert found["dominated_clusters of income"] == (None, 0)
     assert "determined of hours" not in found
 

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 
-from pipelines.measures.vanished import VANISHED
+from pipelines.measures.vanished import VANISHED, VANISHED_BY_REGION
+from schemas.requirements.records import MetricKey
 
 
 def cells(**counts):
@@ -13,16 +14,22 @@ def cells(**counts):
 
 def test_a_category_that_is_empty_now_is_counted_by_its_size_and_named_where_it_had_k():
     table, by_region = ("sex",), ("region", "sex")
-    before, after = cells(f=7, m=2, x=1), cells(f=0, m=10)
+    before, after = cells(f=7, m=2, x=4), cells(f=0, m=13)
+    of_region = [counts.append_column("region", pa.array(["a"] * len(counts))) for counts in (before, after)]
     comparison = SimpleNamespace(
-        specification=SimpleNamespace(region="region"),
-        tables_before={table: before, by_region: before},
-        tables_after={table: after, by_region: after},
+        specification=SimpleNamespace(region="region", release=SimpleNamespace(k=5)),
+        tables_before={table: before, by_region: of_region[0]},
+        tables_after={table: after, by_region: of_region[1]},
     )
     section = VANISHED.take(comparison)
     part = section["1"]
     assert dict(zip(part.sizes, part.vanished, strict=True))[5] == 1
     assert sum(part.vanished) == 2
-    assert sum(part.records) == 8
-    assert part.transitions[2][10] == 1
-    assert list(VANISHED.glance(section, 3)) == ["1 categories that held k records or more are empty now."]
+    assert sum(part.records) == 11
+    assert part.transitions[2][11] == 1
+    assert VANISHED.metrics(section, comparison) == {MetricKey("vanished", dimension=1): 1}
+    assert list(VANISHED.glance(section, 5)) == ["1 categories that held k records or more are empty now."]
+    of_regions = VANISHED_BY_REGION.take(comparison)
+    assert list(VANISHED_BY_REGION.glance(of_regions, 5)) == [
+        "1 categories of a region that held k records or more are empty now."
+    ]
