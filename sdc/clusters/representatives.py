@@ -2,9 +2,9 @@
 
 Numeric variables get the mean or the median of their cluster, rounded half to even to the column's own
 scale (integers and decimals in integer arithmetic, whatever their size; floats as they are); nominal
-ones the mode (ordinal ones the lower median, hierarchical ones the category nearest to the others), snapped
-to a combination that occurs in the cluster; or all of them the cluster's medoid, a record that exists.
-Records come in an order decided by their content, as ties go to the first.
+ones the mode (ordinal ones the lower median, those with a tree or prices the category nearest to the
+others), snapped to a combination that occurs in the cluster; or all of them the cluster's medoid, a record
+that exists. Records come in an order decided by their content, as ties go to the first.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sdc.clusters.codes import category_codes
+from sdc.clusters.cost_matrix import CostMatrix, Prices
 from sdc.clusters.exact_values import ExactValues
 from sdc.clusters.hierarchical import Tree, level_codes
 from sdc.clusters.ordinal import Ranks, ranks_of
@@ -33,6 +34,7 @@ def represent(
     representative: str = "auto",
     orders: Mapping[str, Sequence[str]] | None = None,
     trees: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    costs: Mapping[str, CostMatrix] | None = None,
     points: np.ndarray | None = None,
     record_weights: np.ndarray | None = None,
 ) -> pa.Table:
@@ -55,6 +57,8 @@ def represent(
     trees : mapping of name to paths, optional
         The hierarchical ones, with the path of each category (see `level_codes`): they get the category with
         the least sum of distances by tree.
+    costs : mapping of name to CostMatrix, optional
+        Those whose mismatches have prices: they get the category with the least sum of them.
     points : (n, p) array, optional
         Coordinates of the records in the units of the clustering; needed for medoids.
     record_weights : (n,) array, optional
@@ -71,7 +75,7 @@ def represent(
         A representative that none of the columns can have.
     NotNumeric, NotFinite, ShapeMismatch
     InvalidParameter
-        A category that is not in the order, or the tree, of its variable.
+        A category that is not in the order, the tree or the cost matrix of its variable.
     """
     _check_choice(representative, numeric, nominal)
     if len(labels) != len(table):
@@ -91,7 +95,8 @@ def represent(
     if nominal:
         codes = np.column_stack([category_codes(table[name]) for name in nominal])
         measured = [
-            _measured(table[name], (orders or {}).get(name), (trees or {}).get(name)) for name in nominal
+            _measured(table[name], (orders or {}).get(name), (trees or {}).get(name), (costs or {}).get(name))
+            for name in nominal
         ]
         carriers = pa.array(modes(codes, clusters, weights, measured))
         for name in nominal:
@@ -134,7 +139,7 @@ def modes(
     codes: np.ndarray,
     labels: np.ndarray,
     weights: np.ndarray,
-    measured: Sequence[Ranks | Tree | None] | None = None,
+    measured: Sequence[Ranks | Tree | Prices | None] | None = None,
 ) -> np.ndarray:
     """Position of a record that carries the mode of each record's cluster, (n,).
 
@@ -147,7 +152,7 @@ def modes(
     ----------
     codes : (n, q) int array
         Categories of q variables.
-    measured : sequence of Ranks, Tree or None, optional
+    measured : sequence of Ranks, Tree, Prices or None, optional
         What each variable's distances are; None where two values are alike or not.
     """
     mismatches = np.zeros(len(labels))
@@ -171,11 +176,16 @@ def modes(
 
 
 def _measured(
-    column: pa.ChunkedArray, order: Sequence[str] | None, paths: Mapping[str, Sequence[str]] | None
-) -> Ranks | Tree | None:
-    """Distances of a column that has an order, or a tree."""
+    column: pa.ChunkedArray,
+    order: Sequence[str] | None,
+    paths: Mapping[str, Sequence[str]] | None,
+    costs: CostMatrix | None,
+) -> Ranks | Tree | Prices | None:
+    """Distances of a column that has an order, a tree or a cost matrix."""
     if order is not None:
         return Ranks(ranks_of(column, order), len(order))
+    if costs is not None:
+        return Prices(costs.rows(column), costs.mismatches)
     return None if paths is None else Tree(level_codes(column, paths))
 
 

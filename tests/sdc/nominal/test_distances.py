@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from sdc.nominal import Costs, Hierarchical, Nominal, Ordinal, anonymise, partit
 from sdc.nominal.frequency import from_frame
 from sdc.nominal.points import all_distances
 from sdc.nominal.similarity import similarity_of
+from sdc.nominal.transport import transport
 from tests.sdc.nominal.brute_force import partitions
 
 #: Sections, divisions and classes of an activity, finest first.
@@ -76,6 +77,30 @@ def test_a_partition_by_a_cost_matrix_agrees_with_brute_force(seed: int):
     result = partition(frame, 3, distances={"work": Costs(range(4), prices)})
     assert result.optimal
     assert result.weight == best
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_records_are_carried_at_the_least_cost_that_brute_force_finds(seed: int):
+    rng = np.random.default_rng(seed)
+    prices = np.triu(rng.integers(1, 30, (4, 4)), 1)
+    frame = pd.DataFrame({"work": rng.integers(0, 4, 6), "sex": rng.choice(["f", "m"], 6)})
+    coded = from_frame(frame)
+    costs = Costs(range(4), prices + prices.T)
+    similarity = similarity_of(coded, {"work": costs, "sex": Nominal(weight=7)})
+    counts = np.bincount(rng.integers(0, len(coded.frequencies), 6), minlength=len(coded.frequencies))
+    flows = transport(coded.frequencies, counts, similarity)
+    rows = [tuple(row) for row in coded.carriers().itertuples(index=False)]
+
+    def cost(one: int, other: int) -> int:
+        (work, sex), (new_work, new_sex) = rows[one], rows[other]
+        return int(costs.matrix[work, new_work]) + 7 * (sex != new_sex)
+
+    change = counts - coded.frequencies.counts
+    giving, taking = (np.repeat(np.arange(len(rows)), np.maximum(sign * change, 0)) for sign in (-1, 1))
+    paid = sum(cost(i, j) * int(n) for i, j, n in zip(flows.origin, flows.target, flows.count, strict=True))
+    assert paid == min(
+        sum(cost(i, j) for i, j in zip(giving, way, strict=True)) for way in permutations(taking)
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,0 +1,108 @@
+"""Variables with prices: points as far apart as asked, and the category nearest to its cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdc.clusters.cost_matrix import CostMatrix, Prices
+from sdc.clusters.representatives import represent
+from sdc.errors import InvalidParameter, ShapeMismatch
+
+#: Trains and trams are near, walking is far from all.
+WAYS = CostMatrix(("train", "tram", "walk"), np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 4.0], [5.0, 4.0, 0.0]]))
+
+
+def squares(points: np.ndarray) -> np.ndarray:
+    return ((points[:, None] - points) ** 2).sum(axis=2)
+
+
+def test_the_dearest_mismatch_and_a_missing_value_are_one_apart():
+    expected = [[0, 0.2, 1, 1], [0.2, 0, 0.8, 1], [1, 0.8, 0, 1], [1, 1, 1, 0]]
+    np.testing.assert_allclose(WAYS.mismatches, expected)
+    rows = WAYS.rows(pa.chunked_array([["tram", None, "train", "tram"]]))
+    assert rows.tolist() == [1, 3, 0, 1]
+    np.testing.assert_allclose(
+        squares(WAYS.coordinates(rows)), WAYS.mismatches[np.ix_(rows, rows)], atol=1e-8
+    )
+
+
+@given(st.lists(st.integers(1, 100), min_size=10, max_size=10), st.integers(0, 9))
+def test_points_have_the_order_of_any_costs_and_the_least_constant_added(costs: list[int], seed: int):
+    matrix = np.zeros((5, 5))
+    matrix[np.triu_indices(5, 1)] = costs
+    priced = CostMatrix(tuple("abcde"), matrix + matrix.T)
+    rows = np.random.default_rng(seed).integers(0, 6, 12)
+    found = squares(priced.coordinates(rows))
+    np.testing.assert_allclose(found, priced.of_points[np.ix_(rows, rows)], atol=1e-9)
+    assert found.max() <= 1 + 1e-9
+    apart = ~np.eye(6, dtype=bool)
+    asked, given_points = priced.mismatches[apart], priced.of_points[apart]
+    nearest = asked.argmin()
+    if asked[nearest] == 1:
+        return
+    added = (given_points[nearest] - asked[nearest]) / (1 - given_points[nearest])
+    np.testing.assert_allclose(given_points, (asked + added) / (1 + added))
+    if added > 1e-6:  # with less there are no such points
+        centred = np.eye(6) - 1 / 6
+        less = priced.mismatches + 0.99 * added * apart
+        assert np.linalg.eigvalsh(-centred @ less @ centred).min() < 0
+
+
+def test_positions_on_a_line_are_points_as_they_are():
+    place = np.array([0, 1, 4, 9])
+    line = CostMatrix(tuple("abcd"), np.abs(place[:, None] - place).astype(float))
+    np.testing.assert_allclose(line.of_points, line.mismatches, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cluster_publishes_the_category_of_least_cost_to_its_records(seed: int):
+    rng = np.random.default_rng(seed)
+    names = [*WAYS.categories, None]
+    column = [names[i] for i in rng.integers(0, 4, 30)]
+    labels, weights = rng.integers(0, 5, 30), rng.uniform(0.5, 2, 30)
+    rows = WAYS.rows(pa.chunked_array([column]))
+    asked = [
+        sum(weights[j] * WAYS.mismatches[rows[i], rows[j]] for j in range(30) if labels[j] == labels[i])
+        for i in range(30)
+    ]
+    np.testing.assert_allclose(Prices(rows, WAYS.mismatches).costs(labels, weights), asked)
+    table = represent(
+        pa.table({"way": pa.array(column, pa.string())}),
+        labels,
+        nominal=["way"],
+        costs={"way": WAYS},
+        record_weights=weights,
+    )
+    published = WAYS.rows(table["way"])
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        least = min(asked[i] for i in members)
+        assert min(asked[i] for i in members if rows[i] == published[members[0]]) == pytest.approx(least)
+
+
+@pytest.mark.parametrize(
+    ("categories", "costs", "named"),
+    [
+        ("ab", [[0, 1], [2, 0]], "symmetric"),
+        ("ab", [[1, 1], [1, 0]], "stays what it is"),
+        ("ab", [[0, -1], [-1, 0]], "negative"),
+        ("ab", [[0, np.nan], [np.nan, 0]], "finite"),
+        ("ab", [[0, 0], [0, 0]], "one category"),
+        ("aa", [[0, 1], [1, 0]], "each once"),
+        ("a", [[0]], "two categories"),
+    ],
+)
+def test_a_faulty_matrix_is_refused(categories: str, costs: list[list[float]], named: str):
+    with pytest.raises(InvalidParameter, match=named):
+        CostMatrix(tuple(categories), np.array(costs, dtype=float))
+    with pytest.raises(ShapeMismatch):
+        CostMatrix((*categories, "z"), np.array(costs, dtype=float))
+
+
+def test_a_category_that_has_no_price_is_refused():
+    with pytest.raises(InvalidParameter, match="1 values of a nominal variable"):
+        WAYS.rows(pa.chunked_array([["tram", None, "CANARY"]]))
