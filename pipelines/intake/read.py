@@ -24,6 +24,7 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column
 from pipelines.gate.agency_suite import AgencySuite, agency_suite
 from pipelines.intake.contract import Contract, Unfit, contract_of
+from pipelines.intake.cost_matrices import unpriced
 from pipelines.intake.recode import out_of_order, recoded, retyped, without_codes
 from schemas.errors import InputRejected, SpecificationError
 from schemas.specification.model import Specification
@@ -32,7 +33,7 @@ from schemas.specification.sections import Variable
 #: What of a record could not be read, as bits.
 UNREADABLE = "__unreadable"
 #: A number of a CSV; a code that its hierarchy lacks; bytes that are no text; a value that its order lacks.
-NUMBER, CODE, TEXT, ORDER = 1, 2, 4, 8
+NUMBER, CODE, TEXT, ORDER, COSTS = 1, 2, 4, 8, 16
 #: Names that begin like this are ours.
 RESERVED = "__"
 
@@ -308,6 +309,8 @@ def _check_types(frame: DataFrame, specification: Specification) -> None:
             and not isinstance(entry.dataType, _NAMED)
         ):
             faults.append(f"{entry.name} is declared {variable.kind} and is {entry.dataType.simpleString()}")
+        elif variable.costs is not None and variable.bands is None and not isinstance(entry.dataType, _NAMED):
+            faults.append(f"{entry.name} has costs and is {entry.dataType.simpleString()}")
     if faults:
         raise InputRejected(
             f"{_where(specification)} has columns of types that do not fit: {'; '.join(faults)}. Change the "
@@ -324,6 +327,7 @@ def _recoded(frame: DataFrame, specification: Specification) -> DataFrame:
     changed = recoded(frame, specification, _UNKNOWN)
     flags = f.col(UNREADABLE) + f.when(f.col(_UNKNOWN), CODE).otherwise(0)
     flags = flags + f.when(out_of_order(changed, specification), ORDER).otherwise(0)
+    flags = flags + f.when(unpriced(changed, specification), COSTS).otherwise(0)
     return changed.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
-from pipelines.intake.read import CODE, NUMBER, ORDER, TEXT, UNREADABLE
+from pipelines.intake.read import CODE, COSTS, NUMBER, ORDER, TEXT, UNREADABLE
 from schemas.specification.model import Specification
 
 #: Column with the reason, NULL for a record that is kept.
@@ -24,6 +24,7 @@ REASONS = (
     "number not readable",
     "code not in its hierarchy",
     "value not in its order",
+    "value not in its costs",
     "number missing",
     "number not finite",
     "number too large",
@@ -75,6 +76,8 @@ def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
         tests["code not in its hierarchy"] = _unreadable(CODE)
     if specification.ordinal:
         tests["value not in its order"] = _unreadable(ORDER)
+    if any(variable.costs is not None for variable in specification.variables.values()):
+        tests["value not in its costs"] = _unreadable(COSTS)
     if specification.numeric and specification.missing.numeric == "reject":
         tests["number missing"] = _any([column(name).isNull() for name in specification.numeric])
     if numeric:

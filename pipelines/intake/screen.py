@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
+from pipelines.intake.cost_matrices import cost_matrices
 from pipelines.intake.population import population
 from pipelines.intake.read import UNREADABLE, Microdata, reading
 from pipelines.intake.recode import trees_of
@@ -286,7 +287,7 @@ def _smallest(
 
 
 def _fingerprint(row: Row, microdata: Microdata, specification: Specification) -> str:
-    """Of the records as they are recoded, and of the trees that their distances are measured by."""
+    """Of the records as they are recoded, and of the trees and prices that distances are measured by."""
     layout = sorted(
         (entry.name, entry.dataType.simpleString())
         for entry in microdata.frame.schema
@@ -297,4 +298,7 @@ def _fingerprint(row: Row, microdata: Microdata, specification: Specification) -
     trees = trees_of(specification)
     if trees:
         parts.append(sorted((name, sorted(tree.items())) for name, tree in trees.items()))
+    matrices = cost_matrices(specification)
+    if matrices:
+        parts.append(sorted((name, each.categories, each.costs.tolist()) for name, each in matrices.items()))
     return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -184,6 +184,7 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: C
         representative=clustering.representative,
         orders=clustering.coordinates.orders,
         trees=clustering.coordinates.trees,
+        costs=clustering.coordinates.costs,
         points=points.spread() if clustering.representative == "medoid" else None,
     )
 

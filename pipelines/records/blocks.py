@@ -22,6 +22,7 @@ from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import HASH, content_order, with_hash
+from pipelines.intake.cost_matrices import cost_matrices
 from pipelines.intake.recode import orders_of, trees_of
 from pipelines.intake.scales import Scale
 from pipelines.intake.screen import PATTERN, REGION
@@ -135,7 +136,8 @@ def plan(
     weights = {name: specification.variables[name].variable_weight for name in [*numeric, *nominal]}
     orders = {name: order for name, order in orders_of(specification).items() if name in nominal}
     paths = {name: tree for name, tree in trees_of(specification).items() if name in nominal}
-    coordinates = Coordinates(numeric, {}, weights, orders, paths)
+    costs = {name: matrix for name, matrix in cost_matrices(specification).items() if name in nominal}
+    coordinates = Coordinates(numeric, {}, weights, orders, paths, costs)
     dense = [domains[name] for name in nominal if name not in orders for _ in range(coordinates.levels(name))]
     plain = len(numeric) + sum(len(order) for order in orders.values())
     most = min(specification.max_block_records, records_within_memory(plain, dense))
@@ -145,9 +147,8 @@ def plan(
     position = np.full(len(strata), -1)
     if len(large):
         sample, owner = _sample(frame, strata, large, [*numeric, *nominal], specification)
-        coordinates = replace(
-            coordinates, categories={name: _frequent(sample[name]) for name in nominal if name not in orders}
-        )
+        plain_names = [name for name in nominal if name not in orders and name not in costs]
+        coordinates = replace(coordinates, categories={name: _frequent(sample[name]) for name in plain_names})
         points, hashes = coordinates.points(sample), sample[HASH].to_numpy()
         for place in large:
             of_stratum = owner == place
@@ -222,7 +223,7 @@ def blocked(
 
 def _variables(chosen: Plan) -> list[str]:
     coordinates = chosen.coordinates
-    return [*coordinates.scales, *coordinates.categories, *coordinates.orders]
+    return [*coordinates.scales, *coordinates.categories, *coordinates.orders, *coordinates.costs]
 
 
 def _with_stratum(

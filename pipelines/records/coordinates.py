@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.intake.scales import Scale
+from sdc.clusters.cost_matrix import CostMatrix
 from sdc.clusters.ordinal import MISSING, ordinal_coordinates, ranks_of
 
 
@@ -32,6 +33,8 @@ class Coordinates:
     orders : mapping of ordinal variable to its categories, lowest first
     trees : mapping of hierarchical variable to its paths
         Each category with its ancestors, finest first.
+    costs : mapping of variable to CostMatrix
+        Of the nominal ones whose mismatches have prices.
     """
 
     scales: Mapping[str, Scale]
@@ -39,6 +42,7 @@ class Coordinates:
     weights: Mapping[str, float] = field(default_factory=dict)
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     trees: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    costs: Mapping[str, CostMatrix] = field(default_factory=dict)
 
     def weight(self, name: str) -> float:
         """What multiplies the squared distance in a variable."""
@@ -64,11 +68,21 @@ class Coordinates:
         order = self.orders[name]
         return ordinal_coordinates(ranks_of(values, order), len(order)) * math.sqrt(self.weight(name))
 
+    def priced(self, name: str, values: pa.ChunkedArray, whole: bool = False) -> np.ndarray:
+        """Coordinates of a variable with a cost matrix, its dearest mismatch its weight apart.
+
+        Those of all categories where the points of several tables are to be compared (`whole`).
+        """
+        matrix = self.costs[name]
+        among = np.arange(len(matrix.mismatches)) if whole else None
+        return matrix.coordinates(matrix.rows(values), among) * math.sqrt(self.weight(name))
+
     def points(self, table: pa.Table) -> np.ndarray:
         """Coordinates for trees, missing numbers at the mean, mismatches their weight apart in square.
 
         Ordinal variables have a single one, along the line between the ends of their order, hierarchical ones
-        those of their finest level: so no two points are farther apart than their records.
+        those of their finest level: so no two points are farther apart than their records. Those with a cost
+        matrix have the same as in a block.
         """
         numeric = np.nan_to_num(self.weighted(table), nan=0.0)
         indicators = []
@@ -80,6 +94,7 @@ class Coordinates:
             ranks = ranks_of(table[name], order)
             along = np.where(ranks == MISSING, 0.5, ranks / (len(order) - 1))
             indicators.append(along[:, None] * math.sqrt(self.weight(name)))
+        indicators += [self.priced(name, table[name], whole=True) for name in self.costs]
         return np.column_stack([numeric, *indicators]) if indicators else numeric
 
 

@@ -34,14 +34,16 @@ class Points:
         numeric = coordinates.weighted(block)
         numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
         ordinal = [coordinates.ordinal(name, block[name]) for name in nominal if name in coordinates.orders]
-        unordered = [name for name in nominal if name not in coordinates.orders]
+        priced = [coordinates.priced(name, block[name]) for name in nominal if name in coordinates.costs]
+        plain = {*coordinates.orders, *coordinates.costs}
+        unordered = [name for name in nominal if name not in plain]
         codes = [
             level_codes(block[name], coordinates.trees[name])
             if name in coordinates.trees
             else category_codes(block[name])
             for name in unordered
         ]
-        values = np.column_stack([numeric, *ordinal, *codes]) if ordinal or codes else numeric
+        values = np.column_stack([numeric, *ordinal, *priced, *codes])
         levels = [coordinates.levels(name) for name in unordered]
         costs = [coordinates.weight(name) / count for name, count in zip(unordered, levels, strict=True)]
         return cls(values, np.repeat(np.array(costs, dtype=np.float64), np.array(levels, dtype=np.int64)))

@@ -1,7 +1,8 @@
 """How far combinations are apart, as the specification weighs, orders and nests their values.
 
-As in clusters of records: the two ends of an order, and two codes of a tree without common ancestor, are as
-far apart as two nominal values, and so is a missing value from every other. In whole numbers, sixtieths of
+As in clusters of records: the two ends of an order, two codes of a tree without common ancestor, and the
+dearest mismatch of a cost matrix are as far apart as two nominal values, and so is a missing value from every
+other. In whole numbers, sixtieths of
 the lightest variable, because the proofs of the partition are for such.
 """
 
@@ -9,9 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+import numpy as np
+
+from pipelines.intake.cost_matrices import cost_matrices
 from pipelines.intake.recode import orders_of, trees_of
 from schemas.specification.model import Specification
-from sdc.nominal.distances import Distance, Hierarchical, Nominal, Ordinal
+from sdc.clusters.cost_matrix import CostMatrix
+from sdc.nominal.distances import Costs, Distance, Hierarchical, Nominal, Ordinal
 from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.similarity import Similarity
 
@@ -32,8 +37,8 @@ def similarity(
     """
     names = [str(name) for name in frequencies.names]
     weights = {name: specification.variables[name].variable_weight for name in names}
-    orders, trees = orders_of(specification), trees_of(specification)
-    if len(set(weights.values())) == 1 and not {*orders, *trees} & set(names):
+    orders, trees, matrices = orders_of(specification), trees_of(specification), cost_matrices(specification)
+    if len(set(weights.values())) == 1 and not {*orders, *trees, *matrices} & set(names):
         return None
     scale = min(PARTS / min(weights.values()), _MOST / sum(weights.values()))
     distances: dict[Hashable, Distance] = {}
@@ -48,6 +53,8 @@ def similarity(
             distances[name] = Ordinal(positions=positions, missing=cost)
         elif name in trees:
             distances[name] = _tree(trees[name], cost)
+        elif name in matrices:
+            distances[name] = _prices(matrices[name], cost)
         else:
             distances[name] = Nominal(cost)
     return Similarity.of(frequencies, values, distances)
@@ -59,3 +66,10 @@ def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:
     levels = len(next(iter(paths.values())))
     ancestors[None] = (None,) * (levels - 1)
     return Hierarchical(ancestors, max(1, round(cost / levels)))
+
+
+def _prices(matrix: CostMatrix, cost: int) -> Costs:
+    """The matrix in whole numbers, its dearest mismatch `cost`; a missing value is that far from all."""
+    whole = np.maximum(1, np.rint(matrix.mismatches * cost)).astype(np.int64)
+    np.fill_diagonal(whole, 0)
+    return Costs((*matrix.categories, None), whole)

@@ -1,4 +1,4 @@
-"""Checks of what makes distances between values: weights of variables, orders and trees of categories."""
+"""Checks of what makes distances between values: weights of variables, and orders, trees and costs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from schemas.specification.model import Specification
 
 
 def distance_faults(spec: Specification) -> Iterator[Fault]:
-    """Weights, orders and trees of what is not clustered, and those that are none."""
+    """Weights, orders, trees and costs of what is not clustered, and those that are none."""
     yield from _weights(spec)
     yield from _orders(spec)
     yield from _trees(spec)
+    yield from _costs(spec)
 
 
 def _weights(spec: Specification) -> Iterator[Fault]:
@@ -55,6 +56,18 @@ def _trees(spec: Specification) -> Iterator[Fault]:
             if variable.hierarchy is None:
                 allowed = "a CSV with one column per level, finest first"
                 yield fault(("variables", name, "hierarchy"), NOTHING, allowed)
+
+
+def _costs(spec: Specification) -> Iterator[Fault]:
+    for name, variable in spec.variables.items():
+        key: Path = ("variables", name, "costs")
+        if variable.costs is None:
+            continue
+        if variable.kind != "nominal" or variable.role != "quasi_identifier":
+            allowed = 'no such key unless role is quasi_identifier and kind "nominal"'
+            yield fault(key, variable.costs, allowed)
+        elif spec.method.name == "safe":
+            yield fault(key, variable.costs, "no such key with SAFE, which knows no distances")
 
 
 def _unheeded(spec: Specification, name: str) -> Iterator[Fault]:

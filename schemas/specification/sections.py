@@ -114,6 +114,12 @@ class Variable(Section):
     level: int | None = Field(default=None, ge=1, le=LARGEST_DIMENSION)
     """Column of the hierarchy that is published, 1 the finest (the codes of the file, and the default of a
     hierarchical variable)."""
+    costs: PathText | None = None
+    """Nominal quasi-identifiers: a CSV with a header of the categories and a line for each, of what it costs
+    to publish one for another: symmetric, 0 on the diagonal, above 0 elsewhere. The dearest is as far as two
+    values without such a file, and so is a missing value; other values reject their record. Clusters of
+    records need points: where a matrix has none, the least constant that gives it some is added to every
+    mismatch. Protected and published as hierarchical ones are. Relative to the specification."""
     variable_weight: Annotated[Number, Field(gt=0, le=LARGEST_WEIGHT)] = 1.0
     """Multiplies the squared distance in this quasi-identifier where records are clustered, or carried to
     protected combinations, so that what weighs more changes less; losses in the evidence are not weighted.

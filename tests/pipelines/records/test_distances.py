@@ -44,27 +44,39 @@ def test_ordinal_values_move_to_their_neighbours_and_strange_ones_reject_their_r
     assert steps["size"] < 0.8 * steps["grade"]
 
 
-def test_hierarchical_values_stay_in_their_section(spark, tmp_path):
+def test_values_stay_in_their_section_and_near_by_their_costs_and_strange_ones_reject_their_record(
+    spark, tmp_path
+):
     rng = np.random.default_rng(4)
     codes = [f"{section}{number}" for section in "abc" for number in range(4)]
     lines = [f"{code},{code[0]}" for code in codes]
     (tmp_path / "codes.csv").write_text("\n".join(["class,section", *lines]))
     original = persons(150).drop(columns=["age", "income"])
     n = len(original)
+    costs = [
+        [code, *("0" if code == o else "1" if code[0] == o[0] else "9" for o in codes)] for code in codes
+    ]
+    (tmp_path / "costs.csv").write_text("\n".join(map(",".join, [["", *codes], *costs])))
     original = original.assign(
-        note=[f"n{i}" for i in range(n)], activity=rng.choice(codes, n), trade=rng.choice(codes, n)
+        note=[f"n{i}" for i in range(n)],
+        activity=rng.choice(codes, n),
+        trade=rng.choice(codes, n),
+        craft=rng.choice(codes, n),
     )
+    original.loc[7, "craft"] = "CANARY"
     kept = {name: role for name, role in ROLES.items() if name not in ("age", "income", "sex")}
     roles = kept | {
         "sex": {"role": "other"},
         "activity": {"role": "quasi_identifier", "kind": "hierarchical", "hierarchy": "codes.csv"},
         "trade": {"role": "quasi_identifier", "kind": "nominal"},
+        "craft": {"role": "quasi_identifier", "kind": "nominal", "costs": "costs.csv"},
     }
-    frame, _ = release(spark, tmp_path, roles, original)
-    assert set(frame["activity"]) <= set(codes)
+    frame, measured = release(spark, tmp_path, roles, original, missing={"max_rejected": 1})
+    assert measured["counts"]["rejected"]["value not in its costs"] == 1
+    assert set(frame["activity"]) | set(frame["craft"]) <= set(codes)
     before = original.set_index("note").loc[frame["note"]].reset_index()
     left = {}
-    for name in ("activity", "trade"):
+    for name in ("activity", "trade", "craft"):
         changed = before[name] != frame[name]
         left[name] = (before[name].str[0] != frame[name].str[0])[changed].mean()
-    assert left["activity"] < 0.7 * left["trade"]
+    assert max(left["activity"], left["craft"]) < 0.7 * left["trade"]

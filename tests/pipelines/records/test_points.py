@@ -9,6 +9,8 @@ import pytest
 from pipelines.intake.scales import Scale
 from pipelines.records.coordinates import Coordinates
 from pipelines.records.points import Points
+from sdc.clusters.cost_matrix import CostMatrix
+from tests.sdc.nominal.brute_force import partitions
 
 INCOME, AGE = Scale(10.0, 2.0, 6), Scale(30.0, 5.0, 6)
 WEIGHTS = {"income": 3.0, "sex": 2.5}
@@ -80,6 +82,30 @@ def test_levels_of_a_tree_share_the_cost_of_a_mismatch():
     found = squares(Points.of(table, coordinates, ("code",)).spread())
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert (squares(coordinates.points(table)) <= expected + 1e-12).all()
+
+
+def test_what_a_cluster_loses_is_what_its_pairs_cost():
+    rng = np.random.default_rng(3)
+    way = CostMatrix(("train", "tram", "walk"), np.array([[0.0, 1, 5], [1, 0, 4], [5, 4, 0]]))
+    names = [*way.categories, None]
+    table = pa.table(
+        {
+            "way": pa.array([names[i] for i in rng.integers(0, 4, 7)], pa.string()),
+            "sex": pa.array(rng.choice(["f", "m"], 7)),
+        }
+    )
+    coordinates = Coordinates({}, {"sex": pa.array(["f"])}, {"way": 3.0}, costs={"way": way})
+    rows, sex = way.rows(table["way"]), table["sex"].to_numpy()
+    pairs = 3.0 * way.mismatches[np.ix_(rows, rows)] + (sex[:, None] != sex)
+    points = Points.of(table, coordinates, ("way", "sex"))
+    spread = points.spread()
+    assert points.width == spread.shape[1]
+    assert (squares(coordinates.points(table)) <= pairs + 1e-7).all()
+    for clusters in partitions(list(range(7)), 3):
+        lost = sum(((spread[each] - spread[each].mean(axis=0)) ** 2).sum() for each in clusters)
+        assert lost == pytest.approx(
+            sum(pairs[np.ix_(each, each)].sum() / 2 / len(each) for each in clusters)
+        )
 
 
 def test_without_weights_points_are_as_they_are_without_the_key():

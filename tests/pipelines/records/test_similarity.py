@@ -52,6 +52,18 @@ def test_levels_of_a_tree_share_a_mismatch_and_weights_multiply(tmp_path):
     assert found[0].tolist() == [0, PARTS, 2 * PARTS, 2 * PARTS, PARTS]
 
 
+def test_the_dearest_mismatch_of_a_cost_matrix_costs_what_others_do(tmp_path):
+    (tmp_path / "ways.csv").write_text(",train,tram,walk\ntrain,0,1,5\ntram,1,0,4.5\nwalk,5,4.5,0\n")
+    roles = {
+        "way": QUASI | {"kind": "nominal", "costs": "ways.csv"},
+        "sex": QUASI | {"kind": "nominal"},
+    }
+    rows = [("train", "f"), ("tram", "f"), ("walk", "f"), (None, "f"), ("train", "m")]
+    found = distances(tmp_path, roles, rows)
+    assert found[0].tolist() == [0, PARTS // 5, PARTS, PARTS, PARTS]
+    assert found[1, 2] == 9 * PARTS // 10
+
+
 def test_very_unlike_weights_stay_within_what_distances_can_hold(tmp_path):
     roles = {
         "a": QUASI | {"kind": "nominal", "variable_weight": 1e6},

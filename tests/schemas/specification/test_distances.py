@@ -98,6 +98,9 @@ def test_what_would_not_heed_a_weight_is_refused_by_name(
         ({"a": TREE | {"bands": [1, 2]}}, {}, "a.hierarchy: .*without bands"),
         ({"sex": NOMINAL, "a": TREE | {"role": "other"}}, {}, "a.kind: .*unless role"),
         ({"sex": NOMINAL, "a": TREE}, {"name": "safe"}, "a.kind: .*nominal with SAFE"),
+        ({"sex": NOMINAL, "age": ORDINAL | {"costs": "c.csv"}}, {}, 'age.costs: .*kind "nominal"'),
+        ({"sex": NOMINAL, "a": {"role": "other", "costs": "c.csv"}}, {}, "a.costs: .*role is quasi_ident"),
+        ({"sex": NOMINAL | {"costs": "c.csv"}}, {"name": "safe"}, "sex.costs: .*no distances"),
     ],
 )
 def test_an_order_or_a_tree_that_nothing_would_heed_is_refused_by_name(
