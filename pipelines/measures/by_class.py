@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from pipelines.engine.parallelism import tasks_at_once
 from pipelines.engine.row_hash import content_of
 
 #: Records that one task holds in memory.
@@ -45,7 +46,7 @@ def by_class(
     schema : str
         Of the answer.
     """
-    tasks = max(frame.sparkSession.sparkContext.defaultParallelism, math.ceil(records / TASK_RECORDS))
+    tasks = max(tasks_at_once(frame.sparkSession), math.ceil(records / TASK_RECORDS))
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         parts = [batch for batch in batches if batch.num_rows]
