@@ -23,7 +23,7 @@ from schemas.requirements.records import MetricKey
 FILE = "openlineage.json"
 #: Of the jobs; a job is the name of its releases.
 NAMESPACE = "microguard"
-_PRODUCER = "urn:microguard"
+_PRODUCER = "urn:microguard:run"
 _SPECIFICATION = "https://openlineage.io/spec"
 
 #: How a run is: verified and not decided yet, published, or refused by the gate or a person.

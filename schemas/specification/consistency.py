@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from schemas.roles import AT_MOST_ONE, KINDS, NOMINAL_ONLY
 from schemas.specification.control_table_consistency import control_table_faults
 from schemas.specification.distance_consistency import distance_faults
-from schemas.specification.faults import NOTHING, Fault, Path, fault, shown_key, shown_value
+from schemas.specification.faults import NOTHING, Fault, Path, fault
 from schemas.specification.method_consistency import algorithm_faults, diversity_faults, method_faults
 from schemas.specification.model import Specification
 from schemas.specification.parameter_consistency import parameter_faults
 from schemas.specification.recode_consistency import recode_faults, rule_faults
-from schemas.specification.section import Section
 from schemas.specification.series_consistency import series_faults
 from schemas.specification.table_consistency import table_faults
 
@@ -22,15 +20,6 @@ FREQUENCY = "frequency"
 """Column of the published tables that holds the number of records."""
 STORES = ("s3", "gs", "az", "abfs", "abfss")
 """Schemes of object stores that an area can be in."""
-EACH = "*"
-"""In a key of `UNBUILT`: every variable."""
-
-
-UNBUILT: dict[Path, Callable[[Any], bool]] = {}
-"""Keys of the interface that this version does not carry out, each with the values of it that it refuses.
-
-Whoever builds one takes out its row.
-"""
 
 
 def inconsistencies(specification: Specification, in_doubt: bool = False) -> list[Fault]:
@@ -39,7 +28,6 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
     `in_doubt` says that the role or kind of some variable is not known: checks that rest on them wait.
     """
     checks: list[Callable[[Specification], Iterable[Fault]]] = [
-        _unbuilt,
         _roles,
         _kinds,
         distance_faults,
@@ -65,25 +53,6 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             table_faults,
         ]
     return [each for check in checks for each in check(specification)]
-
-
-def _unbuilt(spec: Specification) -> Iterator[Fault]:
-    """Valid values that this version does not carry out yet."""
-    for pattern, waits in UNBUILT.items():
-        for key, value in values_at(spec, pattern):
-            if waits(value):
-                yield Fault(key, f"{shown_key(key)}: {shown_value(value)} is not built yet in this version")
-
-
-def values_at(value: Any, pattern: Path, key: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """What stands at a pattern of keys below `key`, each with its key; a section without its defaults."""
-    if not pattern:
-        yield key, value.model_dump(exclude_defaults=True) if isinstance(value, Section) else value
-    elif pattern[0] == EACH:
-        for name, inner in value.items():
-            yield from values_at(inner, pattern[1:], (*key, name))
-    else:
-        yield from values_at(getattr(value, str(pattern[0])), pattern[1:], (*key, pattern[0]))
 
 
 def _roles(spec: Specification) -> Iterator[Fault]:

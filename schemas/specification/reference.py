@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from schemas.methods import ALGORITHMS, REPRESENTATIVES
-from schemas.specification.consistency import EACH, UNBUILT
 from schemas.specification.json_schema import json_schema
 
 README = Path(__file__).parents[1] / "README.md"
 MARK = "<!-- Below this line: written by `python -m schemas.specification.reference`. -->"
-NOT_BUILT = "not built yet"
 _SECTIONS = {"variables": "one line each, `name = { ... }`", "groups": "`[[groups]]`, one table each"}
 _PLACES = {"Variable": "variables", "Group": "groups"}
 
@@ -49,22 +47,12 @@ def _keys(model: dict[str, Any], definitions: dict[str, Any], section: tuple[str
         if within is not None:
             inner.append((name, within))
         default = "required" if name in model.get("required", ()) else _shown(entry.get("default"))
-        unbuilt = _unbuilt((*section, name))
         values = "a table, see below" if within else _values(entry)
-        yield f"| `{name}` | {values} | {default} | {_sentence(entry)}{unbuilt} |"
+        yield f"| `{name}` | {values} | {default} | {_sentence(entry)} |"
     yield ""
     for name, within in inner:
         yield f"#### `{'.'.join((*section, name))}`\n"
         yield from _keys(definitions[within], definitions, (*section, name))
-
-
-def _unbuilt(key: tuple[str, ...]) -> str:
-    """Whether this version refuses a key, or some values of it."""
-    place = (key[0], EACH, *key[1:]) if key[0] == "variables" else key
-    waits = UNBUILT.get(place) or UNBUILT.get(key[:1])
-    if waits is None:
-        return ""
-    return f" *({NOT_BUILT})*" if waits(object()) else f" *(some values {NOT_BUILT})*"
 
 
 def _model_of(entry: dict[str, Any]) -> str | None:

@@ -54,12 +54,8 @@ def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(spar
         roles = HOUSEHOLD | {name: NOMINAL[name] for name in ("age", "income")}
         variables = ("sex", "age")
     original = families()
-    (tmp_path / "by_record").mkdir()
-    for folder in (tmp_path, tmp_path / "by_record"):
-        original.to_parquet(folder / "data", index=False)
+    original.to_parquet(tmp_path / "data", index=False)
     publish = {"accept_dependencies": ["income"]} if kinds == "nominal" else {}
-    _, by_record = run(spark, specification(tmp_path / "by_record", roles, publish=publish))
-    assert fewest_homes(original, by_record, variables) < 3
     _, areas = run(spark, specification(tmp_path, roles, method={"unit": "household"}, publish=publish))
     assert fewest_homes(original, areas, variables) >= 3
     assert "home" not in published(areas)
@@ -75,6 +71,13 @@ def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(spar
     page = (areas.record(areas.public.served()) / "report.html").read_text()
     assert "at least k = 3 households" in page
     assert_household_risk(found["household_risk"], original, published(areas), list(variables))
+
+
+def test_where_k_counts_records_fewer_households_may_share_a_combination(spark, tmp_path):
+    original = families()
+    original.to_parquet(tmp_path / "data", index=False)
+    _, areas = run(spark, specification(tmp_path, HOUSEHOLD))
+    assert fewest_homes(original, areas) < 3
 
 
 def test_households_decide_alike_whatever_the_order_of_the_records(spark, tmp_path):

@@ -7,7 +7,6 @@ import pytest
 from tests.pipelines.microdata import ROLES, persons, published, quality, run, specification
 
 pytestmark = pytest.mark.spark
-SHARES = [0.7, 0.2, 0.07, 0.03]
 ROLES_WITH_TWO_NOMINAL = ROLES | {"note": {"role": "quasi_identifier", "kind": "nominal"}}
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemas.errors import SpecificationError
-from schemas.specification.consistency import UNBUILT, values_at
 from schemas.specification.model import Specification
 from schemas.specification.read import build_specification, read_specification
 from tests.schemas.malformed import SOUND
@@ -166,14 +165,6 @@ def test_an_input_below_the_public_area_is_refused_whatever_its_scheme_is_called
     places = ["publish.path=s3://bucket/lake", "input.path=s3a://bucket/lake/persons"]
     with pytest.raises(SpecificationError, match="outside the public area"):
         read_specification(sound, places)
-
-
-def test_every_key_that_waits_to_be_built_exists_and_none_of_its_defaults_is_refused(sound: Path) -> None:
-    specification = read_specification(sound)
-    for key, waits in UNBUILT.items():
-        places = list(values_at(specification, key))
-        assert places, key
-        assert not any(waits(value) for _, value in places), key
 
 
 _scalars = (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from schemas.methods import ALGORITHMS
-from schemas.specification.consistency import UNBUILT
 from schemas.specification.json_schema import json_schema
-from schemas.specification.reference import NOT_BUILT, README, text
+from schemas.specification.reference import README, text
 
 
 def test_the_reference_is_current() -> None:
@@ -21,10 +20,3 @@ def test_every_section_key_and_algorithm_is_in_it() -> None:
     for rows in ALGORITHMS.values():
         for name in rows:
             assert f"| `{name}` |" in page
-
-
-def test_a_key_that_is_not_built_is_marked() -> None:
-    lines = [line for line in text().splitlines() if line.endswith(f"{NOT_BUILT})* |")]
-    for key in UNBUILT:
-        if len(key) > 1:
-            assert any(line.startswith(f"| `{key[-1]}` |") for line in lines), key

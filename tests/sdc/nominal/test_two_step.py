@@ -25,8 +25,8 @@ def test_twelve_names_stand_for_three_choices() -> None:
 @pytest.mark.parametrize("name", [*TWO_STEP, "random"])
 def test_every_two_step_method_keeps_k_and_the_totals_of_regions(name: str) -> None:
     rng = np.random.default_rng(1)
-    codes = rng.integers(3, size=(80, 3))
-    regions = rng.integers(2, size=80)
+    codes = rng.integers(3, size=(60, 3))
+    regions = rng.integers(2, size=60)
     frequencies, _ = collapse(codes, np.array([3, 3, 3]), ("a", "b", "c"), regions=regions)
     tables = ControlTables.of(frequencies, 2)
     result = two_step(frequencies, 3, tables, name=name, seed=4)
