@@ -16,8 +16,9 @@ from pipelines.engine.progress import Progress
 from pipelines.engine.row_hash import content_of
 from pipelines.evidence import plots
 from pipelines.intake.accept import accept_by_suite, accept_input
-from pipelines.intake.read import UNREADABLE, Microdata, read
+from pipelines.intake.read import Microdata, read
 from pipelines.intake.screen import screen
+from pipelines.intake.typed import UNREADABLE
 from pipelines.job import Job
 from pipelines.measures.changed import Changed
 from pipelines.measures.measure import take_all

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
-from pipelines.intake.read import UNREADABLE, read
+from pipelines.intake.read import read
+from pipelines.intake.typed import UNREADABLE
 from schemas.errors import InputRejected
 from schemas.specification.model import Specification
 from schemas.specification.sections import Variable

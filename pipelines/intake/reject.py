@@ -7,7 +7,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
-from pipelines.intake.read import CODE, COSTS, NUMBER, ORDER, TEXT, UNREADABLE
+from pipelines.intake.typed import CODE, COSTS, NUMBER, ORDER, TEXT, UNREADABLE
 from schemas.specification.model import Specification
 
 #: Column with the reason, NULL for a record that is kept.

@@ -18,10 +18,12 @@ from pyspark.sql import functions as f
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
 from pipelines.intake.cost_matrices import cost_matrices
+from pipelines.intake.faults import reading
 from pipelines.intake.population import population
-from pipelines.intake.read import UNREADABLE, Microdata, reading
+from pipelines.intake.read import Microdata
 from pipelines.intake.recode import trees_of
 from pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
+from pipelines.intake.typed import UNREADABLE
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group

@@ -1,0 +1,92 @@
+"""Whether a file has the columns that are declared, of types that fit.
+
+Names of columns are shown only where the file plausibly has a header.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from pipelines.intake.faults import input_named
+from schemas.errors import InputRejected
+from schemas.specification.model import Specification
+from schemas.specification.sections import Variable
+
+#: Names that begin like this are ours.
+RESERVED = "__"
+
+_NUMERIC = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
+_NAMED = (t.StringType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
+_NESTED = (t.ArrayType, t.MapType, t.StructType, t.VariantType, t.NullType)
+
+
+def check_columns(columns: list[str], specification: Specification) -> None:
+    """Compare names; those of the file are shown only where at least half of the declared ones are in it."""
+    absent = [name for name in specification.variables if name not in columns]
+    unknown = [name for name in columns if name not in specification.variables]
+    if absent and 2 * len(absent) > len(specification.variables):
+        raise InputRejected(
+            f"{input_named(specification)} has {len(columns)} columns, but only "
+            f"{len(specification.variables) - len(absent)} of the {len(specification.variables)} variables "
+            "the specification declares. Check input.path, input.delimiter and, for CSV, that the first line "
+            "is a header."
+        )
+    faults = []
+    if absent:
+        faults.append(f"lacks the declared column(s) {_listed(absent)}")
+    if unknown and specification.input.unmentioned == "fail":
+        faults.append(
+            f"has column(s) that the specification does not name: {_listed(unknown)} "
+            '(declare them, or set input.unmentioned to "drop")'
+        )
+    reserved = [name for name in columns if name in specification.variables and name.startswith(RESERVED)]
+    if reserved:
+        faults.append(
+            f"has column(s) whose names begin with {RESERVED!r}, which are reserved: {_listed(reserved)}"
+        )
+    if faults:
+        raise InputRejected(f"{input_named(specification)} {'; and it '.join(faults)}.")
+
+
+def check_types(frame: DataFrame, specification: Specification) -> None:
+    """Compare types with roles and kinds.
+
+    Raises
+    ------
+    InputRejected
+    """
+    faults = []
+    for entry in frame.schema:
+        variable = specification.variables[entry.name]
+        if isinstance(entry.dataType, _NESTED):
+            faults.append(f"{entry.name} is nested ({entry.dataType.typeName()})")
+        elif (
+            specification.input.format == "parquet"
+            and is_number(variable)
+            and not isinstance(entry.dataType, _NUMERIC)
+        ):
+            faults.append(f"{entry.name} is declared numeric and is {entry.dataType.simpleString()}")
+        elif (
+            variable.kind in ("ordinal", "hierarchical")
+            and variable.bands is None
+            and not isinstance(entry.dataType, _NAMED)
+        ):
+            faults.append(f"{entry.name} is declared {variable.kind} and is {entry.dataType.simpleString()}")
+        elif variable.costs is not None and variable.bands is None and not isinstance(entry.dataType, _NAMED):
+            faults.append(f"{entry.name} has costs and is {entry.dataType.simpleString()}")
+    if faults:
+        raise InputRejected(
+            f"{input_named(specification)} has columns of types that do not fit: {'; '.join(faults)}. Change "
+            "the file, or kind and role in the specification."
+        )
+
+
+def is_number(variable: Variable) -> bool:
+    """Whether the file must hold numbers: bands are made of them, too."""
+    return variable.kind == "numeric" or variable.role == "weight" or variable.bands is not None
+
+
+def _listed(names: list[str], most: int = 10) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
