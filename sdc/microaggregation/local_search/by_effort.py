@@ -44,7 +44,7 @@ SETTLED = 0.9
 HOTTEST, COLDEST, FAVOUR = 0.7, 0.1, 0.5
 #: Fewer sweeps cannot repair what a heat bath destroys: they are greedy, at one scale for all records, and
 #: begin as hot as the root of their number allows.
-BATH_SWEEPS = 60
+BATH_SWEEPS = 100
 GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
 #: Share of the clusters that scale is typical of: a few giants must not heat the whole file.
 TYPICAL = 0.99
