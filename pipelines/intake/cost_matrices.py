@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
-from pipelines.intake.recode import DELIMITERS
+from pipelines.intake.code_file import code_rows
 from schemas.errors import SpecificationError
 from schemas.specification.model import Specification
 from sdc.clusters.cost_matrix import CostMatrix
@@ -46,16 +44,7 @@ def unpriced(frame: DataFrame, specification: Specification) -> Column:
 
 def _read(path: str, key: str) -> CostMatrix:
     """A CSV with a header: a name for the first column, then the categories; below, a line each."""
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            head = stream.readline()
-            stream.seek(0)
-            rows = [row for row in csv.reader(stream, delimiter=max(DELIMITERS, key=head.count)) if row]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise SpecificationError(
-            f"{key}: the file cannot be read. Give a CSV in UTF-8 with the categories in its header and a "
-            "line for each of them."
-        ) from None
+    rows = code_rows(path, key, "the categories in its header and a line for each of them")
     categories = tuple(rows[0][1:]) if rows else ()
     if len(categories) > MOST_CATEGORIES:
         raise SpecificationError(

@@ -6,7 +6,6 @@ column expression made of the specification alone, so that it is the same for an
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
@@ -18,11 +17,11 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
+from pipelines.intake.code_file import code_rows
 from schemas.errors import InputRejected, SpecificationError
 from schemas.specification.model import Specification
 from schemas.specification.sections import Variable
 
-DELIMITERS = (",", ";", "\t", "|")
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _FRACTIONAL = (t.FloatType, t.DoubleType, t.DecimalType)
 _RANGES: dict[type[t.DataType], int] = {t.ByteType: 7, t.ShortType: 15, t.IntegerType: 31, t.LongType: 63}
@@ -148,15 +147,7 @@ def hierarchy(path: str, level: int, name: str) -> Mapping[str, str]:
 def _levels(path: str, level: int, name: str) -> list[list[str]]:
     """Lines of a hierarchy without its header, checked."""
     key = f"[variables] {name}.hierarchy"
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            head = stream.readline()
-            stream.seek(0)
-            rows = [row for row in csv.reader(stream, delimiter=max(DELIMITERS, key=head.count)) if row]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise SpecificationError(
-            f"{key}: the file cannot be read. Give a CSV in UTF-8 with a header and one column per level."
-        ) from None
+    rows = code_rows(path, key, "a header and one column per level")
     width = len(rows[0]) if rows else 0
     if level > width:
         raise SpecificationError(f"{key}: the file has {width} level(s), and level {level} is asked for.")
