@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from sdc.cta.annealing.local_search import flip_by_duals
@@ -86,14 +88,11 @@ def adjust(
     if algorithm not in ALGORITHMS:
         raise InvalidParameter(f"unknown algorithm {algorithm!r}; expected one of {', '.join(ALGORITHMS)}")
     deadline = Deadline.after(time_limit)
-    found = with_cells_once(table, mode)
-    if found is not None:
-        once, variables = found
-        try:
+    merged = with_cells_once(table, mode)
+    if merged is not None:
+        once, variables = merged
+        with suppress(ImpossibleLines):  # which of its own lines prove it is for the whole table to say
             answer = _adjusted(once, mode, algorithm, effort, seed, deadline)
-        except ImpossibleLines:
-            pass  # which of its own lines prove it is for the whole table to say
-        else:
             return of_all_cells(answer, table, variables, mode)
     return _adjusted(table, mode, algorithm, effort, seed, deadline)
 

@@ -47,10 +47,7 @@ class Master:
                 np.asarray(costs, float),
                 np.asarray(lower, float),
                 np.asarray(upper, float),
-                block.nnz,
-                block.indptr[:-1].astype(np.int32),
-                block.indices.astype(np.int32),
-                block.data.astype(float),
+                *_compressed(block),
             )
         )
 
@@ -65,10 +62,7 @@ class Master:
                 count,
                 np.asarray(lower, float),
                 np.asarray(upper, float),
-                block.nnz,
-                block.indptr[:-1].astype(np.int32),
-                block.indices.astype(np.int32),
-                block.data.astype(float),
+                *_compressed(block),
             )
         )
 
@@ -123,3 +117,11 @@ class Master:
     def _check(answer: highspy.HighsStatus) -> None:
         if answer == highspy.HighsStatus.kError:
             raise SolverFailed("the solver refused a change of the master problem")
+
+
+def _compressed(
+    block: sparse.csc_matrix | sparse.csr_matrix,
+) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """Number of entries, where each column or row begins, and the entries, as HiGHS takes them."""
+    starts, indices = block.indptr[:-1].astype(np.int32), block.indices.astype(np.int32)
+    return block.nnz, starts, indices, block.data.astype(float)
