@@ -81,7 +81,5 @@ def _lost_statistics(table: CellTable, change: np.ndarray) -> np.ndarray:
     if table.quality is None:
         return np.zeros(0, dtype=np.int64)
     weights = table.quality.weights
-    sums = weights @ change
-    beyond = np.maximum(sums - table.quality.most, table.quality.least - sums)
     slack = FLOAT_TOLERANCE * (abs(weights) @ np.maximum(np.abs(table.values), np.abs(change)))
-    return np.flatnonzero(beyond > slack)
+    return np.flatnonzero(table.quality.missed(change) > slack)

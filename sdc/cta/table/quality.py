@@ -74,11 +74,6 @@ class Quality:
             np.concatenate([each.most for each in kept]),
         )
 
-    @property
-    def statistics(self) -> int:
-        """Number of statistics."""
-        return int(self.weights.shape[0])
-
     def missed(self, deviations: np.ndarray) -> np.ndarray:
         """(statistics,) by how much each is beyond its bounds; 0 where it is kept."""
         sums = self.weights @ deviations
