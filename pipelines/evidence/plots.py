@@ -172,7 +172,7 @@ def figure(width: float, height: float, rows: int = 1) -> Iterator[tuple[Figure,
 def svg_of(drawn: Figure, label: str) -> str:
     """The figure as an SVG text; `label` says what it shows to whoever cannot see it."""
     text = io.StringIO()
-    drawn.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     return svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
 
