@@ -1,15 +1,18 @@
 """Cells of a table: their codes, values in units of the last published digit, and who contributes to them.
 
 From microdata they are added up in Spark: each record is rounded to the published digits first, so that sums
-are exact whatever the partitions and every margin agrees with its parts, in linked tables too.
+are exact whatever the partitions and every margin agrees with its parts, in linked tables too. Where a value
+has parts (`table.parts`), each record stands once for the value and once for each part that is not 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import reduce
 from itertools import product
+from operator import add
 
 import numpy as np
 import pandas as pd
@@ -30,6 +33,8 @@ from sdc.cta.table.relations import Tabulation, from_cells
 LARGEST_UNITS = 2**53
 #: What a missing category is called in a table; below a coarser code it carries that code's name.
 MISSING = "(missing)"
+#: Relative error of a sum of floating-point amounts that is no difference.
+FLOAT_ERROR = 1e-9
 _AMOUNT, _CONTRIBUTION, _UNIT = "__amount", "__contribution", "__unit"
 _RANK, _COUNT, _LARGEST, _GROSS = "__rank", "__count", "__largest", "__gross"
 _DIGITS = 28
@@ -109,7 +114,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
     names = {name: f"c{position}" for position, name in enumerate(table.columns)}
     records = _records(frame, specification, table, names)
     most = contributions_needed(table)
-    sets = [[f.col(names[name]) for name in kept] for kept in grouping_sets(table)]
+    sets = [[f.col(names[name]) for name in columns] for columns in _sets_of_records(table)]
     labels = list(names.values())
     if specification.unit is None:
         grouped = _collapsed(_ranked(records, labels, most), sets, labels, most)
@@ -117,7 +122,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         by_unit = records.groupBy(*labels, _UNIT).agg(*_sums())
         everywhere = by_unit.groupingSets([[*kept, f.col(_UNIT)] for kept in sets], *labels, _UNIT)
         grouped = _ranked(everywhere.agg(*_sums()), labels, most)
-    found = grouped.toPandas()
+    found = _asked(grouped.toPandas(), table, names)
     if found[_AMOUNT].isna().any():
         raise InputRejected(
             "A record's value has too many digits for a table. Lower table.decimals, or give the values in a "
@@ -221,18 +226,71 @@ def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:
     return np.array(whole, dtype=float)
 
 
+def _sets_of_records(table: Table) -> list[tuple[str, ...]]:
+    """`grouping_sets` of what a record stands for: never over the dimension of parts, whose total it has."""
+    sets = [
+        (*(name for name in each if name not in table.parts), *table.parts) for each in grouping_sets(table)
+    ]
+    return list(dict.fromkeys(sets))
+
+
+def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.DataFrame:
+    """The rows that are cells of a table: parts stand in the tables of their dimension alone."""
+    if not table.parts:
+        return grouped
+    labelled = grouped[list(names.values())].notna().to_numpy()
+    sets = np.array([[name in each for name in names] for each in grouping_sets(table)])
+    asked = (labelled[:, np.newaxis, :] == sets).all(axis=2).any(axis=1)
+    return grouped[asked].reset_index(drop=True)
+
+
 def _records(
     frame: DataFrame, specification: Specification, table: Table, names: Mapping[str, str]
 ) -> DataFrame:
+    """What each record contributes, and to which codes."""
     weight = column(specification.weight or "").cast("double") if table.weighted else f.lit(1.0)
-    value = f.lit(1.0) if table.value is None else column(table.value).cast("double")
     unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
-    return frame.select(
-        *[_label(name, table).alias(alias) for name, alias in names.items()],
-        _rounded(value * weight, table.digits).alias(_AMOUNT),
-        _rounded(value, table.digits).alias(_CONTRIBUTION),
-        unit.alias(_UNIT),
-    )
+    labels = [_label(name, table).alias(names[name]) for name in names if name not in table.parts]
+    if table.parts:
+        ((dimension, columns),) = table.parts.items()
+        _refuse_unequal(frame, table, columns)
+        shares = f.inline(_parts(columns, weight, table.digits, names[dimension]))
+        return frame.select(*labels, unit.alias(_UNIT), shares)
+    value = f.lit(1.0) if table.value is None else column(table.value).cast("double")
+    return frame.select(*labels, *_contributed(value, weight, table.digits), unit.alias(_UNIT))
+
+
+def _contributed(value: Column, weight: Column, digits: int) -> tuple[Column, Column]:
+    amount, contribution = _rounded(value * weight, digits), _rounded(value, digits)
+    return amount.alias(_AMOUNT), contribution.alias(_CONTRIBUTION)
+
+
+def _parts(columns: Sequence[str], weight: Column, digits: int, alias: str) -> Column:
+    """Array of the total of a record, whose label is NULL, and of its parts that are not 0."""
+    parts = [_contributed(column(name).cast("double"), weight, digits) for name in columns]
+    exact = f"decimal({_DIGITS},{digits})"
+    total = [reduce(add, each).try_cast(exact) for each in zip(*parts, strict=True)]
+    labels = [f.lit(None).cast("string"), *map(f.lit, columns)]
+    rows = [
+        f.struct(label.alias(alias), amount.alias(_AMOUNT), contribution.alias(_CONTRIBUTION))
+        for label, (amount, contribution) in zip(labels, [total, *parts], strict=True)
+    ]
+    empty = f.lit(0).cast(exact)
+    return f.filter(f.array(*rows), lambda row: row[alias].isNull() | ~row[_CONTRIBUTION].eqNullSafe(empty))
+
+
+def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> None:
+    """Refuse records whose value is not the sum of its parts: their total would be of something else."""
+    parts = reduce(add, [column(name).cast("double") for name in columns])
+    value = column(table.value or "").cast("double")
+    half = f.lit(0.5 * 10.0**-table.digits) + f.lit(FLOAT_ERROR) * f.abs(value)
+    unequal = frame.where(f.abs(value - parts) > half).count()
+    if unequal:
+        raise InputRejected(
+            f"In {unequal} record(s) {table.value} differs from the sum of {', '.join(columns)} by more than "
+            f"half of the last published digit ({table.digits} after the point). Correct the data, or name "
+            "the column that is left out in table.parts."
+        )
 
 
 def _label(name: str, table: Table) -> Column:

@@ -33,7 +33,7 @@ from pipelines.tables.read_back import Original, WrittenTable, verify_written_ta
 from pipelines.tables.standing import (
     StandingCells,
     StandingValueFails,
-    measure_of,
+    measures_of,
     new_cells,
     standing_cells,
 )
@@ -201,7 +201,7 @@ class Tables:
     def _standing(self, job: Job, cells: Cells) -> StandingCells:
         """Cells of this table that readers have seen in another, whatever its name, seed or version."""
         try:
-            before = published_cells(job.areas, **self._described, measure=measure_of(self.table))
+            before = published_cells(job.areas, **self._described, measures=measures_of(self.table))
             return standing_cells(cells, self.table, before)
         except StandingValueFails as error:
             raise _contradicts(error) from error

@@ -7,7 +7,7 @@ what is remembered of it cannot come apart.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -41,7 +41,9 @@ def write_published_cells(folder: Path, cells: Iterable[PublishedCell]) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), folder / FILE)
 
 
-def published_cells(areas: Areas, source: str, period: str, measure: str) -> Iterator[PublishedCell]:
+def published_cells(
+    areas: Areas, source: str, period: str, measures: Collection[str]
+) -> Iterator[PublishedCell]:
     """Cells of every table of a source that stands or stood, oldest release first.
 
     Raises
@@ -64,6 +66,6 @@ def published_cells(areas: Areas, source: str, period: str, measure: str) -> Ite
                 "Restore the evidence area from its back-up."
             )
         for row in pq.read_table(path).to_pylist():
-            if (row["source"], row["period"], row["measure"]) == (source, period, measure):
+            if (row["source"], row["period"]) == (source, period) and row["measure"] in measures:
                 codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
                 yield PublishedCell(**{**row, "codes": codes, "value": Decimal(row["value"])})

@@ -1,6 +1,7 @@
 """One value for one cell, for ever: what was published of a cell is published of it again.
 
-A cell is what it counts: source and period, measure, and the codes that are not totals. Whatever the release,
+A cell is what it counts: source and period, measure, and the codes that are not totals; a part of a value
+(`table.parts`) is a measure of its own, in whatever table it is published. Whatever the release,
 its name, seed or the version of the software, and whatever table the cell stands in: its value and the
 direction it went are taken from the first table that published it. So linked tables agree, and two tables
 give nothing that one does not. Where the standing value no longer protects the cell (the source was revised),
@@ -71,9 +72,23 @@ class StandingCells:
     units: np.ndarray
 
 
-def measure_of(table: Table) -> str:
-    """What is added up in a cell."""
-    return (table.value or COUNT) + (" (weighted)" if table.weighted else "")
+def measures_of(table: Table) -> set[str]:
+    """What is added up in the cells of a table."""
+    columns = [table.value or COUNT, *(name for columns in table.parts.values() for name in columns)]
+    return {_measure(name, table) for name in columns}
+
+
+def _measure(column: str, table: Table) -> str:
+    return column + (" (weighted)" if table.weighted else "")
+
+
+def cell_measures(cells: Cells, table: Table) -> list[str]:
+    """What is added up in each cell."""
+    total = _measure(table.value or COUNT, table)
+    if not table.parts:
+        return [total] * len(cells)
+    (dimension,) = table.parts
+    return [total if code == table.total else _measure(code, table) for code in cells.codes[dimension]]
 
 
 def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
@@ -81,6 +96,8 @@ def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
     texts = {name: cells.codes[name].to_numpy(str) for name in cells.codes}
     found: list[list[tuple[str, str]]] = [[] for _ in range(len(cells))]
     for columns in families(table):
+        if columns[0] in table.parts:
+            continue
         for row, codes in enumerate(found):
             finest = [name for name in columns if texts[name][row] != table.total]
             if finest:
@@ -96,13 +113,13 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
     StandingValueFails
         Where a standing value has more digits than this table publishes.
     """
-    first: dict[CellCodes, Decimal] = {}
+    first: dict[tuple[str, CellCodes], Decimal] = {}
     for cell in before:
-        first.setdefault(cell.codes, cell.value)
+        first.setdefault((cell.measure, cell.codes), cell.value)
     published, units = np.zeros(len(cells), dtype=bool), np.zeros(len(cells))
-    for row, codes in enumerate(cell_codes(cells, table)):
-        if codes in first:
-            scaled = first[codes].scaleb(table.digits)
+    for row, counted in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table), strict=True)):
+        if counted in first:
+            scaled = first[counted].scaleb(table.digits)
             if scaled != int(scaled):
                 raise StandingValueFails(
                     f"cell {row} was published before with more digits than table.decimals = {table.digits}; "
@@ -131,9 +148,10 @@ def new_cells(
     amounts = decimals(np.rint(values), table.digits)
     signs = np.sign(values - cells.units).astype(int)
     return [
-        PublishedCell(described["source"], described["period"], measure_of(table), codes, amounts[row],
+        PublishedCell(described["source"], described["period"], measure, codes, amounts[row],
                       int(signs[row]), described["release_id"])
-        for row, codes in enumerate(cell_codes(cells, table))
+        for row, (measure, codes) in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table),
+                                                   strict=True))
         if not known[row]
     ]  # fmt: skip
 

@@ -22,6 +22,15 @@ anew; tables of its coarser columns are linked with those of that column:
     tables = [["a88", "size"], ["branch", "size"]]
     hierarchies = [["a10", "a21", "a88"], ["branch", "a88"]]
 
+Amounts that add up to another (turnover at home and abroad) are one table with a dimension of its own, whose
+codes are their columns and whose total is the value; it stands in every table that is to show them:
+
+    [table]
+    value = "turnover"
+    tables = [["a21", "market"], ["a21", "nuts2"]]
+    [table.parts]
+    market = ["turnover_home", "turnover_abroad"]
+
 Counts may be rounded to a base, additive and without bias, instead of adjusted:
 
     [table]
@@ -145,6 +154,10 @@ class Table(Section):
     one and group its codes anew: tables of its coarser columns are linked with those of that column."""
     parents: dict[Text, dict[Text, Text]] = Field(default={})
     """Cells: column -> code -> the code it is a part of; a code not named is a part of the total."""
+    parts: dict[Text, Names] = Field(default={})
+    """Microdata, magnitudes: a dimension that is no column of the input -> the columns that are its codes. In
+    every record they add up to the value, within half of the last published digit; a record contributes to
+    those of them that are not 0."""
     total: Text = "Total"
     """What stands in a dimension that is summed over, in the input (cells) and in the release."""
     decimals: int | None = Field(default=None, ge=0, le=9)
@@ -281,8 +294,10 @@ class Table(Section):
     @property
     def numbers(self) -> tuple[str, ...]:
         """Columns of the input that hold numbers."""
-        named = (self.value, self.contributors, *self.largest, self.lower_protection, self.upper_protection,
-                 self.lower_capacity, self.upper_capacity, self.cost_column)  # fmt: skip
+        parts = (name for columns in self.parts.values() for name in columns)
+        named = (self.value, *parts, self.contributors, *self.largest, self.lower_protection,
+                 self.upper_protection, self.lower_capacity, self.upper_capacity,
+                 self.cost_column)  # fmt: skip
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property

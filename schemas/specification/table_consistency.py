@@ -42,7 +42,18 @@ def table_faults(spec: Specification) -> list[Fault]:
     """All faults of the section; none where there is no such section."""
     if spec.table is None:
         return []
-    checks = (_dimensions, _nesting, _numbers, _source, _counts, _rounding, _relaxation, _rules, _publication)
+    checks = (
+        _dimensions,
+        _parts,
+        _nesting,
+        _numbers,
+        _source,
+        _counts,
+        _rounding,
+        _relaxation,
+        _rules,
+        _publication,
+    )
     return [each for check in checks for each in check(spec, spec.table)]
 
 
@@ -55,11 +66,25 @@ def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
         held = [name for each in dimensions for name in table.levels_of(each)]
         if len(set(dimensions)) == len(dimensions) and len(set(held)) < len(held):
             yield fault(("table", "tables"), list(dimensions), "one dimension of a hierarchy in a table")
-    for name in table.columns:
+    for name in set(table.columns) - set(table.parts):
         variable = spec.variables.get(name)
         if variable is None or variable.role not in PUBLISHED - {"weight"} or variable.kind == "numeric":
             allowed = "columns of [variables] that are nominal, and no identifier, unit, household or weight"
             yield fault(("table", "tables"), name, allowed, choices=spec.published)
+
+
+def _parts(spec: Specification, table: Table) -> Iterator[Fault]:
+    if table.parts and (table.source != "microdata" or table.kind != "magnitude"):
+        yield fault(("table", "parts"), list(table.parts), "no such key, unless records are added up")
+    if len(table.parts) > 1:
+        yield fault(("table", "parts"), list(table.parts), "one dimension")
+    nested = {name for hierarchy in table.hierarchies for name in hierarchy}
+    for name, columns in table.parts.items():
+        if name not in table.dimensions or name in nested or name in spec.variables:
+            yield fault(("table", "parts"), name, "a dimension of a table that is no column of [variables]")
+        if len(columns) < 2 or len({table.value, *columns}) <= len(columns):
+            allowed = "two or more columns, each once, that add up to table.value"
+            yield fault(("table", "parts", name), list(columns), allowed)
 
 
 def _nesting(spec: Specification, table: Table) -> Iterator[Fault]:

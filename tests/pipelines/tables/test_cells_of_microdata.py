@@ -8,6 +8,7 @@ import pytest
 from pipelines.intake.read import read
 from pipelines.intake.screen import screen
 from pipelines.tables.cells import cells_of_microdata
+from schemas.errors import InputRejected
 from schemas.specification.table_input import as_input
 from tests.pipelines.turnover import records, specification
 
@@ -46,6 +47,55 @@ def test_cells_are_what_pandas_adds_up_over_every_hierarchy(spark, tmp_path):
         assert cells.contributors[row] == inside.sum()
         expected = np.sort(units[inside])[::-1][:2]
         assert cells.largest[row, : len(expected)] == pytest.approx(expected)
+
+
+def with_parts(frame):
+    """Turnover at home and abroad; every third record has none abroad."""
+    abroad = np.where(np.arange(len(frame)) % 3 == 0, 0.0, np.round(frame["turnover"] / 4, 1))
+    return frame.assign(home=frame["turnover"] - abroad, abroad=abroad)
+
+
+PARTS = {
+    "tables": [["a21", "market"], ["region"]],
+    "hierarchies": [["a10", "a21"]],
+    "parts": {"market": ["home", "abroad"]},
+}
+NUMBERS = {name: {"role": "other", "kind": "numeric"} for name in ("home", "abroad")}
+
+
+@pytest.mark.parametrize("unit", [None, "firm"], ids=["records", "units"])
+def test_parts_of_a_value_are_a_dimension_whose_total_is_the_value(spark, tmp_path, unit):
+    frame = with_parts(records())
+    variables = NUMBERS | ({unit: {"role": "unit"}} if unit else {})
+    cells = tabulated(spark, specification(tmp_path, frame, variables, p_percent=10.0, **PARTS))
+    assert not np.any(cells.tabulation.relations @ cells.units)
+    units = {name: np.rint(frame[name] * 10) for name in ("home", "abroad")}
+    units["Total"] = units["home"] + units["abroad"]
+    codes = cells.codes.to_dict("records")
+    assert {(each["market"], each["region"]) for each in codes} >= {("home", "Total"), ("Total", "south")}
+    assert not any(each["market"] != "Total" and each["region"] != "Total" for each in codes)
+    for row, each in enumerate(codes):
+        inside = np.ones(len(frame), dtype=bool)
+        for name in ("a10", "a21", "region"):
+            inside &= (frame[name] == each[name]).to_numpy() | (each[name] == "Total")
+        amounts = units[each["market"]]
+        if each["market"] != "Total":
+            inside &= (amounts != 0).to_numpy()
+        by_unit = amounts[inside].groupby(frame[unit][inside]).sum() if unit else amounts[inside]
+        assert cells.units[row] == by_unit.sum()
+        assert cells.contributors is not None
+        assert cells.contributors[row] == len(by_unit)
+        expected = np.sort(by_unit)[::-1][:2]
+        assert cells.largest[row, : len(expected)] == pytest.approx(expected)
+
+
+def test_records_whose_value_is_not_the_sum_of_its_parts_are_refused_by_their_number(spark, tmp_path):
+    frame = with_parts(records())
+    frame.loc[[3, 7], "home"] += 0.2
+    with pytest.raises(
+        InputRejected, match=r"In 2 record\(s\) turnover differs from the sum of home, abroad"
+    ):
+        tabulated(spark, specification(tmp_path, frame, NUMBERS, **PARTS))
 
 
 def test_a_unit_with_several_records_is_one_contributor_of_every_cell(spark, tmp_path):

@@ -101,6 +101,29 @@ def test_a_cell_is_told_by_its_codes_whatever_else_its_table_has() -> None:
     assert np.array_equal(standing.units, alone.units)
 
 
+def test_a_part_of_a_value_is_the_cell_of_its_own_table() -> None:
+    parts = {"tables": [["region", "market"]], "parts": {"market": ["firms", "home"]}}
+    together = build({"value": "turnover", **parts}).table
+    alone = build({"value": "firms", "tables": [["region"]]}).table
+    assert together is not None
+    assert alone is not None
+    codes = pd.DataFrame(
+        [(region, market) for region in ("n", "s", "Total") for market in ("firms", "home", "Total")],
+        columns=["region", "market"],
+    )
+    units = np.array([1.0, 2, 3, 4, 5, 9, 5, 7, 12])
+    cells = tabulated(codes, together, units=units)
+    regions = tabulated(codes[["region"]][::3].reset_index(drop=True), alone, units=np.array([1.0, 4, 5]))
+    listed = new_cells(regions, alone, regions.units + 100, None, DESCRIBED)
+    standing = standing_cells(cells, together, listed)
+    assert np.array_equal(standing.published, (cells.codes["market"] == "firms").to_numpy())
+    assert sorted(standing.units[standing.published]) == [101, 104, 105]
+    assert {each.measure for each in new_cells(cells, together, units, standing, DESCRIBED)} == {
+        "home",
+        "turnover",
+    }
+
+
 def test_a_value_that_no_longer_protects_is_refused_without_being_named() -> None:
     specification = build(COUNTS)
     cells = counted(specification)

@@ -16,6 +16,7 @@ TABLE = {"value": "turnover", "tables": [["a21", "region"]], "hierarchies": [["a
 CELLS = {"source": "cells", "value": "turnover", "tables": [["a21", "region"]], "contributors": "firms"}
 
 COUNTS = {"kind": "frequency", "tables": [["a21", "region"]]}
+PARTS = TABLE | {"tables": [["a21", "market"]], "parts": {"market": ["firms", "home"]}}
 
 
 def build(table: dict[str, Any] | None, **changes: Any) -> Specification:
@@ -29,6 +30,7 @@ def build(table: dict[str, Any] | None, **changes: Any) -> Specification:
             "region": {"role": "region"},
             "turnover": {"role": "sensitive", "kind": "numeric"},
             "firms": {"role": "other", "kind": "numeric"},
+            "home": {"role": "other", "kind": "numeric"},
             "weight": {"role": "weight"},
         },
         "publish": {"path": "lake", "evidence": "evidence"},
@@ -70,7 +72,7 @@ def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None
     reader = as_input(build(TABLE))
     assert reader.nominal == ("a10", "a21", "region")
     assert reader.numeric == ("turnover",)
-    assert set(reader.identifiers) == {"firms", "weight"}
+    assert set(reader.identifiers) == {"firms", "home", "weight"}
     assert (reader.unit, reader.weight) == (None, None)
     assert as_input(build(TABLE | {"weighted": True})).weight == "weight"
 
@@ -113,6 +115,13 @@ def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None
         (COUNTS | {"method": "rounding", "base": 5, "relax": ["capacities"]}, "adjacent"),
         (COUNTS | {"base": 5}, "no such key unless"),
         (TABLE | {"relax": ["adjacent"]}, "adjacent"),
+        (PARTS | {"parts": {"sector": ["firms", "home"]}}, "a dimension of a table that is no column"),
+        (PARTS | {"parts": {"region": ["firms", "home"]}}, "a dimension of a table that is no column"),
+        (PARTS | {"parts": {"market": ["firms"]}}, "two or more columns, each once"),
+        (PARTS | {"parts": {"market": ["firms", "turnover"]}}, "two or more columns, each once"),
+        (PARTS | {"parts": {"market": ["firms", "a10"]}}, "a10"),
+        (PARTS | {"kind": "frequency", "value": None}, "unless records are added up"),
+        (CELLS | {"tables": [["a21", "market"]], "parts": PARTS["parts"]}, "unless records are added up"),
     ],
 )
 def test_a_faulty_table_is_refused_by_name(table: dict[str, Any], named: str) -> None:
