@@ -22,7 +22,7 @@ from sdc.cta.counts.consistent import consistent_draws
 from sdc.cta.counts.count_table import as_known, as_rounded, totals, with_draws
 from sdc.cta.counts.draw import drawn_counts, transition
 from sdc.cta.program.relaxation import Relaxation, relax
-from sdc.cta.rules.identical_cells import identical_cells, merged
+from sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 from sdc.cta.rules.non_negative import kept_non_negative
 from sdc.cta.rules.secret_factor import with_room_for_factors, with_secret_levels
 from sdc.cta.rules.sensitivity import (
@@ -138,7 +138,7 @@ def table_problem(
     said = known_before(cells, specification)
     by_rule = kept_non_negative(_cell_table(cells, table, found, said))
     variables = identical_cells(by_rule)
-    once = merged(by_rule, variables)
+    once = table_of_variables(by_rule, variables)
     names = _names(cells, variables)
     moves = _moves(cells, table, least)
     held = np.full(once.cells, np.nan) if standing is None else held_values(variables, standing)

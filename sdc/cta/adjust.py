@@ -17,7 +17,7 @@ from sdc.cta.program.problem import Problem
 from sdc.cta.program.search import Search, TimeUp
 from sdc.cta.result import OPTIMALITY_TOLERANCE, Adjustment, Work
 from sdc.cta.rounding import settled
-from sdc.cta.rules.identical_cells import of_all_cells, with_cells_once
+from sdc.cta.rules.identical_cells import of_all_cells, with_variables
 from sdc.cta.table.cell_table import CellTable
 from sdc.cta.table.check import check
 from sdc.cta.table.summation import Summation
@@ -88,11 +88,11 @@ def adjust(
     if algorithm not in ALGORITHMS:
         raise InvalidParameter(f"unknown algorithm {algorithm!r}; expected one of {', '.join(ALGORITHMS)}")
     deadline = Deadline.after(time_limit)
-    merged = with_cells_once(table, mode)
-    if merged is not None:
-        once, variables = merged
+    with_identical = with_variables(table, mode)
+    if with_identical is not None:
+        by_variable, variables = with_identical
         with suppress(ImpossibleLines):  # which of its own lines prove it is for the whole table to say
-            answer = _adjusted(once, mode, algorithm, effort, seed, deadline)
+            answer = _adjusted(by_variable, mode, algorithm, effort, seed, deadline)
             return of_all_cells(answer, table, variables, mode)
     return _adjusted(table, mode, algorithm, effort, seed, deadline)
 

@@ -1,12 +1,12 @@
-"""What is left to an attacker who knows everything but the key: rule, parameters, absent cells, every number.
+"""Intervals left to an attacker who has all but the key: rule, parameters, absent cells, published numbers.
 
 From published values t the attacker knows that the original is t - y for some y with M y = 0. A sensitive
 cell went up or down by at least its level and at most as far as factors and capacities take it: two *bands*,
 not the hull of both. What the attacker can tell is measured three ways: the interval that margins leave where
 no direction is known (one pair of linear programs a cell), the part of it in one band where the direction is
 known, and whether the direction follows by itself, from signs, capacities or sums (`determined`). Statistics
-that the table keeps are read like lines, weights included: those of a slope are made of the original values,
-which no attacker has, and to give him their sum costs less than to leave it out.
+that the table keeps are read like lines, weights included. The weights of a slope come from the original
+values, which no attacker has; to grant them to him errs on the safe side.
 """
 
 from __future__ import annotations
@@ -92,29 +92,29 @@ def attacker_intervals(
     published = np.asarray(adjusted, dtype=float)
     if published.shape != (table.cells,):
         raise ShapeMismatch(f"adjusted values have shape {published.shape}, expected ({table.cells},)")
-    made = published - table.values
+    deviations = published - table.values
     reach = possible_reach(table, published, largest_factor=largest_factor, relative=relative)
     cells = np.flatnonzero(table.sensitive)
-    upward = made[cells] > 0
+    upward = deviations[cells] > 0
     sampled = most_cells is not None and len(cells) > most_cells
     if sampled:
-        chosen = np.random.default_rng(seed).choice(cells, size=most_cells, replace=False)
-        cells = np.sort(chosen)
+        sample = np.random.default_rng(seed).choice(cells, size=most_cells, replace=False)
+        cells = np.sort(sample)
     least, most = _ends(table, reach, cells)
-    up = made[cells] > 0
+    up = deviations[cells] > 0
     band_low = np.where(up, reach.up_least[cells], -reach.down_most[cells])
     band_high = np.where(up, reach.up_most[cells], -reach.down_least[cells])
-    here = published[cells]
+    values = published[cells]
     level = np.maximum(table.lower_protection, table.upper_protection)[cells]
     determined = np.zeros(len(cells), dtype=bool)
     if directions:
-        determined = determined_directions(table, made, reach, cells, least, most)
+        determined = determined_directions(table, deviations, reach, cells, least, most)
     return Intervals(
         cells=cells,
-        lower=here - most,
-        upper=here - least,
-        known_lower=here - np.minimum(most, band_high),
-        known_upper=here - np.maximum(least, band_low),
+        lower=values - most,
+        upper=values - least,
+        known_lower=values - np.minimum(most, band_high),
+        known_upper=values - np.maximum(least, band_low),
         below_protection=most - least < level * (1 - 1e-9),
         determined=determined,
         upward=upward,

@@ -1,8 +1,8 @@
-"""Directions that follow from what is published: no world that an attacker holds possible has the other one.
+"""Directions that follow from what is published: every world that an attacker holds possible has the same.
 
 A world gives every sensitive cell one of its two bands so that all lines still add up. One integer program
-turns as many cells as it can at once; each cell it turns is safe. What is left is asked for again until no
-world turns any of it.
+turns as many cells as it can at once; each cell it turns is safe. The others are tried again until no world
+turns any of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TURNED = 0.5
 
 def determined_directions(
     table: CellTable,
-    made: np.ndarray,
+    deviations: np.ndarray,
     reach: Reach,
     cells: np.ndarray,
     least: np.ndarray,
@@ -36,12 +36,12 @@ def determined_directions(
     Parameters
     ----------
     table : CellTable
-    made : (cells of the table,) deviations as published
+    deviations : (cells of the table,) as published
     reach : Reach
     cells : (k,) positions
     least, most : (k,) deviations that the lines leave possible over hulls of bands
     """
-    up = made[cells] > 0
+    up = deviations[cells] > 0
     other_least = np.where(up, reach.down_least[cells], reach.up_least[cells])
     other_most = np.where(up, reach.down_most[cells], reach.up_most[cells])
     room = np.where(up, -least, most)  # how far the other way the lines let the cell go
@@ -52,8 +52,8 @@ def determined_directions(
     for _ in range(MAX_WORLDS):
         if not undecided:
             break
-        asked = np.array([place[cell] for cell in undecided if cell in place], dtype=np.int64)
-        turned = _world(table, made, reach, sensitive, asked)
+        candidates = np.array([place[cell] for cell in undecided if cell in place], dtype=np.int64)
+        turned = _world(table, deviations, reach, sensitive, candidates)
         gained = undecided & set(sensitive[turned].tolist())
         if not gained:
             break
@@ -64,11 +64,11 @@ def determined_directions(
 
 
 def _world(
-    table: CellTable, made: np.ndarray, reach: Reach, sensitive: np.ndarray, asked: np.ndarray
+    table: CellTable, deviations: np.ndarray, reach: Reach, sensitive: np.ndarray, candidates: np.ndarray
 ) -> np.ndarray:
-    """(p,) cells turned by a world that turns as many of the asked ones as it can."""
+    """(p,) cells turned by a world that turns as many of the candidates as it can."""
     cells, size = table.cells, len(sensitive)
-    up_now = made[sensitive] > 0
+    up_now = deviations[sensitive] > 0
     # y = band ends by B: (up_least B - down_most (1 - B)) <= y <= (up_most B - down_least (1 - B))
     up_least, up_most = reach.up_least[sensitive], reach.up_most[sensitive]
     down_least, down_most = reach.down_least[sensitive], reach.down_most[sensitive]
@@ -79,7 +79,7 @@ def _world(
     below = sparse.hstack([pick, -sparse.diags_array((up_least + down_most) / unit)])
     above = sparse.hstack([pick, -sparse.diags_array((up_most + down_least) / unit)])
     reward = np.zeros(size)
-    reward[asked] = np.where(up_now[asked], 1.0, -1.0)
+    reward[candidates] = np.where(up_now[candidates], 1.0, -1.0)
     only_up, only_down = down_most <= 0, up_most <= 0
     program = Program(
         costs=np.concatenate([np.zeros(cells), reward]),
@@ -90,7 +90,7 @@ def _world(
         upper=np.concatenate([_finite(reach.up_most / unit), np.where(only_down, 0.0, 1.0)]),
         integer=np.concatenate([np.zeros(cells, dtype=bool), np.ones(size, dtype=bool)]),
     )
-    start = np.concatenate([made / unit, up_now.astype(float)])
+    start = np.concatenate([deviations / unit, up_now.astype(float)])
     solution = solve(program, Limits(nodes=NODES, relative_gap=0.2), start=start)
     if solution.values is None or solution.status not in (Status.OPTIMAL, Status.FEASIBLE):
         return np.zeros(size, dtype=bool)

@@ -1,4 +1,4 @@
-"""How far a cell can have gone, as whoever knows rule, parameters and published value can tell."""
+"""How far a cell may have moved, as far as rule, parameters and published value tell."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Reach:
 def possible_reach(
     table: CellTable, published: np.ndarray, *, largest_factor: float, relative: bool
 ) -> Reach:
-    """Bands from levels and capacities, wide enough for what was done and its rounding.
+    """Bands from levels and capacities, wide enough to hold the actual deviations and their rounding.
 
     With `relative`, a cell that rose by a share s of its original shows t with a rise of t s / (1 + s), one
-    that fell by it a fall of t s / (1 - s): so the attacker, who has t and not the original, reads the rule.
+    that fell by it a fall of t s / (1 - s): so the rule reads to an attacker, who has t and not the original.
     """
     s = table.sensitive
     up_most, down_most = table.upper_capacity.copy(), table.lower_capacity.copy()
@@ -48,8 +48,8 @@ def possible_reach(
         if table.whole:  # levels were rounded up, capacities down
             up_least, down_least = np.maximum(up_least - 1, 0.0), np.maximum(down_least - 1, 0.0)
             up_most, down_most = (np.where(a > 0, a + 1, 0.0) for a in (up_most, down_most))
-    made = published - table.values
-    up, down = np.maximum(made, 0.0), np.maximum(-made, 0.0)
+    deviations = published - table.values
+    up, down = np.maximum(deviations, 0.0), np.maximum(-deviations, 0.0)
     if not np.any(table.values < 0):  # nothing was below zero, and everybody knows
         up_most = np.minimum(up_most, np.maximum(published, up))
     return Reach(

@@ -1,9 +1,9 @@
-"""Deviations that keep every line to the last unit, next to a solver's that keep it to a tolerance.
+"""Deviations that close every line to the last unit, near a solver's that close it to a tolerance.
 
-A solver's tolerance is absolute, the cells of a table are not: beside a cell of 1e12 one of 80 is dust. So
-what the solver left open is solved for again, in units of what is open, until nothing is (iterative
-refinement: Gleixner, Steffy, Wolter 2016): each round the cells are put within their bounds exactly, and a
-linear program moves them, as little as it costs, by what the lines then lack.
+A solver's tolerance is absolute, and cells differ in size: beside a cell of 1e12 one of 80 lies within it. So
+what the solver left open is solved for again, in units of its own size, until nothing is open (iterative
+refinement: Gleixner, Steffy, Wolter 2016). Each round puts the cells within their bounds exactly, and moves
+them by a linear program, at least cost, so that the lines close.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an adjustment found and what was proved about it."""
+"""An adjusted table, and what was proved about it."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Directions are annealed from random starts on line residuals (their sum, and the largest class sum) and on
 the quadratic surrogate, in turn and then on whichever led to the cheaper table; each result costs one linear
 program. The incumbent is then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are
-flipped one and two at a time, asked in the order of what the duals promise and not at all where they promise
-nothing, for the promise is a bound.
+flipped one and two at a time, in the order of the gain that the duals promise; the promise bounds the gain,
+so flips without one are not tried.
 """
 
 from __future__ import annotations

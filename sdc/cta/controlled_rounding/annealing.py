@@ -1,9 +1,9 @@
-"""Adjacent multiples for as many cells as can be, where they cannot be had for all or nobody knows.
+"""Adjacent multiples for as many cells as possible, where not all can have them or nobody can tell.
 
-Inner cells stay next to their values and totals are their sums. An annealing of which inner cells go up and
-which down makes small what the totals lie beyond the multiples next to them, summed over all totals; to turn
-a cell from where the key has drawn it costs a little. Tables of four dimensions, and large ones of three, for
-which an integer program takes hours, end with one cell in a hundred a base further away.
+Inner cells go to a multiple next to their values, and totals are their sums. Annealing decides which inner
+cells go up so that totals lie as little as possible beyond their own adjacent multiples, summed over all
+totals; to turn a cell from where the key has drawn it costs a little. Tables of four dimensions, and large
+ones of three, for which an integer program takes hours, end with one cell in a hundred a base further away.
 """
 
 from __future__ import annotations

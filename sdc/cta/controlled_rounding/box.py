@@ -14,12 +14,12 @@ class Box:
     Attributes
     ----------
     lower, upper : (cells,) whole numbers: the multiples next to each value, twice the same where it is one
-    kept : (cells,) boolean array: zeros, and cells that stand published, which nothing relaxes
+    fixed : (cells,) boolean array: zeros, and cells that stand published, which nothing relaxes
     """
 
     lower: np.ndarray
     upper: np.ndarray
-    kept: np.ndarray
+    fixed: np.ndarray
 
     @classmethod
     def around(cls, shares: np.ndarray, held: np.ndarray) -> Box:
@@ -31,8 +31,8 @@ class Box:
 
     def wider(self, bases: int) -> tuple[np.ndarray, np.ndarray]:
         """Ends that lie so many bases further out, none below zero."""
-        lower = np.where(self.kept, self.lower, np.maximum(self.lower - bases, 0.0))
-        return lower, np.where(self.kept, self.upper, self.upper + bases)
+        lower = np.where(self.fixed, self.lower, np.maximum(self.lower - bases, 0.0))
+        return lower, np.where(self.fixed, self.upper, self.upper + bases)
 
     def beyond(self, multiples: np.ndarray) -> np.ndarray:
         """(cells,) how many bases beyond the box each cell lies."""

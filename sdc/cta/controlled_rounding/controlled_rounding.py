@@ -30,8 +30,8 @@ def controlled_rounding(
     """Round every cell to a multiple of the base next to it so that every line still adds up.
 
     Multiples of the base stay, and with them zeros. The expectation of a cell over all keys is its value
-    where the walk alone decides (`Adjustment.algorithm` is `WALK_ALONE`): in two dimensions of which one is
-    hierarchical always, unless cells stand published; otherwise about.
+    where the walk alone decides (`Adjustment.algorithm` is `WALK_ALONE`), which it always does in two
+    dimensions of which at most one is hierarchical, unless cells stand published; elsewhere it is near it.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def controlled_rounding(
 
 
 def with_adjacent_multiples(table: CellTable, base: int) -> CellTable:
-    """The table with room up to the next multiple either way, and none where a value is one."""
+    """The table with room up to the next multiple either way, and none where the value is a multiple."""
     return replace(table, lower_capacity=table.values % base, upper_capacity=-table.values % base)
 
 

@@ -66,7 +66,7 @@ class Rounded:
     work: Work
 
     def then(self, multiples: np.ndarray, step: str, programs: int = 0, nodes: int = 0) -> Rounded:
-        """What another step made of it."""
+        """The result of a further step."""
         work = replace(self.work, programs=self.work.programs + programs, nodes=nodes)
         return Rounded(multiples, f"{self.algorithm}, {step}", work)
 
@@ -126,7 +126,7 @@ class Rounding:
 
     def _annealed(self, targets: np.ndarray) -> np.ndarray | None:
         """Multiples by annealing; None where sums of inner cells are not free, or it went too far."""
-        standing = np.any(self.box.kept & (self.shares != 0))
+        standing = np.any(self.box.fixed & (self.shares != 0))
         summation = None if standing else Summation.of(self.table.relations)
         if summation is None:
             return None

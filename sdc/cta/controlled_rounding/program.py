@@ -1,4 +1,4 @@
-"""What a walk leaves between two multiples, and where it starts if not from the truth: two programs.
+"""Two programs beside a walk: what finishes cells that it leaves between multiples, and where it may start.
 
 The end of a walk need not be whole in three dimensions or between two hierarchies. Then an integer program
 turns as few cells as it can from where the walk has taken them. Where cells stand published, the true values

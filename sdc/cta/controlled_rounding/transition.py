@@ -15,8 +15,8 @@ def rounding_odds(base: int) -> np.ndarray:
     if base < 2:
         raise InvalidParameter("a base below 2 changes no count")
     counts = np.arange(2 * base)
-    rest = (counts % base) / base
+    excess = (counts % base) / base
     odds = np.zeros((2 * base, 3))
-    odds[counts, counts // base] = 1 - rest
-    odds[counts, counts // base + 1] += rest
+    odds[counts, counts // base] = 1 - excess
+    odds[counts, counts // base + 1] += excess
     return odds

@@ -13,7 +13,7 @@ from scipy import sparse
 from sdc.cta.program.infeasible import NoSolutionFound
 from sdc.solver import INFINITY, Limits, Program, solve
 
-#: Branch-and-bound nodes: what turns as few draws as possible is not worth more, any solution stands.
+#: Branch-and-bound nodes: to turn as few draws as possible is not worth more, as any solution will do.
 NODES = 200
 #: Cost of a draw that gives way, in counts of deviation elsewhere.
 TURNING_COST = 100.0

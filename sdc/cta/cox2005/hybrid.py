@@ -56,8 +56,8 @@ def grouped(model: Model, groups: np.ndarray) -> tuple[Program, sparse.csr_array
     Cells with only one admissible direction keep a binary of their own.
     """
     problem, program = model.problem, model.program
-    own = np.where(problem.forced >= 0, groups.max(initial=0) + 1 + np.arange(problem.size), groups)
-    _, member = np.unique(own, return_inverse=True)
+    group_of = np.where(problem.forced >= 0, groups.max(initial=0) + 1 + np.arange(problem.size), groups)
+    _, member = np.unique(group_of, return_inverse=True)
     count = int(member.max(initial=-1)) + 1
     membership = sparse.csr_array(
         (np.ones(problem.size), (np.arange(problem.size), member)), shape=(problem.size, count)

@@ -91,16 +91,16 @@ def _resistances(
         search.programs += 1
         if solution.status is not Status.OPTIMAL or solution.values is None or solution.reduced_costs is None:
             continue
-        found = solution.values[binaries]
+        levels = solution.values[binaries]
         reduced = solution.reduced_costs[binaries] / penalty
-        overt_up = np.where(imposed & (aims > 0), 1.0 - found, 0.0)
-        overt_down = np.where(imposed & (aims == 0), found, 0.0)
-        kept_up = imposed & (aims > 0) & (found >= 1.0 - 1e-6)
-        kept_down = imposed & (aims == 0) & (found <= 1e-6)
-        potential_up = np.where(kept_up, np.clip(1.0 + reduced, 0.0, 1.0), 0.0)
-        potential_down = np.where(kept_down, np.clip(1.0 - reduced, 0.0, 1.0), 0.0)
-        free_up = np.where(imposed, 0.0, 1.0 - found)
-        free_down = np.where(imposed, 0.0, found)
+        overt_up = np.where(imposed & (aims > 0), 1.0 - levels, 0.0)
+        overt_down = np.where(imposed & (aims == 0), levels, 0.0)
+        met_up = imposed & (aims > 0) & (levels >= 1.0 - 1e-6)
+        met_down = imposed & (aims == 0) & (levels <= 1e-6)
+        potential_up = np.where(met_up, np.clip(1.0 + reduced, 0.0, 1.0), 0.0)
+        potential_down = np.where(met_down, np.clip(1.0 - reduced, 0.0, 1.0), 0.0)
+        free_up = np.where(imposed, 0.0, 1.0 - levels)
+        free_down = np.where(imposed, 0.0, levels)
         learnt += (overt_down + potential_down + free_down) - (overt_up + potential_up + free_up)
     return learnt
 

@@ -53,18 +53,18 @@ def scatter_search(
     if length == 0:
         return
     budget = search.programs + params.programs
-    asked = 0
+    requests = 0
 
     def ask(vector: np.ndarray) -> _Point:
-        nonlocal asked
-        asked += 1
+        nonlocal requests
+        requests += 1
         return _Point(vector, search.ask(vector[member]).cost)
 
     points: list[_Point] = []
     if search.best is not None and groups is None:
         points.append(_Point(search.best.directions, search.best.cost))
     points = _diversify(points, params, length, rng, ask)
-    while search.programs < budget and asked < 4 * params.programs:
+    while search.programs < budget and requests < 4 * params.programs:
         joined = False
         for vector in _combinations(points, params, rng):
             if search.programs >= budget:

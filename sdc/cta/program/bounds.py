@@ -17,7 +17,7 @@ from sdc.cta.result import BoundKind
 from sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, NO_LIMIT, Limits, Master, Solution, Status
 from sdc.stop import Deadline
 
-#: A relaxation gets so long at least, even where the clock has run out: its bound is what the result says.
+#: Seconds of a relaxation even where the clock has run out: a result states its bound.
 _LEAST_SECONDS = 0.1
 #: Rounds of cell cuts that may gain less than this share of the bound, one after the other.
 _PATIENCE, _LEAST_GAIN = 8, 1e-3
@@ -85,9 +85,9 @@ def relaxation_bound(
 
 
 def _relaxed(master: Master, lines: int, deadline: Deadline) -> Solution:
-    """By the simplex method, as fast as it is on hierarchies, and where it is not by an interior point.
+    """Solve by the simplex method, which is fast on hierarchies, and by an interior point where it is not.
 
-    What makes a basis of an interior solution is limited too: it can take longer than either.
+    The crossover from an interior solution to a basis is limited too: it can take longer than either.
     """
     iterations = int(work_from_nothing(master.columns, lines) / work_from_basis(0, lines, 1))
     master.use({"simplex_iteration_limit": iterations})

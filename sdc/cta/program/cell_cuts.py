@@ -1,13 +1,13 @@
-"""What a sensitive cell proves: others must carry its change through every line, and through theirs in turn.
+"""Cuts of a sensitive cell: other cells must balance its change in every line, and theirs in further lines.
 
-Lines add up to relations as good as they are: for weights w the table keeps g @ d = 0 with g = w @ lines. In
-it the change of a sensitive cell s is made good by the others, of which sensitive ones give their levels,
+A weighted sum of lines is a relation too: for any weights w deviations d have g @ d = 0 with g = w @ lines.
+In it the change of a sensitive cell s is balanced by the other cells, the sensitive ones by their levels:
 
     sum of |g_c| adjustment_c over c other than s  >=  |g_s| least level_s - sum of |g_t| level_t over t,
 
-whatever the weights, so that nothing rests on how they were found: by the linear program that moves s as far
-as the adjustments of a relaxed solution let it, whose duals they are. Where these do not carry the level of
-s, the cut is violated, as a minimal cut is by a flow. With few sensitive cells this is most of what the
+This holds for all weights, however they were found. They are the duals of the linear program that moves s as
+far as the adjustments of a relaxed solution allow. Where these cannot balance the level of s, the cut is
+violated, as a minimum cut is by a flow. With few sensitive cells this is most of what the
 relaxation misses: it makes a line good by moving a cell both up and down at once, which no other line feels.
 """
 
@@ -27,13 +27,13 @@ from sdc.stop import Deadline
 MOST_LINES = 1000
 #: Of a neighbourhood, the share of lines nearest to its first cell whose sensitive cells are its own.
 CORE = 0.2
-#: Added to adjustments when a cut is sought, relative to the mean level: cells that a solution leaves where
-#: they are would bear any weight, and the cuts were weak.
+#: Added to adjustments when a cut is sought, relative to the mean level: cells that a solution does not move
+#: could take any weight, which makes cuts weak.
 MARGIN = 0.1
 #: Coefficients below it are the solver's dust, made up for at the right side.
 DUST = 1e-9
-#: Cells tried before it shows whether cuts are worth their work, and the share of them that must have one:
-#: where a third of the cells is sensitive, others make every change good, and one cell in fifty has a cut.
+#: Cells to try before judging whether cuts are worth their work, and the share of them that must have one:
+#: where a third of the cells is sensitive, the others balance every change, and one cell in fifty has a cut.
 TRIALS, LEAST_SHARE = 40, 0.05
 #: Share of its right side that a cut must be violated by.
 LEAST_VIOLATION = 1e-3
@@ -70,13 +70,13 @@ class CellCutting:
     ----------
     work : float
         As `sdc.cta.program.work` counts it.
-    tried, found : int
-        Cells, and cuts of them.
+    tried, violated : int
+        Cells tried, and cells of which a violated cut was found.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.work = 0.0
-        self.tried = self.found = 0
+        self.tried = self.violated = 0
         self._problem = problem
         cells = problem.table.cells
         self._levels, self._room, self._least = np.zeros(cells), np.zeros(cells), np.zeros(cells)
@@ -93,7 +93,7 @@ class CellCutting:
     @property
     def worthwhile(self) -> bool:
         """Whether enough of the cells tried had a cut."""
-        return self.tried < TRIALS or self.found >= LEAST_SHARE * self.tried
+        return self.tried < TRIALS or self.violated >= LEAST_SHARE * self.tried
 
     def cuts(self, adjustments: np.ndarray, most_work: float, deadline: Deadline) -> CellCuts:
         """Cuts that the adjustments (cells,) violate, one a cell at most.
@@ -112,16 +112,16 @@ class CellCutting:
                 if self._resting[cell]:
                     self._resting[cell] -= 1
                     continue
-                found = self._cut(near, int(cell), adjustments)
+                cut = self._cut(near, int(cell), adjustments)
                 self.tried += 1
-                self.found += found is not None
-                if found is None:
+                self.violated += cut is not None
+                if cut is None:
                     self._resting[cell] = 2 ** self._missed[cell]
                     self._missed[cell] += 1
                 else:
                     self._missed[cell] = 0
-                    rows.append(found[0])
-                    least.append(found[1])
+                    rows.append(cut[0])
+                    least.append(cut[1])
         shape = (0, len(adjustments))
         return CellCuts(
             sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix(shape), np.array(least, dtype=float)
@@ -143,35 +143,35 @@ class CellCutting:
         least += float(weights[place] * self._levels[cell])
         weights[place] = 0.0
         # dust, and cells that the relaxation moves up and down at once, count with all the room they have
-        given = (weights <= DUST) | (adjustments[cells] > self._room[cells])
-        least -= float(weights[given] @ self._room[cells[given]])
-        kept = np.flatnonzero(~given & (self._room[cells] > 0))
-        if weights[kept] @ adjustments[cells[kept]] >= least * (1 - LEAST_VIOLATION) or least <= DUST:
+        saturated = (weights <= DUST) | (adjustments[cells] > self._room[cells])
+        least -= float(weights[saturated] @ self._room[cells[saturated]])
+        carrying = np.flatnonzero(~saturated & (self._room[cells] > 0))
+        if weights[carrying] @ adjustments[cells[carrying]] >= least * (1 - LEAST_VIOLATION) or least <= DUST:
             return None
-        row = (weights[kept] / least, (np.zeros(len(kept), dtype=np.int64), cells[kept]))
+        row = (weights[carrying] / least, (np.zeros(len(carrying), dtype=np.int64), cells[carrying]))
         return sparse.csr_matrix(row, shape=(1, len(adjustments))), 1.0
 
 
 def _neighbourhoods(problem: Problem) -> list[_Neighbourhood]:
-    """Each sensitive cell in one of them, with the lines nearest to it; a small table is a single one."""
+    """Neighbourhoods, each sensitive cell a member of one; a small table is a single one."""
     lines = sparse.csr_matrix(problem.lines)
     columns = sparse.csc_matrix(problem.lines)
     if lines.shape[0] <= MOST_LINES:
         return [_neighbourhood(lines, problem.sensitive)]
     touching = abs(lines) @ abs(lines).T
-    found = []
-    left = np.ones(problem.size, dtype=bool)
-    while left.any():
-        first = problem.sensitive[int(np.argmax(left))]
+    neighbourhoods = []
+    remaining = np.ones(problem.size, dtype=bool)
+    while remaining.any():
+        first = problem.sensitive[int(np.argmax(remaining))]
         nearest = _nearest(touching, columns.indices[columns.indptr[first] : columns.indptr[first + 1]])
         core = np.zeros(lines.shape[0], dtype=bool)
         core[nearest[: int(CORE * MOST_LINES)]] = True
         inside = abs(problem.incidence).T @ (~core).astype(float) == 0
-        own = left & inside
-        own[int(np.argmax(left))] = True
-        found.append(_neighbourhood(lines[np.sort(nearest)], problem.sensitive[own]))
-        left &= ~own
-    return found
+        members = remaining & inside
+        members[int(np.argmax(remaining))] = True
+        neighbourhoods.append(_neighbourhood(lines[np.sort(nearest)], problem.sensitive[members]))
+        remaining &= ~members
+    return neighbourhoods
 
 
 def _nearest(touching: sparse.csr_matrix, start: np.ndarray) -> np.ndarray:

@@ -74,7 +74,7 @@ class DirectedProgram:
     ) -> Answer | None:
         """Solve for directions of 0 and 1 (forced cells put right); None where the clock ended it.
 
-        Where it is one of many questions near each other it is worth a basis to start the others from.
+        For one of many questions near each other a basis is worth its work: the others start from it.
         """
         chosen = self.problem.admissible(directions)
         last, self._last = self._last, chosen

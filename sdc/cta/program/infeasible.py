@@ -94,15 +94,15 @@ def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -
 def _thinned(problem: Problem) -> np.ndarray:
     """Lines that stay infeasible together, thinned one by one where there are few."""
     count = problem.lines.shape[0]
-    kept = np.arange(count)
+    lines = np.arange(count)
     if count > MAX_THINNED_LINES:
-        return kept
+        return lines
     for line in range(count):
-        fewer = kept[kept != line]
+        fewer = lines[lines != line]
         reduced = replace(problem, lines=problem.lines[fewer], line_numbers=problem.line_numbers[fewer])
         if len(fewer) == 0:
             break
         answer = solve(base_model(reduced).program, Limits(nodes=THINNING_NODES))
         if answer.status is Status.INFEASIBLE:
-            kept = fewer
-    return kept
+            lines = fewer
+    return lines

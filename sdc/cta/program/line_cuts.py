@@ -65,10 +65,10 @@ def smallest_sum(first: np.ndarray, second: np.ndarray, around: float = 0.0) -> 
     half = len(first) // 2
     left = _sums(first[:half], second[:half])
     right = np.sort(_sums(first[half:], second[half:]))
-    wanted = around - left
-    position = np.searchsorted(right, wanted)
-    above = np.abs(right[np.minimum(position, len(right) - 1)] - wanted)
-    below = np.abs(right[np.maximum(position - 1, 0)] - wanted)
+    target = around - left
+    position = np.searchsorted(right, target)
+    above = np.abs(right[np.minimum(position, len(right) - 1)] - target)
+    below = np.abs(right[np.maximum(position - 1, 0)] - target)
     return float(min(above.min(), below.min()))
 
 

@@ -200,16 +200,16 @@ def _with_patterns(model: Model, program: Program, incidence: sparse.csr_matrix,
     for position, line in enumerate(short):
         cells = incidence.indices[incidence.indptr[line] : incidence.indptr[line + 1]]
         choices, sums = patterns(*signed_levels(model.problem, incidence, line))
-        own = columns + np.arange(len(sums))
+        pattern_columns = columns + np.arange(len(sums))
         columns += len(sums)
-        add_row(own, np.ones(len(own)), 1.0, 1.0)
+        add_row(pattern_columns, np.ones(len(pattern_columns)), 1.0, 1.0)
         for k, cell in enumerate(cells):
-            chosen = own[choices[:, k] == 1]
+            chosen = pattern_columns[choices[:, k] == 1]
             add_row(np.append(chosen, first_binary + cell), np.append(np.ones(len(chosen)), -1.0), 0.0, 0.0)
         moved = adjustments.indices[adjustments.indptr[position] : adjustments.indptr[position + 1]]
         weighty = sums > NEGLIGIBLE
         add_row(
-            np.concatenate([moved, own[weighty]]),
+            np.concatenate([moved, pattern_columns[weighty]]),
             np.concatenate([np.ones(len(moved)), -sums[weighty]]),
             0.0,
             INFINITY,

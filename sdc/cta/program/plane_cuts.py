@@ -108,10 +108,10 @@ def cut_rows(problem: Problem, cuts: PlaneCuts, costs: np.ndarray) -> tuple[spar
     free, size = len(problem.free), problem.size
     rows, columns, least = [], [], []
     for number, (plane, value) in enumerate(zip(cuts.planes, cuts.least, strict=True)):
-        own = [plane.free, free + plane.free, 2 * free + plane.sensitive]
+        plane_columns = [plane.free, free + plane.free, 2 * free + plane.sensitive]
         if not problem.exact:
-            own += [2 * free + size + plane.sensitive, 2 * free + 2 * size + plane.sensitive]
-        columns.append(np.concatenate(own))
+            plane_columns += [2 * free + size + plane.sensitive, 2 * free + 2 * size + plane.sensitive]
+        columns.append(np.concatenate(plane_columns))
         rows.append(np.full(len(columns[-1]), number))
         least.append(value - float(problem.sensitive_costs[plane.sensitive] @ problem.down[plane.sensitive]))
     where = np.concatenate(columns)

@@ -158,7 +158,7 @@ def _power_of_two(number: float) -> float:
 def _distinct_lines(relations: sparse.csr_matrix) -> tuple[sparse.csr_matrix, np.ndarray]:
     """Drop empty lines and exact repeats (the same cells up to a common sign), first ones kept."""
     seen: set[bytes] = set()
-    kept = []
+    firsts = []
     pointers, cells, entries = relations.indptr, relations.indices, relations.data
     for line in range(relations.shape[0]):
         start, end = pointers[line], pointers[line + 1]
@@ -167,6 +167,6 @@ def _distinct_lines(relations: sparse.csr_matrix) -> tuple[sparse.csr_matrix, np
         key = cells[start:end].tobytes() + (entries[start:end] == entries[start]).tobytes()
         if key not in seen:
             seen.add(key)
-            kept.append(line)
-    numbers = np.array(kept, dtype=np.int64)
+            firsts.append(line)
+    numbers = np.array(firsts, dtype=np.int64)
     return relations[numbers], numbers

@@ -14,8 +14,8 @@ from sdc.solver import Program
 def with_quality(program: Program, problem: Problem) -> Program:
     """The base program, whose columns are those of `sdc.cta.program.model`, with a row per statistic.
 
-    A part of a table (a plane, say) gets only statistics all of whose cells it has: what other cells add to
-    them it cannot tell, and without a row its bound stays one.
+    A part of a table (a plane, say) gets only the statistics whose moving cells it has all: what others add
+    to them it cannot tell, and its bound is valid without the row.
     """
     quality = problem.table.quality
     if quality is None:
@@ -23,10 +23,10 @@ def with_quality(program: Program, problem: Problem) -> Program:
     inside = np.zeros(problem.table.cells, dtype=bool)
     inside[problem.free] = inside[problem.sensitive] = True
     elsewhere = np.logical_or(*moving_cells(problem.table, problem.exact)) & ~inside
-    own = np.flatnonzero(abs(quality.weights) @ elsewhere.astype(float) == 0)
-    if len(own) == 0:
+    complete = np.flatnonzero(abs(quality.weights) @ elsewhere.astype(float) == 0)
+    if len(complete) == 0:
         return program
-    weights = quality.weights[own]
+    weights = quality.weights[complete]
     free, directed = weights[:, problem.free], weights[:, problem.sensitive]
     blocks = [free, -free, directed @ sparse.diags_array(problem.swing)]
     if not problem.exact:
@@ -35,6 +35,6 @@ def with_quality(program: Program, problem: Problem) -> Program:
     return replace(
         program,
         matrix=sparse.vstack([program.matrix, sparse.hstack(blocks)]).tocsr(),
-        row_lower=np.concatenate([program.row_lower, quality.least[own] / problem.unit + base]),
-        row_upper=np.concatenate([program.row_upper, quality.most[own] / problem.unit + base]),
+        row_lower=np.concatenate([program.row_lower, quality.least[complete] / problem.unit + base]),
+        row_upper=np.concatenate([program.row_upper, quality.most[complete] / problem.unit + base]),
     )

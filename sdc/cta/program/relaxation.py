@@ -1,7 +1,7 @@
-"""What keeps a table from being protected is relaxed in a stated order, and as little as it can be.
+"""Relax the capacities that keep a table from being protected: in a stated order, and by the least amount.
 
-The capacities of cells that are not sensitive are what may give way; protection, zeros, signs and cells that
-are held at a value never do. An elastic program (Chinneck 2008, Feasibility and Infeasibility in
+Only capacities of cells that are not sensitive give way; protection, zeros, signs and cells that are held at
+a value never do. An elastic program (Chinneck 2008, Feasibility and Infeasibility in
 Optimization, section 4) moves cells beyond their capacities at a price of one a unit, and within them for
 nothing: its optimum is the least room that must be added, and its solution says to which cells.
 """
@@ -68,8 +68,8 @@ def relax(
         One that was proved to have no solution.
     mode : {"at-least", "exact"}
     steps : sequence of {"capacities", "fixed"}
-        Tried one after the other, each beside those before it: cells that may move get more room; then cells
-        that may not move at all get some.
+        Tried one after the other, each together with those before it: "capacities" gives more room to cells
+        that may move, "fixed" gives room to cells that may not.
     held : (cells,) boolean array, optional
         Cells that keep their values whatever happens.
 
@@ -84,9 +84,9 @@ def relax(
         together |= open_[step]
         if not open_[step].any():
             continue
-        found = _elastic(table, mode, together)
-        if found is not None:
-            lower, upper, least = found
+        room = _elastic(table, mode, together)
+        if room is not None:
+            lower, upper, least = room
             wider = (lower > 0) | (upper > 0)
             return Relaxation(
                 lower_capacity=table.lower_capacity + lower,

@@ -37,7 +37,7 @@ def identical_cells(table: CellTable) -> np.ndarray:
     return rank[inverse]
 
 
-def merged(table: CellTable, variables: np.ndarray) -> CellTable:
+def table_of_variables(table: CellTable, variables: np.ndarray) -> CellTable:
     """The table with one cell a variable: costs added, the larger levels, the smaller capacities.
 
     An adjustment of it is one of the whole table, at the same cost, when every cell takes the value of its
@@ -75,30 +75,30 @@ def merged(table: CellTable, variables: np.ndarray) -> CellTable:
     )
 
 
-def with_cells_once(table: CellTable, mode: str) -> tuple[CellTable, np.ndarray] | None:
-    """The merged table and the variable of each cell; None where it would not stand for the whole one.
+def with_variables(table: CellTable, mode: str) -> tuple[CellTable, np.ndarray] | None:
+    """The table of variables and the variable of each cell; None where it cannot replace the whole table.
 
-    It would not where all cells differ, where mode "exact" asks identical cells to move by different levels,
-    and where the merged cells are no table: one whose levels exceed its capacities, say, which is for the
-    lines of the whole table to prove.
+    It cannot where all cells differ, where mode "exact" asks identical cells to move by different levels,
+    and where the variables make no table, as levels exceed capacities: then the lines of the whole table
+    are to prove that it cannot be protected.
     """
     variables = identical_cells(table)
     if int(variables.max()) + 1 == table.cells:
         return None
     try:
-        once = merged(table, variables)
+        by_variable = table_of_variables(table, variables)
     except SdcError:
         return None
     if mode == "exact":
         sensitive = table.sensitive
         for name in ("lower_protection", "upper_protection"):
-            if np.any(getattr(once, name)[variables][sensitive] != getattr(table, name)[sensitive]):
+            if np.any(getattr(by_variable, name)[variables][sensitive] != getattr(table, name)[sensitive]):
                 return None
-    return once, variables
+    return by_variable, variables
 
 
 def of_all_cells(answer: Adjustment, table: CellTable, variables: np.ndarray, mode: str) -> Adjustment:
-    """The answer to the merged table as one for every cell of the whole, at the same cost.
+    """The adjustment of the table of variables as one of all cells, at the same cost.
 
     Raises
     ------

@@ -14,9 +14,9 @@ def with_less_room(table: CellTable, deviations: np.ndarray, cells: np.ndarray) 
 
     None where no cell has room to lose.
 
-    A change far beyond its level leaves the other direction without a world: the other cells cannot make up
-    for it. Half of it often can be made up for. Where half is less than the level, the direction is closed;
-    where the other one is closed too, the cell keeps its room, as does one that is held at a value.
+    A change shows its direction where it is so far beyond the level that the other cells could not balance
+    as much the other way. Half of it they often can. Where half is less than the level, the direction is
+    closed; where the other one is closed too, the cell keeps its room, as does one that is held at a value.
 
     Parameters
     ----------

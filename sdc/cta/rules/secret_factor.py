@@ -58,15 +58,16 @@ def largest_factors(table: CellTable, spread: float) -> Spread:
 
 
 def secret_numbers(key: bytes, identities: Sequence[str]) -> np.ndarray:
-    """(cells,) where between 1 and its largest factor each cell stands, in [0, 1)."""
+    """(cells,) numbers in [0, 1): how far between 1 and its largest the factor of each cell lies."""
     return keyed_numbers(key, _CONTEXT, identities)
 
 
 def with_room_for_factors(table: CellTable, spread: float) -> CellTable:
-    """The table with capacities of sensitive cells as far as any factor takes their like.
+    """The table with capacities of sensitive cells wide enough for any factor.
 
-    A direction without room for the plain level gets none for the raised one. No sensitive cell falls by more
-    than `LARGEST_FALL` where its factor does not take it there: one published at zero shows its direction.
+    A direction without room for the plain level gets none for the raised one. A sensitive cell falls by no
+    more than `LARGEST_FALL` of its value unless its factor asks for more: one published at zero shows its
+    direction.
     """
     factors, directed = largest_factors(table, spread), table.sensitive
     upper, lower = factors.upper * table.upper_protection, factors.lower * table.lower_protection

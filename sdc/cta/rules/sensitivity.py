@@ -43,10 +43,10 @@ def largest_contributions(
     tabulation: Tabulation, codes: list[ArrayLike], amounts: ArrayLike, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """(cells, count) largest contributions per cell, zeros after the last, and (cells,) contributors."""
-    given = np.abs(np.asarray(amounts, dtype=float))
+    magnitudes = np.abs(np.asarray(amounts, dtype=float))
     cells, records = tabulation.pairs(codes)
-    order = np.lexsort((-given[records], cells))
-    cells, sizes = cells[order], given[records][order]
+    order = np.lexsort((-magnitudes[records], cells))
+    cells, sizes = cells[order], magnitudes[records][order]
     numbers = np.bincount(cells, minlength=tabulation.cells)
     first = np.concatenate([[0], np.cumsum(numbers)[:-1]])
     rank = np.arange(len(cells)) - first[cells]
@@ -140,8 +140,8 @@ def _by_level(level: np.ndarray, totals: np.ndarray) -> Sensitivity:
     return Sensitivity(sensitive, levels, levels)
 
 
-def _amounts(name: str, given: ArrayLike) -> np.ndarray:
-    array = np.asarray(given, dtype=float)
+def _amounts(name: str, amounts: ArrayLike) -> np.ndarray:
+    array = np.asarray(amounts, dtype=float)
     if not np.all(np.isfinite(array)):
         raise NotFinite(f"{name} of cell {int(np.argmax(~np.isfinite(array)))} is not finite", variable=name)
     return array

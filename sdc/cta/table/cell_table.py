@@ -114,8 +114,8 @@ class CellTable:
             _set(self, name, array)
         values.setflags(write=False)
         if self.quality is not None and self.quality.weights.shape[1] != cells:
-            found = self.quality.weights.shape[1]
-            raise ShapeMismatch(f"kept statistics weigh {found} cells, the table has {cells}")
+            weighed = self.quality.weights.shape[1]
+            raise ShapeMismatch(f"kept statistics weigh {weighed} cells, the table has {cells}")
         self._check_additivity()
         self._check_levels()
 
@@ -189,9 +189,9 @@ def _is_whole(array: np.ndarray) -> bool:
     return bool(np.all(array == np.rint(array)))
 
 
-def _numbers(name: str, given: ArrayLike | None, cells: int | None) -> np.ndarray:
+def _numbers(name: str, numbers: ArrayLike | None, cells: int | None) -> np.ndarray:
     try:
-        array = np.array(given, dtype=float)
+        array = np.array(numbers, dtype=float)
     except (TypeError, ValueError):
         raise NotNumeric(f"{name} must be numbers", variable=name) from None
     if array.ndim != 1 or (cells is not None and len(array) != cells):
@@ -207,8 +207,8 @@ def _check_finite(name: str, array: np.ndarray, infinite: bool = False) -> None:
         raise NotFinite(f"{name} of cell {cell} is not a finite number", variable=cell)
 
 
-def _flags(given: ArrayLike, cells: int) -> np.ndarray:
-    array = np.asarray(given)
+def _flags(sensitive: ArrayLike, cells: int) -> np.ndarray:
+    array = np.asarray(sensitive)
     if array.shape != (cells,):
         raise ShapeMismatch(f"sensitive has shape {array.shape}, expected ({cells},)", variable="sensitive")
     if array.dtype != bool:
@@ -218,9 +218,9 @@ def _flags(given: ArrayLike, cells: int) -> np.ndarray:
     return flags
 
 
-def _relations(given: ArrayLike | sparse.spmatrix, cells: int) -> sparse.csr_matrix:
+def _relations(relations: ArrayLike | sparse.spmatrix, cells: int) -> sparse.csr_matrix:
     try:
-        matrix = sparse.csr_matrix(given, dtype=float, copy=True)  # tidied below, in place
+        matrix = sparse.csr_matrix(relations, dtype=float, copy=True)  # tidied below, in place
     except (TypeError, ValueError):
         raise NotNumeric("relations must be a numeric matrix", variable="relations") from None
     if matrix.shape[1] != cells:

@@ -38,8 +38,8 @@ class Check:
     def sound(self) -> bool:
         """Whether nothing is at fault."""
         return not any(
-            len(found)
-            for found in (
+            len(faults)
+            for faults in (
                 self.broken_lines,
                 self.unprotected,
                 self.beyond_capacity,

@@ -66,12 +66,12 @@ class Quality:
             raise InvalidParameter("a kept statistic must be allowed to stay as it is: least <= 0 <= most")
 
     @classmethod
-    def of(cls, kept: Sequence[Quality]) -> Quality:
-        """Several at once, over the same cells."""
+    def of(cls, statistics: Sequence[Quality]) -> Quality:
+        """Several statistics at once, over the same cells."""
         return cls(
-            sparse.vstack([each.weights for each in kept]).tocsr(),
-            np.concatenate([each.least for each in kept]),
-            np.concatenate([each.most for each in kept]),
+            sparse.vstack([each.weights for each in statistics]).tocsr(),
+            np.concatenate([each.least for each in statistics]),
+            np.concatenate([each.most for each in statistics]),
         )
 
     def missed(self, deviations: np.ndarray) -> np.ndarray:
@@ -99,8 +99,8 @@ def kept_mean(values: ArrayLike, cells: ArrayLike, tolerance: float = 0.0) -> Qu
     tolerance : float
         How far the mean may move, relative to it; 0: not at all.
     """
-    x, chosen = _chosen(values, cells, tolerance)
-    return _kept(len(x), chosen, np.ones(len(chosen)), tolerance * abs(float(x[chosen].sum())))
+    x, positions = _checked(values, cells, tolerance)
+    return _statistic(len(x), positions, np.ones(len(positions)), tolerance * abs(float(x[positions].sum())))
 
 
 def kept_slope(
@@ -123,28 +123,30 @@ def kept_slope(
     InvalidParameter
         Where `on` does not vary.
     """
-    x, chosen = _chosen(values, cells, tolerance)
-    regressor = x[chosen] if on is None else np.asarray(on, dtype=float)
-    if regressor.shape != chosen.shape:
-        raise ShapeMismatch(f"on has shape {regressor.shape}, expected ({len(chosen)},)")
+    x, positions = _checked(values, cells, tolerance)
+    regressor = x[positions] if on is None else np.asarray(on, dtype=float)
+    if regressor.shape != positions.shape:
+        raise ShapeMismatch(f"on has shape {regressor.shape}, expected ({len(positions)},)")
     centred = regressor - regressor.mean()
     typical = float(np.mean(np.abs(centred)))
     if not typical > 0:
         raise InvalidParameter("a slope on values that are all the same has no meaning")
-    return _kept(len(x), chosen, centred / typical, tolerance * float(centred @ centred) / typical)
+    return _statistic(len(x), positions, centred / typical, tolerance * float(centred @ centred) / typical)
 
 
-def _chosen(values: ArrayLike, cells: ArrayLike, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    chosen = np.asarray(cells, dtype=np.int64)
-    if chosen.ndim != 1 or len(chosen) == 0 or len(np.unique(chosen)) < len(chosen):
+def _checked(values: ArrayLike, cells: ArrayLike, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    positions = np.asarray(cells, dtype=np.int64)
+    if positions.ndim != 1 or len(positions) == 0 or len(np.unique(positions)) < len(positions):
         raise InvalidParameter("a statistic needs positions of cells, each once")
     if not tolerance >= 0:
         raise InvalidParameter("the tolerance of a statistic is 0 or more")
-    return np.asarray(values, dtype=float), chosen
+    return np.asarray(values, dtype=float), positions
 
 
-def _kept(cells: int, chosen: np.ndarray, weights: np.ndarray, most: float) -> Quality:
-    row = sparse.csr_matrix((weights, (np.zeros(len(chosen), dtype=np.int64), chosen)), shape=(1, cells))
+def _statistic(cells: int, positions: np.ndarray, weights: np.ndarray, most: float) -> Quality:
+    row = sparse.csr_matrix(
+        (weights, (np.zeros(len(positions), dtype=np.int64), positions)), shape=(1, cells)
+    )
     return Quality(row, np.array([-most]), np.array([most]))
 
 

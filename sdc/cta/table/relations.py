@@ -47,7 +47,7 @@ class Dimension:
     def of_levels(cls, name: str, *levels: ArrayLike) -> Dimension:
         """Read the hierarchy off arrays of codes, coarsest level first, one entry per record.
 
-        A code that also stands on a coarser level is written ``level:code`` (see `written`).
+        A code that also stands on a coarser level is labelled ``level:code`` (see `labels`).
 
         Raises
         ------
@@ -107,12 +107,12 @@ class Dimension:
         """Nodes without children."""
         return np.setdiff1d(np.arange(len(self.codes)), self.parents)
 
-    def written(self, level: int, codes: ArrayLike) -> np.ndarray:
-        """Codes of a level of `of_levels` (0 the coarsest) as this dimension writes them."""
+    def labels(self, level: int, codes: ArrayLike) -> np.ndarray:
+        """Codes of this dimension for codes of a level of `of_levels` (0 the coarsest)."""
         texts = np.asarray(codes).astype(str)
         distinct, place = np.unique(texts, return_inverse=True)
-        own = set(self.codes)
-        names = [f"{level}:{code}" if f"{level}:{code}" in own else str(code) for code in distinct]
+        known = set(self.codes)
+        names = [f"{level}:{code}" if f"{level}:{code}" in known else str(code) for code in distinct]
         return np.asarray(names, dtype=object)[place]
 
     def nodes(self, codes: ArrayLike) -> np.ndarray:
@@ -181,19 +181,19 @@ class Tabulation:
         cells, records = [], []
         for combination in _ancestor_keys(self.dimensions, nodes, radix):
             place = np.minimum(np.searchsorted(known, combination), len(known) - 1)
-            found = np.flatnonzero(known[place] == combination)
-            cells.append(place[found])
-            records.append(found)
+            counting = np.flatnonzero(known[place] == combination)
+            cells.append(place[counting])
+            records.append(counting)
         unique = np.unique(np.stack([np.concatenate(cells), np.concatenate(records)]), axis=1)
         return unique[0], unique[1]
 
     def totals(self, codes: Sequence[ArrayLike], amounts: ArrayLike) -> np.ndarray:
         """(cells,) sums of amounts given per record with its codes."""
-        given = np.asarray(amounts, dtype=float)
-        if not np.all(np.isfinite(given)):
-            raise NotFinite(f"amount {int(np.argmax(~np.isfinite(given)))} is not a finite number")
+        numbers = np.asarray(amounts, dtype=float)
+        if not np.all(np.isfinite(numbers)):
+            raise NotFinite(f"amount {int(np.argmax(~np.isfinite(numbers)))} is not a finite number")
         cells, records = self.pairs(codes)
-        return np.bincount(cells, weights=given[records], minlength=self.cells)
+        return np.bincount(cells, weights=numbers[records], minlength=self.cells)
 
 
 def tabulate(
@@ -226,9 +226,11 @@ def tabulate(
         for name in table:
             if name not in names:
                 raise UnknownVariable("a linked table names a dimension that is not there", variable=name)
-        kept = [n if d.name in table else np.zeros_like(n) for d, n in zip(dimensions, nodes, strict=True)]
-        keys += [np.unique(k) for k in _ancestor_keys(dimensions, kept, radix)]
-    return _tied(tuple(dimensions), np.unique(np.concatenate(keys)), radix)
+        summed_nodes = [
+            n if d.name in table else np.zeros_like(n) for d, n in zip(dimensions, nodes, strict=True)
+        ]
+        keys += [np.unique(k) for k in _ancestor_keys(dimensions, summed_nodes, radix)]
+    return _tabulation(tuple(dimensions), np.unique(np.concatenate(keys)), radix)
 
 
 def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> tuple[Tabulation, np.ndarray]:
@@ -255,7 +257,7 @@ def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> t
             f"({len(repeated)} such entries)",
             variable=int(repeated[0]),
         )
-    return _tied(tuple(dimensions), unique, radix), places
+    return _tabulation(tuple(dimensions), unique, radix), places
 
 
 def _checked_nodes(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> list[np.ndarray]:
@@ -267,15 +269,15 @@ def _checked_nodes(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) 
     return nodes
 
 
-def _tied(dimensions: tuple[Dimension, ...], keys: np.ndarray, radix: np.ndarray) -> Tabulation:
+def _tabulation(dimensions: tuple[Dimension, ...], keys: np.ndarray, radix: np.ndarray) -> Tabulation:
     """Tie each cell to the cell one step up in each dimension; keys are sorted and distinct."""
     nodes = (keys[:, None] // radix[None, :]) % np.array([len(d.codes) for d in dimensions])
     rows, columns, entries = [], [], []
     lines = 0
     for d, dimension in enumerate(dimensions):
-        own = nodes[:, d]
-        below = np.flatnonzero(own > 0)
-        above = keys[below] + (dimension.parents[own[below]] - own[below]) * radix[d]
+        node = nodes[:, d]
+        below = np.flatnonzero(node > 0)
+        above = keys[below] + (dimension.parents[node[below]] - node[below]) * radix[d]
         place = np.minimum(np.searchsorted(keys, above), len(keys) - 1)
         exists = keys[place] == above
         totals, line = np.unique(place[exists], return_inverse=True)
@@ -306,6 +308,6 @@ def _ancestor_keys(
 ) -> list[np.ndarray]:
     """Keys of all combinations of ancestors, one array per combination of steps upwards."""
     keys = [np.zeros(len(nodes[0]), dtype=np.int64)]
-    for d, (dimension, own) in enumerate(zip(dimensions, nodes, strict=True)):
-        keys = [key + step * radix[d] for key in keys for step in dimension.ancestors(own)]
+    for d, (dimension, finest) in enumerate(zip(dimensions, nodes, strict=True)):
+        keys = [key + step * radix[d] for key in keys for step in dimension.ancestors(finest)]
     return keys

@@ -131,10 +131,10 @@ def series(figure: Figure, shapes: tuple[tuple[int, ...], ...], seeds: tuple[int
         for seed in seeds:
             table = random_table(shape, seed)
             ours, _ = timed(table, "exact", "auto", effort, SECONDS)
-            found = {name: heuristic(table, name, seed) for name in figure.series}
-            best = min([ours.objective, *(each for each in found.values() if each is not None)])
+            objectives = {name: heuristic(table, name, seed) for name in figure.series}
+            best = min([ours.objective, *(each for each in objectives.values() if each is not None)])
             assert best >= ours.lower_bound * (1 - 1e-9), "a heuristic went below a proved bound"
-            for name, objective in found.items():
+            for name, objective in objectives.items():
                 if objective is not None:
                     errors[name].append(_percent_above(objective, best))
             best_gaps.append(_percent_above(best, ours.lower_bound))

@@ -19,7 +19,7 @@ def survey_table() -> CellTable:
     survey = survey[survey["turnover"].notna()]
     activity = Dimension.of_levels("activity", survey["a10"], survey["a21"], survey["a88"])
     region = Dimension.of_levels("region", survey["nuts1"], survey["nuts2"])
-    codes = [activity.written(2, survey["a88"]), region.written(1, survey["nuts2"])]
+    codes = [activity.labels(2, survey["a88"]), region.labels(1, survey["nuts2"])]
     tabulation = tabulate([activity, region], codes)
     totals = tabulation.totals(codes, survey["turnover"])
     contributors = tabulation.totals(codes, np.ones(len(survey)))

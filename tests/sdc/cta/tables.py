@@ -29,6 +29,20 @@ def with_margins(internal):
     return full.ravel()
 
 
+def two_cells_and_total(lower_capacity, upper_capacity, costs=None):
+    """10 + 20 = 30, of which the first must move by 3."""
+    return CellTable(
+        values=[10.0, 20, 30],
+        relations=[[1, 1, -1]],
+        sensitive=np.array([True, False, False]),
+        lower_protection=[3, 0, 0],
+        upper_protection=[3, 0, 0],
+        lower_capacity=lower_capacity,
+        upper_capacity=upper_capacity,
+        costs=costs,
+    )
+
+
 def random_grid(shape, seed, *, sensitive=0.4, percent=20, costs=None, whole=False, room=None):
     """A table like those of Cox 2005, section 3, small."""
     rng = np.random.default_rng(seed)
@@ -72,17 +86,17 @@ def brute_force(table, mode):
         if np.any(lower > upper):
             continue
         matrix = table.relations.toarray()
-        kept = {}
+        bounds_of_statistics = {}
         if table.quality is not None:
             sums = table.quality.weights.toarray()
             sums = np.hstack([sums, -sums])
-            kept["A_ub"] = np.vstack([sums, -sums])
-            kept["b_ub"] = np.concatenate([table.quality.most, -table.quality.least])
+            bounds_of_statistics["A_ub"] = np.vstack([sums, -sums])
+            bounds_of_statistics["b_ub"] = np.concatenate([table.quality.most, -table.quality.least])
         answer = linprog(
             np.concatenate([table.costs, table.costs]),
             A_eq=np.hstack([matrix, -matrix]),
             b_eq=np.zeros(table.lines),
-            **kept,
+            **bounds_of_statistics,
             bounds=np.stack([lower, upper], axis=1),
         )
         if answer.status == 0 and (best is None or answer.fun < best):

@@ -15,7 +15,7 @@ from sdc.cta.methods import ALGORITHMS, METHODS
 from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
 from sdc.cta.table.check import check
 from sdc.errors import ImpossibleProtection, InvalidParameter
-from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, with_margins
+from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, two_cells_and_total, with_margins
 
 
 def sums_hold(table, adjusted, tolerance=1e-6):
@@ -24,16 +24,7 @@ def sums_hold(table, adjusted, tolerance=1e-6):
 
 def test_a_reader_can_solve_two_cells_and_a_total():
     # 10 + 20 = 30, the first must move by 3: the cheapest answer moves one other cell by 3 as well
-    table = CellTable(
-        values=[10.0, 20, 30],
-        relations=[[1, 1, -1]],
-        sensitive=np.array([True, False, False]),
-        lower_protection=[3, 0, 0],
-        upper_protection=[3, 0, 0],
-        lower_capacity=[5, 5, 5],
-        upper_capacity=[5, 5, 5],
-        costs=[1, 2, 1],
-    )
+    table = two_cells_and_total([5, 5, 5], [5, 5, 5], costs=[1, 2, 1])
     d = adjust(table, mode="exact")
     assert abs(d.values[0] - 10) == 3
     assert d.values[1] == 20
@@ -119,15 +110,7 @@ def test_whole_tables_come_back_whole_and_additive_to_the_last_digit(shape, whol
 
 
 def test_a_line_without_room_is_named_as_the_proof():
-    table = CellTable(
-        values=[10.0, 20, 30],
-        relations=[[1, 1, -1]],
-        sensitive=np.array([True, False, False]),
-        lower_protection=[3, 0, 0],
-        upper_protection=[3, 0, 0],
-        lower_capacity=[5, 1, 1],
-        upper_capacity=[5, 1, 1],
-    )
+    table = two_cells_and_total([5, 1, 1], [5, 1, 1])
     with pytest.raises(ImpossibleProtection) as caught:
         adjust(table)
     assert caught.value.lines.tolist() == [0]

@@ -17,7 +17,7 @@ from sdc.cta.rules.secret_factor import (
 )
 from sdc.cta.table.check import check
 from sdc.errors import InvalidParameter
-from tests.sdc.cta.tables import random_grid
+from tests.sdc.cta.tables import random_grid, two_cells_and_total
 
 KEY = bytes(range(32))
 
@@ -63,14 +63,17 @@ def test_whoever_knows_the_direction_is_left_with_one_band_that_holds_the_truth(
     table = random_grid((5, 5), 3, room=1.0)
     roomy = with_room_for_factors(table, 1.0)
     d = adjust(with_secret_levels(table, KEY, names(table), 1.0), effort="fast")
-    found = attacker_intervals(roomy, d.values, relative=True)
-    true = table.values[found.cells]
-    assert np.all(found.known_lower <= true + 1e-6)
-    assert np.all(found.known_upper >= true - 1e-6)
-    assert np.all(found.known_upper - found.known_lower <= found.width + 1e-6)
-    half, middle = (found.known_upper - found.known_lower) / 2, (found.known_upper + found.known_lower) / 2
+    intervals = attacker_intervals(roomy, d.values, relative=True)
+    true = table.values[intervals.cells]
+    assert np.all(intervals.known_lower <= true + 1e-6)
+    assert np.all(intervals.known_upper >= true - 1e-6)
+    assert np.all(intervals.known_upper - intervals.known_lower <= intervals.width + 1e-6)
+    half, middle = (
+        (intervals.known_upper - intervals.known_lower) / 2,
+        (intervals.known_upper + intervals.known_lower) / 2,
+    )
     assert np.median(half / middle) > 0.15
-    assert not found.determined.any()
+    assert not intervals.determined.any()
 
 
 def test_a_direction_that_follows_from_the_sum_is_called_determined():
@@ -85,9 +88,9 @@ def test_a_direction_that_follows_from_the_sum_is_called_determined():
         lower_capacity=[5, 0, 2, 0],
         upper_capacity=[5, 0, 5, 0],
     )
-    found = attacker_intervals(table, np.array([7.0, 20, 33, 60]))
-    assert found.determined.tolist() == [True, True]
-    assert found.odds == 0.5
+    intervals = attacker_intervals(table, np.array([7.0, 20, 33, 60]))
+    assert intervals.determined.tolist() == [True, True]
+    assert intervals.odds == 0.5
     free = replace(table, lower_capacity=[5, 0, 5, 0])
     assert attacker_intervals(free, np.array([7.0, 20, 33, 60])).determined.tolist() == [False, False]
 
@@ -95,38 +98,30 @@ def test_a_direction_that_follows_from_the_sum_is_called_determined():
 def test_intervals_contain_the_original_and_agree_with_another_solver():
     table = random_grid((3, 3), 2)
     d = adjust(table, mode="exact", effort="fast")
-    found = attacker_intervals(table, d.values, largest_factor=1.0)
-    assert not found.sampled
-    assert np.all(found.lower <= table.values[found.cells] + 1e-6)
-    assert np.all(found.upper >= table.values[found.cells] - 1e-6)
+    intervals = attacker_intervals(table, d.values, largest_factor=1.0)
+    assert not intervals.sampled
+    assert np.all(intervals.lower <= table.values[intervals.cells] + 1e-6)
+    assert np.all(intervals.upper >= table.values[intervals.cells] - 1e-6)
     bounds = np.stack([-table.lower_capacity, table.upper_capacity], axis=1)
-    for k, cell in enumerate(found.cells):
+    for k, cell in enumerate(intervals.cells):
         cost = np.zeros(table.cells)
         cost[cell] = 1
         matrix, zeros = table.relations.toarray(), np.zeros(table.lines)
         least = linprog(cost, A_eq=matrix, b_eq=zeros, bounds=bounds).fun
         most = -linprog(-cost, A_eq=matrix, b_eq=zeros, bounds=bounds).fun
-        assert found.upper[k] == pytest.approx(d.values[cell] - least, abs=1e-5)
-        assert found.lower[k] == pytest.approx(d.values[cell] - most, abs=1e-5)
+        assert intervals.upper[k] == pytest.approx(d.values[cell] - least, abs=1e-5)
+        assert intervals.lower[k] == pytest.approx(d.values[cell] - most, abs=1e-5)
 
 
 def test_a_cell_whose_neighbours_are_fixed_is_reported_below_protection():
-    table = CellTable(
-        values=[10.0, 20, 30],
-        relations=[[1, 1, -1]],
-        sensitive=np.array([True, False, False]),
-        lower_protection=[3, 0, 0],
-        upper_protection=[3, 0, 0],
-        lower_capacity=[5, 0, 1],
-        upper_capacity=[5, 0, 1],
-    )
-    found = attacker_intervals(table, table.values + np.array([1.0, 0, 1]))
-    assert found.width[0] == pytest.approx(2)
-    assert found.below_protection.tolist() == [True]
+    table = two_cells_and_total([5, 0, 1], [5, 0, 1])
+    intervals = attacker_intervals(table, table.values + np.array([1.0, 0, 1]))
+    assert intervals.width[0] == pytest.approx(2)
+    assert intervals.below_protection.tolist() == [True]
 
 
 def test_a_sample_says_that_it_is_one():
     table = random_grid((4, 4), 1)
-    found = attacker_intervals(table, table.values, most_cells=2)
-    assert found.sampled
-    assert len(found.cells) == 2
+    intervals = attacker_intervals(table, table.values, most_cells=2)
+    assert intervals.sampled
+    assert len(intervals.cells) == 2

@@ -6,7 +6,7 @@ import pytest
 from sdc.cta import CellTable, adjust
 from sdc.cta.refinement import refined
 from sdc.cta.table.check import check
-from tests.sdc.cta.tables import grid_relations, with_margins
+from tests.sdc.cta.tables import grid_relations, two_cells_and_total, with_margins
 
 
 def wide_table(orders, seed, shape=(6, 6), whole=True):
@@ -58,15 +58,7 @@ def test_what_is_left_open_is_closed_next_to_where_it_was():
 
 
 def test_directions_that_leave_no_room_are_not_closed_by_force():
-    table = CellTable(
-        values=[10.0, 20, 30],
-        relations=[[1, 1, -1]],
-        sensitive=np.array([True, False, False]),
-        lower_protection=[3, 0, 0],
-        upper_protection=[3, 0, 0],
-        lower_capacity=[5, 1, 1],
-        upper_capacity=[5, 1, 1],
-    )
+    table = two_cells_and_total([5, 1, 1], [5, 1, 1])
     assert refined(table, np.array([3.0, 0, 0]), "at-least") is None
 
 

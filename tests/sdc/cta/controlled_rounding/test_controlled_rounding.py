@@ -103,14 +103,14 @@ def exists(counts, base):
 
 def test_in_three_dimensions_a_table_is_rounded_if_and_only_if_brute_force_finds_a_way():
     rng = np.random.default_rng(0)
-    found = refused = 0
+    rounded = refused = 0
     for base in (2, 3):
         for _ in range(25):
             counts = rng.integers(0, 2 * base, (2, 2, 2)) * 1.0
             table = grid_table(counts, base)
             if exists(counts, base):
                 assert_rounded(table, controlled_rounding(table, base, KEY, names(table.cells)), base)
-                found += 1
+                rounded += 1
                 continue
             with pytest.raises((ImpossibleProtection, NoSolutionFound), match="add up"):
                 controlled_rounding(table, base, KEY, names(table.cells))
@@ -123,7 +123,7 @@ def test_in_three_dimensions_a_table_is_rounded_if_and_only_if_brute_force_finds
             assert room is not None
             assert room.cells["adjacent"] >= 1
             refused += 1
-    assert found >= 20
+    assert rounded >= 20
     assert refused >= 3
 
 
@@ -204,10 +204,10 @@ def test_odds_are_the_unbiased_ones_and_the_posterior_of_a_small_count_follows(b
     assert odds @ np.array([0, base, 2 * base]) == pytest.approx(np.arange(2 * base))
     assert odds.sum(axis=1) == pytest.approx(1)
     counts = np.arange(2.0 * base).repeat(50)
-    found = count_posterior(counts, np.floor(counts / base) * base, base, odds, least=base)
+    posterior = count_posterior(counts, np.floor(counts / base) * base, base, odds, least=base)
     evenly = (1 - 1 / base) / np.sum(1 - np.arange(base) / base)
-    assert found.odds[0, 1] == pytest.approx(evenly), "of what is published at 0"
-    assert found.largest < 0.7
+    assert posterior.odds[0, 1] == pytest.approx(evenly), "of what is published at 0"
+    assert posterior.largest < 0.7
 
 
 def test_where_no_program_would_end_few_totals_go_a_base_further_and_no_inner_cell_does():
@@ -228,9 +228,9 @@ def test_where_no_program_would_end_few_totals_go_a_base_further_and_no_inner_ce
 
 def test_values_that_are_no_counts_names_that_repeat_and_statistics_to_keep_are_refused():
     table = grid_table(np.ones((2, 2)), 3)
-    kept = replace(table, quality=kept_mean(table.values, [0, 1]))
+    with_statistic = replace(table, quality=kept_mean(table.values, [0, 1]))
     with pytest.raises(InvalidParameter, match="no other statistics"):
-        controlled_rounding(kept, 3, KEY, names(table.cells))
+        controlled_rounding(with_statistic, 3, KEY, names(table.cells))
     with pytest.raises(InvalidParameter, match="same name"):
         controlled_rounding(table, 3, KEY, ["cell"] * table.cells)
     halves = of_counts(np.array([1.0, 0.5, 0.5]), np.array([[-1.0, 1, 1]]), 3)

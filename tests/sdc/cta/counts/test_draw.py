@@ -73,14 +73,14 @@ def test_the_posterior_is_bayes_rule_and_least_cost_would_fail_it():
     rng = np.random.default_rng(0)
     original = rng.poisson(1.5, 5000) * 1.0
     shown = drawn_counts(original, 3, KEY, names(5000))
-    found = count_posterior(original, shown, 3, transition(3), least=3)
+    posterior = count_posterior(original, shown, 3, transition(3), least=3)
     for target in range(3):
-        there = original[(shown == 3 * target) & (original < 6)]
-        shares = np.bincount(there.astype(int), minlength=6)[:6] / len(there)
-        assert found.odds[target] == pytest.approx(shares, abs=0.05)
-    assert found.largest < 0.7
+        originals = original[(shown == 3 * target) & (original < 6)]
+        shares = np.bincount(originals.astype(int), minlength=6)[:6] / len(originals)
+        assert posterior.odds[target] == pytest.approx(shares, abs=0.05)
+    assert posterior.largest < 0.7
     assert np.array_equal(
-        found.moved.sum(axis=1), np.bincount(original[original < 6].astype(int), minlength=6)
+        posterior.moved.sum(axis=1), np.bincount(original[original < 6].astype(int), minlength=6)
     )
     single = count_posterior(np.ones(400), np.zeros(400), 3, transition(3), least=3)
     assert single.largest > 0.9, "where all small counts are ones, everybody knows"

@@ -27,10 +27,10 @@ def test_all_that_a_lone_cell_costs_is_proved_and_not_only_what_its_lines_do(sha
     table = lone_cell(shape)
     assert brute_force(table, mode) == pytest.approx(cells)
     problem = Problem.of(table, mode)
-    without, found = (relaxation_bound(problem, np.inf, 0, work) for work in (0.0, WORK))
-    assert without.value * problem.objective_unit < 0.8 * cells
-    assert found.value * problem.objective_unit == pytest.approx(cells, rel=1e-5)
-    assert found.kind == "linear relaxation with cell cuts"
+    lines_alone, with_cuts = (relaxation_bound(problem, np.inf, 0, work) for work in (0.0, WORK))
+    assert lines_alone.value * problem.objective_unit < 0.8 * cells
+    assert with_cuts.value * problem.objective_unit == pytest.approx(cells, rel=1e-5)
+    assert with_cuts.kind == "linear relaxation with cell cuts"
 
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
@@ -50,10 +50,10 @@ def test_bounds_with_cell_cuts_are_valid_and_not_below_those_without(mode, seed)
         rng.uniform(0.5, 2.0, table.cells),
     )
     problem = Problem.of(table, mode)
-    without, found = (relaxation_bound(problem, np.inf, 0, work).value for work in (0.0, WORK))
+    lines_alone, with_cuts = (relaxation_bound(problem, np.inf, 0, work).value for work in (0.0, WORK))
     optimum = brute_force(table, mode)
     assert optimum is not None
-    assert without * (1 - 1e-6) <= found <= optimum / problem.objective_unit * (1 + 1e-6)
+    assert lines_alone * (1 - 1e-6) <= with_cuts <= optimum / problem.objective_unit * (1 + 1e-6)
 
 
 def test_neighbourhoods_of_a_large_table_share_its_cells_and_prove_no_more_than_the_whole(monkeypatch):

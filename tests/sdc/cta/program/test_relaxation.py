@@ -68,19 +68,19 @@ def test_the_room_added_is_the_least_by_brute_force_and_none_where_none_is_neede
             assert unrelaxed == 0
             counted["solvable"] += 1
             continue
-        found = relax(table, mode, ("capacities", "fixed"), held)
+        relaxation = relax(table, mode, ("capacities", "fixed"), held)
         expected = first if np.isfinite(first) else least_room(table, free)
-        if found is None:
+        if relaxation is None:
             assert np.isinf(expected)
             counted["never"] += 1
             continue
-        assert (found.added, found.least) == (expected, True)
-        assert list(found.cells) == (["capacities"] if np.isfinite(first) else ["capacities", "fixed"])
-        counted[list(found.cells)[-1]] += 1
-        wider = found.of(table)
+        assert (relaxation.added, relaxation.least) == (expected, True)
+        assert list(relaxation.cells) == (["capacities"] if np.isfinite(first) else ["capacities", "fixed"])
+        counted[list(relaxation.cells)[-1]] += 1
+        wider = relaxation.of(table)
         adjusted = adjust(wider, mode=mode, algorithm="alternate")
         assert check(wider, adjusted.values, mode).sound
         assert not np.any((adjusted.values != table.values) & held & ~moves)
         same = table.sensitive | held
-        assert np.array_equal(found.upper_capacity[same], table.upper_capacity[same])
+        assert np.array_equal(relaxation.upper_capacity[same], table.upper_capacity[same])
     assert all(counted.values()), counted

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdc.cta import CellTable, adjust
 from sdc.cta.program.infeasible import ImpossibleLines
-from sdc.cta.rules.identical_cells import identical_cells, merged, with_cells_once
+from sdc.cta.rules.identical_cells import identical_cells, table_of_variables, with_variables
 from sdc.cta.table.check import check
 from sdc.errors import ImpossibleProtection
 from tests.sdc.cta.tables import brute_force, random_grid
@@ -17,16 +17,16 @@ from tests.sdc.cta.tables import brute_force, random_grid
 
 def table(values, relations, sensitive=(), level=2.0, capacity=None) -> CellTable:
     values = np.array(values, float)
-    chosen = np.isin(np.arange(len(values)), sensitive)
-    levels = np.where(chosen, level, 0.0)
+    flags = np.isin(np.arange(len(values)), sensitive)
+    levels = np.where(flags, level, 0.0)
     room = np.abs(values) if capacity is None else np.array(capacity, float)
-    return CellTable(values, np.array(relations), chosen, levels, levels, room, room)
+    return CellTable(values, np.array(relations), flags, levels, levels, room, room)
 
 
 def test_a_total_of_one_part_is_that_part_and_so_on_upwards():
     #  cells: whole, left, its only part, right
-    found = identical_cells(table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]]))
-    assert found.tolist() == [0, 1, 1, 2]
+    variables = identical_cells(table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]]))
+    assert variables.tolist() == [0, 1, 1, 2]
 
 
 def test_a_part_that_is_zero_and_cannot_move_does_not_count():
@@ -43,12 +43,12 @@ def test_a_merged_table_costs_what_the_whole_one_costs():
         [20, 4, 4, 16, 9, 7], [[-1, 1, 0, 1, 0, 0], [0, -1, 1, 0, 0, 0], [0, 0, 0, -1, 1, 1]], [1, 2]
     )
     variables = identical_cells(whole)
-    small = merged(whole, variables)
+    small = table_of_variables(whole, variables)
     assert (small.cells, small.lines) == (5, 2)
-    found = adjust(small)
-    values = found.values[variables]
+    adjustment = adjust(small)
+    values = adjustment.values[variables]
     assert check(whole, values).sound
-    assert np.abs(values - whole.values).sum() == found.objective == adjust(whole).objective
+    assert np.abs(values - whole.values).sum() == adjustment.objective == adjust(whole).objective
 
 
 @settings(max_examples=30, deadline=None)
@@ -68,7 +68,7 @@ def test_a_solution_of_the_merged_table_is_one_of_the_whole_table(seed):
     whole = table(grid.ravel(), lines, capacity=3 * grid.ravel())
     variables = identical_cells(whole)
     assert (whole.values == whole.values[np.unique(variables, return_index=True)[1]][variables]).all()
-    small = merged(whole, variables)
+    small = table_of_variables(whole, variables)
     change = rng.normal(size=small.cells)
     inside = small.relations @ change
     assert np.isclose(np.abs(whole.relations @ change[variables]).max(), np.abs(inside).max(initial=0.0))
@@ -94,11 +94,11 @@ def test_a_table_with_identical_cells_is_adjusted_at_least_cost(mode, seed):
     small = random_grid((2, 2), seed, sensitive=0.6, room=0.6)
     first = int(np.flatnonzero(small.sensitive)[0])
     whole = with_copies(small, [first, 8, first])
-    found = adjust(whole, mode=mode)
-    assert check(whole, found.values, mode).sound
-    assert found.objective == pytest.approx(brute_force(whole, mode))
-    assert found.optimal
-    assert found.directions[first] == found.directions[9] == found.directions[11] != 0
+    adjustment = adjust(whole, mode=mode)
+    assert check(whole, adjustment.values, mode).sound
+    assert adjustment.objective == pytest.approx(brute_force(whole, mode))
+    assert adjustment.optimal
+    assert adjustment.directions[first] == adjustment.directions[9] == adjustment.directions[11] != 0
 
 
 def test_what_identical_cells_cost_together_is_unavoidable():
@@ -108,9 +108,9 @@ def test_what_identical_cells_cost_together_is_unavoidable():
 
 def test_identical_cells_that_must_move_by_different_levels_exactly_are_left_apart():
     whole = table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]], [1, 2], np.array([0, 2.0, 1.0, 0]))
-    assert with_cells_once(whole, "exact") is None
-    once, _ = with_cells_once(whole, "at-least")
-    assert once.lower_protection.tolist() == [0, 2, 0]
+    assert with_variables(whole, "exact") is None
+    by_variable, _ = with_variables(whole, "at-least")
+    assert by_variable.lower_protection.tolist() == [0, 2, 0]
     with pytest.raises(ImpossibleProtection):
         adjust(whole, mode="exact")
 

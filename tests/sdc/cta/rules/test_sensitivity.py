@@ -17,10 +17,10 @@ from sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
 
 
 def test_frequencies_below_the_minimum_go_to_zero_or_to_the_minimum():
-    found = minimum_frequency([0, 1, 2, 3, 9], 3)
-    assert found.sensitive.tolist() == [False, True, True, False, False]
-    assert found.lower.tolist() == [0, 1, 2, 0, 0]
-    assert found.upper.tolist() == [0, 2, 1, 0, 0]
+    sensitivity = minimum_frequency([0, 1, 2, 3, 9], 3)
+    assert sensitivity.sensitive.tolist() == [False, True, True, False, False]
+    assert sensitivity.lower.tolist() == [0, 1, 2, 0, 0]
+    assert sensitivity.upper.tolist() == [0, 2, 1, 0, 0]
 
 
 def test_dominance_and_p_percent_on_a_hand_sized_cell():
@@ -38,9 +38,9 @@ def test_at_its_upper_level_a_cell_is_no_longer_sensitive(contributions, p):
     top = np.array([[ordered[0], ordered[1] if len(ordered) > 1 else 0.0]])
     total = np.array([ordered.sum()])
     for rule in (lambda t: p_percent(top, t, p), lambda t: dominance(top, t, 2, p)):
-        found = rule(total)
-        if found.sensitive[0]:
-            assert not rule(total + found.upper * (1 + 1e-9) + 1e-9).sensitive[0]
+        sensitivity = rule(total)
+        if sensitivity.sensitive[0]:
+            assert not rule(total + sensitivity.upper * (1 + 1e-9) + 1e-9).sensitive[0]
 
 
 def test_two_rules_join_at_the_larger_level():

@@ -12,9 +12,9 @@ def test_each_fault_is_found_at_its_place():
     assert check(table, table.values).unprotected.tolist() == [cell]
     up = table.values.copy()
     up[cell] += table.upper_protection[cell]
-    found = check(table, up)
-    assert len(found.unprotected) == 0
-    assert len(found.broken_lines) == 2
+    faults = check(table, up)
+    assert len(faults.unprotected) == 0
+    assert len(faults.broken_lines) == 2
     far = table.values.copy()
     far[4] += 2 * table.upper_capacity[4]
     assert 4 in check(table, far).beyond_capacity

@@ -16,7 +16,7 @@ from sdc.cta.program.plane_cuts import plane_cuts
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.search import Search
 from sdc.cta.rounding import in_last_digits
-from sdc.cta.rules.identical_cells import identical_cells, merged
+from sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 from sdc.cta.table.check import check
 from sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
 from sdc.errors import InvalidParameter, ShapeMismatch
@@ -54,13 +54,13 @@ def test_a_reader_can_solve_a_kept_mean_and_a_kept_slope():
     values = [10.0, 20, 30, 60]
     # left alone the total moves with the cell; a kept mean makes another cell move against it
     assert adjust(three_cells(), algorithm="alternate").objective == 6
-    kept = adjust(three_cells(kept_mean(values, [0, 1, 2])), algorithm="alternate")
-    assert kept.values[3] == 60
-    assert kept.objective == 9
+    adjustment = adjust(three_cells(kept_mean(values, [0, 1, 2])), algorithm="alternate")
+    assert adjustment.values[3] == 60
+    assert adjustment.objective == 9
     # of a kept slope: the first cell's 3 weighs -10 * 3, which only the third can balance
-    kept = adjust(three_cells(kept_slope(values, [0, 1, 2])), algorithm="alternate")
-    assert abs(kept.deviations[2]) == 3
-    assert np.polyfit([10, 20, 30], kept.values[:3], 1)[0] == pytest.approx(1)
+    adjustment = adjust(three_cells(kept_slope(values, [0, 1, 2])), algorithm="alternate")
+    assert abs(adjustment.deviations[2]) == 3
+    assert np.polyfit([10, 20, 30], adjustment.values[:3], 1)[0] == pytest.approx(1)
 
 
 @settings(max_examples=30, deadline=None)
@@ -75,23 +75,23 @@ def test_kept_sums_are_the_change_of_mean_slope_and_of_a_slope_on_another_variab
         (kept_slope(x, cells, 0.02), np.polyfit(before, t, 1)[0] - 1, 0.02),
         (kept_slope(x, cells, 0.03, on=z), np.polyfit(z, t, 1)[0] - np.polyfit(z, before, 1)[0], 0.03),
     )
-    for kept, change, tolerance in changes:
-        assert (kept.weights @ y)[0] / kept.most[0] == pytest.approx(change / tolerance, rel=1e-6)
-        assert (kept.missed(y)[0] > 0) == (abs(change) > tolerance)
+    for quality, change, tolerance in changes:
+        assert (quality.weights @ y)[0] / quality.most[0] == pytest.approx(change / tolerance, rel=1e-6)
+        assert (quality.missed(y)[0] > 0) == (abs(change) > tolerance)
 
 
 def test_a_fit_is_what_a_regression_of_adjusted_on_original_cells_says():
     rng = np.random.default_rng(0)
     x = rng.lognormal(3, 1, 40)
     t = x + rng.normal(0, 2, 40)
-    found = fit(x, t)
-    assert (found.slope, found.intercept) == pytest.approx(tuple(np.polyfit(x, t, 1)))
-    assert found.correlation == pytest.approx(np.corrcoef(x, t)[0, 1])
-    assert found.variance_ratio == pytest.approx(t.var() / x.var())
+    fitted = fit(x, t)
+    assert (fitted.slope, fitted.intercept) == pytest.approx(tuple(np.polyfit(x, t, 1)))
+    assert fitted.correlation == pytest.approx(np.corrcoef(x, t)[0, 1])
+    assert fitted.variance_ratio == pytest.approx(t.var() / x.var())
     # the paper's identities: Var(t)/Var(x) = 1 + 2 L + Var(y)/Var(x), Corr = (1 + L) / sqrt of it
-    ratio = 1 + 2 * (found.slope - 1) + (t - x).var() / x.var()
-    assert found.variance_ratio == pytest.approx(ratio)
-    assert found.correlation == pytest.approx(found.slope / np.sqrt(ratio))
+    ratio = 1 + 2 * (fitted.slope - 1) + (t - x).var() / x.var()
+    assert fitted.variance_ratio == pytest.approx(ratio)
+    assert fitted.correlation == pytest.approx(fitted.slope / np.sqrt(ratio))
     assert fit(np.ones(3), t[:3]).slope is None
 
 
@@ -112,25 +112,25 @@ def test_a_plane_proves_no_more_where_the_whole_table_keeps_a_statistic():
     # cells of other planes may keep it as well
     table = random_grid((2, 2, 3), 3, room=0.6, sensitive=0.3)
     internal = np.arange(table.cells).reshape(3, 3, 4)[:2, :2, :3].ravel()
-    kept = replace(table, quality=kept_slope(table.values, internal, 0.001))
-    proved = [plane_cuts(Problem.of(each, "exact"), 100, Deadline.after(None)) for each in (table, kept)]
-    assert len(proved[0].planes) > 0
-    assert proved[1].least == pytest.approx(proved[0].least)
-    bound = relaxation_bound(problem := Problem.of(kept, "exact"), np.inf, plane_nodes=100)
-    assert bound.value * problem.objective_unit <= brute_force(kept, "exact") * (1 + 1e-6)
+    with_slope = replace(table, quality=kept_slope(table.values, internal, 0.001))
+    cuts = [plane_cuts(Problem.of(each, "exact"), 100, Deadline.after(None)) for each in (table, with_slope)]
+    assert len(cuts[0].planes) > 0
+    assert cuts[1].least == pytest.approx(cuts[0].least)
+    bound = relaxation_bound(problem := Problem.of(with_slope, "exact"), np.inf, plane_nodes=100)
+    assert bound.value * problem.objective_unit <= brute_force(with_slope, "exact") * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(("seed", "whole"), [(0, False), (3, True), (5, True)])
 def test_adjusted_tables_keep_what_they_are_asked_to_and_bounds_stay_valid(seed, whole):
     table = grid(seed, mean_and_slope, whole=whole)
     expected = brute_force(table, "at-least")
-    found = adjust(table, effort="fast", seed=seed)
-    assert check(table, found.values).sound
-    assert found.whole == table.whole
+    adjustment = adjust(table, effort="fast", seed=seed)
+    assert check(table, adjustment.values).sound
+    assert adjustment.whole == table.whole
     # whole cells cost a little more than the optimum of the model, which the bound is one of
-    assert found.lower_bound <= expected * (1 + 1e-6)
-    assert found.objective >= expected * (1 - 1e-6)
-    before, after = table.values[INTERNAL_3X3], found.values[INTERNAL_3X3]
+    assert adjustment.lower_bound <= expected * (1 + 1e-6)
+    assert adjustment.objective >= expected * (1 - 1e-6)
+    before, after = table.values[INTERNAL_3X3], adjustment.values[INTERNAL_3X3]
     fitted = fit(before, after)
     assert abs(fitted.slope - 1) <= 0.001 * (1 + 1e-6)
     assert abs(fitted.mean_after / fitted.mean_before - 1) <= 0.001 * (1 + 1e-6)
@@ -152,12 +152,13 @@ def test_statistics_that_cannot_be_kept_are_refused_with_a_proof():
 
 def test_an_attacker_reads_a_kept_slope_as_one_more_line():
     values = [10.0, 20, 30, 60]
-    lost = replace(three_cells(), lower_capacity=[9, 9, 4, 9], upper_capacity=[9, 9, 4, 9])
-    kept = replace(lost, quality=kept_slope(values, [0, 1, 2]))
+    without_slope = replace(three_cells(), lower_capacity=[9, 9, 4, 9], upper_capacity=[9, 9, 4, 9])
+    with_slope = replace(without_slope, quality=kept_slope(values, [0, 1, 2]))
     published = np.array([13.0, 20, 33, 66])
-    without, with_slope = (attacker_intervals(each, published, largest_factor=3) for each in (lost, kept))
-    assert (without.lower[0], without.upper[0]) == pytest.approx((4, 22))
-    assert (with_slope.lower[0], with_slope.upper[0]) == pytest.approx((9, 17))  # the third moves as it does
+    tables = (without_slope, with_slope)
+    free, bound = (attacker_intervals(each, published, largest_factor=3) for each in tables)
+    assert (free.lower[0], free.upper[0]) == pytest.approx((4, 22))
+    assert (bound.lower[0], bound.upper[0]) == pytest.approx((9, 17))  # the third moves as it does
 
 
 def test_a_statistic_follows_cells_that_are_one_variable_and_the_unit_of_the_last_digit():
@@ -172,9 +173,9 @@ def test_a_statistic_follows_cells_that_are_one_variable_and_the_unit_of_the_las
         quality=kept_mean([10.0, 20, 10, 20, 30], [0, 2, 3], 0.1),
     )
     variables = identical_cells(table)
-    once = merged(table, variables)
+    by_variable = table_of_variables(table, variables)
     deviations = np.array([1.0, 2, 3])  # of 10, 20 and 30
-    assert once.quality.weights @ deviations == table.quality.weights @ deviations[variables] == [4.0]
+    assert by_variable.quality.weights @ deviations == table.quality.weights @ deviations[variables] == [4.0]
     in_tenths = in_last_digits(table, 1)
     assert in_tenths.quality.most == pytest.approx(10 * table.quality.most)
 

@@ -69,16 +69,16 @@ def test_a_linked_and_hierarchical_table_is_protected_from_microdata_to_values()
     totals = tabulation.totals([district, kind], amounts)
     largest, numbers = largest_contributions(tabulation, [district, kind], amounts, 2)
     assert numbers.max() == len(kind)
-    found = p_percent(largest, totals, 40)
-    assert found.sensitive.any()
+    sensitivity = p_percent(largest, totals, 40)
+    assert sensitivity.sensitive.any()
     table = CellTable(
         values=totals,
         relations=tabulation.relations,
-        sensitive=found.sensitive,
-        lower_protection=found.lower,
-        upper_protection=found.upper,
-        lower_capacity=capacities(totals, 30, found.lower),
-        upper_capacity=capacities(totals, 30, found.upper),
+        sensitive=sensitivity.sensitive,
+        lower_protection=sensitivity.lower,
+        upper_protection=sensitivity.upper,
+        lower_capacity=capacities(totals, 30, sensitivity.lower),
+        upper_capacity=capacities(totals, 30, sensitivity.upper),
     )
     d = adjust(table, effort="fast")
     assert check(table, d.values).sound
@@ -128,7 +128,7 @@ def test_the_survey_by_activity_and_region_nests_and_adds_up():
     survey = pd.read_csv(reference_file("business_survey.csv"), dtype=str)
     activity = Dimension.of_levels("activity", survey["a10"], survey["a21"], survey["a88"])
     region = Dimension.of_levels("region", survey["nuts1"], survey["nuts2"], survey["nuts3"])
-    codes = [activity.written(2, survey["a88"]), region.written(2, survey["nuts3"])]
+    codes = [activity.labels(2, survey["a88"]), region.labels(2, survey["nuts3"])]
     table = tabulate([activity, region], codes)
     counts = table.totals(codes, np.ones(len(survey)))
     assert counts.max() == len(survey)
