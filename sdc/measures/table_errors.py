@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sdc.errors import InvalidParameter, ShapeMismatch
+from sdc.errors import ShapeMismatch
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, from_frame
 
@@ -98,17 +98,3 @@ def measure_frames(
         both.frequencies.codes, before, both.frequencies.domain_sizes, both.frequencies.names
     )
     return measure_counts(ControlTables.of(frequencies, control_tables), after)
-
-
-def relative_gaps(objectives: dict[str, float]) -> dict[str, float]:
-    """Gap of each method to the best of them (equation 6.1.1).
-
-    Raises
-    ------
-    InvalidParameter
-        The best objective is not positive, so no gap is defined.
-    """
-    best = min(objectives.values(), default=0.0)
-    if best <= 0:
-        raise InvalidParameter("a relative gap needs objectives above 0")
-    return {method: (value - best) / best for method, value in objectives.items()}

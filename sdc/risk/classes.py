@@ -51,20 +51,3 @@ def k_map(classes: np.ndarray, population: np.ndarray, k: int) -> int:
     if len(classes) and int(classes.max()) >= len(population):
         raise ShapeMismatch(f"{int(classes.max()) + 1} classes and counts of {len(population)}")
     return int(np.count_nonzero(np.asarray(population)[classes] < k)) if len(classes) else 0
-
-
-def population_counts(
-    sample: pd.DataFrame, population: pd.DataFrame, names: Sequence[Hashable], count: Hashable
-) -> np.ndarray:
-    """Units of the population in each class of a sample, for `k_map`, from a table of counts.
-
-    Parameters
-    ----------
-    population : DataFrame
-        One line per combination of `names` (or several, which add up), with its `count`.
-    """
-    both = pd.concat([sample[list(names)], population[list(names)]], ignore_index=True)
-    labels = classes_of(both)
-    units = np.zeros(int(labels.max(initial=-1)) + 1)
-    np.add.at(units, labels[len(sample) :], population[count].to_numpy(np.float64))
-    return units[: int(labels[: len(sample)].max(initial=-1)) + 1]

@@ -61,11 +61,6 @@ def _expected(f: np.ndarray, p: np.ndarray) -> np.ndarray:
     return np.where(p >= ONE, 1.0 / f, risk)
 
 
-def expected_reidentifications(risk: np.ndarray) -> float:
-    """Global risk: the sum of the individual ones, the number of records an intruder would find."""
-    return float(np.sum(risk))
-
-
 def household_risk(risk: np.ndarray, households: np.ndarray) -> np.ndarray:
     """Risk that some member of a record's household is found: 1 minus the product of 1 - risk, (n,).
 
