@@ -1,16 +1,17 @@
-"""What is known of single cells before any rule: a file of the agency, one row a cell.
+"""A priori information on single cells, which stands over the rules: a file of the agency, one row a cell.
 
 A CSV file with columns of the table that say which cell (those left out are summed over), a column ``status``
 and, where there is more to say, ``lower_protection``, ``upper_protection``, ``lower_capacity``,
 ``upper_capacity`` and ``cost``, in values:
 
-* ``safe``: not sensitive, whatever the rules find;
-* ``sensitive``: sensitive, at the levels given or else at the safety range, or at the rule's where larger;
+* ``safe``: not sensitive, whatever the rules say;
+* ``sensitive``: sensitive at the levels of its row, or else at those of the rules, or else at the safety
+  range; never below the levels of the rules;
 * ``fixed``: published as it is (and not sensitive);
 * an empty status leaves the rules alone, for a cell with a capacity or cost of its own.
 
-The status may also be a column of a finished table (`table.status`); what the file says stands over it. A
-file of tau-ARGUS (`.hst`) says the same in its own way, see `pipelines.tables.hst`.
+The status may also be a column of a finished table (`table.status`); where both name a cell, the file
+decides. A file of tau-ARGUS (`.hst`) is read too, see `pipelines.tables.hst`.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class APriori:
     status: np.ndarray
     numbers: dict[str, np.ndarray]
 
-    def sensitivity(self, found: Sensitivity, cells: Cells, table: Table) -> Sensitivity:
-        """The rules' answer with the file's put over it."""
+    def sensitivity(self, by_rules: Sensitivity, cells: Cells, table: Table) -> Sensitivity:
+        """Sensitivity by the rules, overruled wherever the information has a status or a level."""
         safe = np.isin(self.status, ("safe", "fixed"))
         forced = self.status == "sensitive"
         range_ = np.abs(cells.units) * table.safety_range / 100
@@ -55,27 +56,27 @@ class APriori:
             np.where(
                 safe, 0.0, np.where(forced, np.maximum(levels, self._level(name, range_, levels)), levels)
             )
-            for name, levels in (("lower_protection", found.lower), ("upper_protection", found.upper))
+            for name, levels in (("lower_protection", by_rules.lower), ("upper_protection", by_rules.upper))
         )
-        return Sensitivity((found.sensitive | forced) & ~safe, lower, upper)
+        return Sensitivity((by_rules.sensitive | forced) & ~safe, lower, upper)
 
     def capacity(self, side: str, room: np.ndarray) -> np.ndarray:
         """(cells,) capacities with the file's own; none for a fixed cell."""
-        given = self.numbers[f"{side}_capacity"]
-        return np.where(self.status == "fixed", 0.0, np.where(np.isnan(given), room, given))
+        amounts = self.numbers[f"{side}_capacity"]
+        return np.where(self.status == "fixed", 0.0, np.where(np.isnan(amounts), room, amounts))
 
     def costs(self, costs: np.ndarray) -> np.ndarray:
         """(cells,) costs with the file's own."""
-        given = self.numbers["cost"]
-        return np.where(np.isnan(given), costs, given)
+        amounts = self.numbers["cost"]
+        return np.where(np.isnan(amounts), costs, amounts)
 
-    def _level(self, name: str, range_: np.ndarray, found: np.ndarray) -> np.ndarray:
-        given = self.numbers[name]
-        return np.where(np.isnan(given), np.where(found > 0, found, range_), given)
+    def _level(self, name: str, range_: np.ndarray, level: np.ndarray) -> np.ndarray:
+        amounts = self.numbers[name]
+        return np.where(np.isnan(amounts), np.where(level > 0, level, range_), amounts)
 
 
-def known_before(cells: Cells, specification: Specification) -> APriori | None:
-    """What file and column say of the cells; None where there is neither.
+def a_priori_information(cells: Cells, specification: Specification) -> APriori | None:
+    """Information from the file and from the status column together; None where there is neither.
 
     Raises
     ------
@@ -83,13 +84,13 @@ def known_before(cells: Cells, specification: Specification) -> APriori | None:
     """
     table = specification.table
     assert table is not None
-    said = read_a_priori(specification.resolve(table.a_priori), cells, table) if table.a_priori else None
-    status = cells.given.get("status")
+    from_file = read_a_priori(specification.resolve(table.a_priori), cells, table) if table.a_priori else None
+    status = cells.input_columns.get("status")
     if status is None:
-        return said
-    if said is None:
+        return from_file
+    if from_file is None:
         return APriori(status, {name: np.full(len(cells), np.nan) for name in NUMBERS})
-    return replace(said, status=np.where(said.status == "", status, said.status))
+    return replace(from_file, status=np.where(from_file.status == "", status, from_file.status))
 
 
 def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
@@ -98,8 +99,8 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
     Raises
     ------
     InputRejected
-        Where the file cannot be read, names a cell twice or one the table does not have, or says what is no
-        status or no number from 0 on; rows are named by their number.
+        Where the file cannot be read, names a cell twice or one that the table does not have, or has an
+        unknown status or a number that is negative or none; rows are named by their number.
     """
     try:
         if Path(path).suffix.lower() == SUFFIX:
@@ -134,15 +135,15 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
 
 def _rows_of(frame: pd.DataFrame, cells: Cells, table: Table) -> np.ndarray:
     """Position of each row's cell."""
-    named = frame.reindex(columns=list(table.columns), fill_value=table.total).replace("", table.total)
+    addresses = frame.reindex(columns=list(table.columns), fill_value=table.total).replace("", table.total)
     places = cells.codes.assign(place=np.arange(len(cells)))
-    found = named.merge(places, on=list(table.columns), how="left")["place"].to_numpy(float)
-    if np.isnan(found).any():
+    position = addresses.merge(places, on=list(table.columns), how="left")["place"].to_numpy(float)
+    if np.isnan(position).any():
         raise InputRejected(
-            f"Row {int(np.argmax(np.isnan(found))) + 1} of table.a_priori names a cell that the table does "
-            f"not have ({int(np.isnan(found).sum())} such rows)."
+            f"Row {int(np.argmax(np.isnan(position))) + 1} of table.a_priori names a cell that the table "
+            f"does not have ({int(np.isnan(position).sum())} such rows)."
         )
-    rows = found.astype(np.int64)
+    rows = position.astype(np.int64)
     if len(np.unique(rows)) < len(rows):
         raise InputRejected("The file of table.a_priori names a cell twice. Say everything of it in one row.")
     return rows

@@ -16,7 +16,7 @@ from sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverF
 def protected_by_method(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust or round; the problem says what gave way.
+    """Adjust or round by `table.method`; also the problem, wider than before where limits had to give way.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def protected_by_method(
     return _relaxed_if_impossible(problem, specification, table)
 
 
-def adjusted(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
+def whole_adjustment(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
     """Controlled tabular adjustment to whole units.
 
     Raises
@@ -35,7 +35,7 @@ def adjusted(secret: CellTable, specification: Specification, table: Table) -> A
     ProtectionFailed
     """
     try:
-        found = adjust_table(
+        adjustment = adjust_table(
             secret,
             mode=table.mode,
             algorithm=table.algorithm,
@@ -43,16 +43,16 @@ def adjusted(secret: CellTable, specification: Specification, table: Table) -> A
             seed=specification.release.seed,
         )
     except (ImpossibleProtection, NoSolutionFound, SolverFailed) as error:
-        raise failed(error) from error
-    if not found.whole:
+        raise refusal(error) from error
+    if not adjustment.whole:
         raise ProtectionFailed(
             "No protected table was found whose cells are whole units of the last published digit. Nothing "
             "was published. Raise table.decimals or table.effort, or ask less of table.preserve."
         )
-    return found
+    return adjustment
 
 
-def failed(error: SdcError) -> ProtectionFailed:
+def refusal(error: SdcError) -> ProtectionFailed:
     """The reason why nothing was published, as a paragraph."""
     return ProtectionFailed(
         f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the evidence. "
@@ -64,7 +64,7 @@ def _rounded(problem: TableProblem, table: Table, key: bytes) -> tuple[TableProb
     assert problem.moves is not None
     relax = "adjacent" in table.relax
     try:
-        found = controlled_rounding(
+        adjustment = controlled_rounding(
             problem.secret,
             problem.moves.base,
             key,
@@ -77,13 +77,13 @@ def _rounded(problem: TableProblem, table: Table, key: bytes) -> tuple[TableProb
         raise InputRejected(f"The input makes no table of rounded counts: {error}.") from error
     except (ImpossibleProtection, NoSolutionFound) as error:
         if relax:
-            raise failed(error) from error
+            raise refusal(error) from error
         advice = 'table.relax = ["adjacent"] lets as few cells as needed go further'
-        raise failed(type(error)(f"{error}; {advice}")) from error
+        raise refusal(type(error)(f"{error}; {advice}")) from error
     except SolverFailed as error:
-        raise failed(error) from error
-    room = room_beyond(problem.secret, found.deviations)
-    return (problem if room is None else problem.widened(room)), found
+        raise refusal(error) from error
+    room = room_beyond(problem.secret, adjustment.deviations)
+    return (problem if room is None else problem.widened(room)), adjustment
 
 
 def _relaxed_if_impossible(
@@ -91,14 +91,14 @@ def _relaxed_if_impossible(
 ) -> tuple[TableProblem, Adjustment]:
     """Adjust; where lines prove that nothing can be protected, once more with what may give way."""
     try:
-        return problem, adjusted(problem.secret, specification, table)
+        return problem, whole_adjustment(problem.secret, specification, table)
     except ProtectionFailed as error:
         if not table.relax or not isinstance(error.__cause__, ImpossibleLines):
             raise
         try:
             relaxed = problem.relaxed(table)
         except NoSolutionFound as unproved:
-            raise failed(unproved) from unproved
+            raise refusal(unproved) from unproved
         if relaxed is None:
             raise
-    return relaxed, adjusted(relaxed.secret, specification, table)
+    return relaxed, whole_adjustment(relaxed.secret, specification, table)

@@ -1,4 +1,4 @@
-"""What an attacker who knows method, parameters and every published number gets: for evidence and gate."""
+"""What an attacker learns who knows the method, its parameters and every published number."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Attacks:
 def intervals_of(
     problem: TableProblem, adjustment: Adjustment, table: Table, *, most_cells: int, seed: int
 ) -> Intervals:
-    """What is left to the attacker of each sensitive cell, or of a sample drawn by `seed`."""
+    """Interval in which the attacker can place each sensitive cell, or each of a sample drawn by `seed`."""
     return attacker_intervals(
         problem.known,
         adjustment.values,
@@ -54,15 +54,15 @@ def _of_counts(problem: TableProblem, adjustment: Adjustment, moves: CountMoves)
     counts = problem.known.values[still_or_drawn]
     shown = np.rint(adjustment.values[still_or_drawn])
     finished = moves.everywhere and adjustment.algorithm != WALK_ALONE  # a program has no odds
-    found = count_posterior(counts, shown, moves.base, moves.odds, least=moves.least, as_moved=finished)
+    posterior = count_posterior(counts, shown, moves.base, moves.odds, least=moves.least, as_moved=finished)
     section = {
         "base": moves.base,
         "least": moves.least,
-        "posterior": found.odds.tolist(),
-        "moved": found.moved.T.tolist(),
-        "largest_posterior": found.largest,
+        "posterior": posterior.odds.tolist(),
+        "moved": posterior.moved.T.tolist(),
+        "largest_posterior": posterior.largest,
     }
-    return Attacks(section, {"posterior": found.largest})
+    return Attacks(section, {"posterior": posterior.largest})
 
 
 def _of_magnitudes(problem: TableProblem, intervals: Intervals) -> Attacks:

@@ -58,8 +58,8 @@ class Cells:
     largest : (cells, m) array
         Largest contributions by size in units, zero where there are fewer.
     gross : (cells,) array or None
-        Sum of the sizes of all contributions in units, where known: what a share of them is a share of.
-    given : mapping of name to (cells,) array
+        Sum of the sizes of all contributions in units, where known: the denominator of a contributor's share.
+    input_columns : mapping of name to (cells,) array
         Levels and capacities in units, costs, and the status as text, where the input has them.
     groupings : tuple of Grouping
         Further hierarchies over a column, whose lines are among those of the tabulation.
@@ -70,7 +70,7 @@ class Cells:
     tabulation: Tabulation
     contributors: np.ndarray | None = None
     largest: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    given: Mapping[str, np.ndarray] = field(default_factory=dict)
+    input_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     gross: np.ndarray | None = None
     groupings: tuple[Grouping, ...] = ()
 
@@ -84,14 +84,14 @@ def contributions_needed(table: Table) -> int:
 
 
 def grouping_sets(table: Table) -> list[tuple[str, ...]]:
-    """Columns that are not summed over, for every kind of cell of the tables, each once."""
-    found: dict[tuple[str, ...], None] = {}
+    """Grouping sets of all tables, each once: the columns over which a kind of cell is not summed."""
+    sets: dict[tuple[str, ...], None] = {}
     for dimensions in table.tables:
         levels = [table.levels_of(dimension) for dimension in dimensions]
         for depths in product(*[range(len(each) + 1) for each in levels]):
-            kept = {name for each, depth in zip(levels, depths, strict=True) for name in each[:depth]}
-            found[tuple(name for name in table.columns if name in kept)] = None
-    return list(found)
+            columns = {name for each, depth in zip(levels, depths, strict=True) for name in each[:depth]}
+            sets[tuple(name for name in table.columns if name in columns)] = None
+    return list(sets)
 
 
 def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
@@ -120,31 +120,31 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         grouped = _collapsed(_ranked(records, labels, most), sets, labels, most)
     else:
         by_unit = records.groupBy(*labels, _UNIT).agg(*_sums())
-        everywhere = by_unit.groupingSets([[*kept, f.col(_UNIT)] for kept in sets], *labels, _UNIT)
+        everywhere = by_unit.groupingSets([[*labelled, f.col(_UNIT)] for labelled in sets], *labels, _UNIT)
         grouped = _ranked(everywhere.agg(*_sums()), labels, most)
-    found = _asked(grouped.toPandas(), table, names)
-    if found[_AMOUNT].isna().any():
+    aggregates = _asked(grouped.toPandas(), table, names)
+    if aggregates[_AMOUNT].isna().any():
         raise InputRejected(
             "A record's value has too many digits for a table. Lower table.decimals, or give the values in a "
             "larger unit."
         )
-    codes = found[labels].rename(columns={alias: name for name, alias in names.items()})
+    codes = aggregates[labels].rename(columns={alias: name for name, alias in names.items()})
     if any((codes[name] == table.total).any() for name in codes):
         raise InputRejected(
             f"The total mark {table.total!r} is also a code of a dimension. Set table.total to a text that "
             "is no code."
         )
     codes = codes.fillna(table.total)
-    units = units_of(found[_AMOUNT], table.digits)
-    largest = np.zeros((len(found), most))
-    for row, contributions in enumerate(found[_LARGEST]):
+    units = units_of(aggregates[_AMOUNT], table.digits)
+    largest = np.zeros((len(aggregates), most))
+    for row, contributions in enumerate(aggregates[_LARGEST]):
         largest[row, : len(contributions)] = [float(each) for each in contributions]
     return tabulated(
         codes,
         table,
         units=units,
-        contributors=found[_COUNT].to_numpy(np.int64),
-        gross=units_of(found[_GROSS], table.digits),
+        contributors=aggregates[_COUNT].to_numpy(np.int64),
+        gross=units_of(aggregates[_GROSS], table.digits),
         largest=largest * 10.0**table.digits,
         groupings=_groupings(frame, table),
     )
@@ -157,7 +157,7 @@ def tabulated(
     units: np.ndarray,
     contributors: np.ndarray | None = None,
     largest: np.ndarray | None = None,
-    given: Mapping[str, np.ndarray] | None = None,
+    input_columns: Mapping[str, np.ndarray] | None = None,
     gross: np.ndarray | None = None,
     groupings: tuple[Grouping, ...] = (),
 ) -> Cells:
@@ -170,13 +170,13 @@ def tabulated(
     """
     refuse_bad_codes(codes, table)
     largest = np.zeros((len(codes), 0)) if largest is None else largest
-    given = dict(given or {})
+    input_columns = dict(input_columns or {})
     if table.counts and table.levels == "secret" and table.zeros == "all":
         absent = absent_codes(codes, table)
         codes = pd.concat([codes, absent], ignore_index=True)
         units, largest = _lengthened(units, len(absent)), _lengthened(largest, len(absent))
         contributors = None if contributors is None else _lengthened(contributors, len(absent))
-        given = {name: _lengthened(array, len(absent)) for name, array in given.items()}
+        input_columns = {name: _lengthened(array, len(absent)) for name, array in input_columns.items()}
         gross = None if gross is None else _lengthened(gross, len(absent))
     dimensions, placed = paths(codes, table)
     tabulation, areas = from_cells(dimensions, placed)
@@ -198,7 +198,7 @@ def tabulated(
         tabulation=tabulation,
         contributors=None if contributors is None else contributors[order],
         largest=largest[order],
-        given={name: array[order] for name, array in given.items()},
+        input_columns={name: array[order] for name, array in input_columns.items()},
         gross=None if gross is None else gross[order],
         groupings=groupings,
     )

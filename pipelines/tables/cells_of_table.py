@@ -21,7 +21,7 @@ _FLOAT_TOLERANCE = 1e-9
 _LEVELS = ("lower_protection", "upper_protection", "lower_capacity", "upper_capacity")
 
 
-def given_cells(frame: DataFrame, table: Table) -> Cells:
+def cells_of_table(frame: DataFrame, table: Table) -> Cells:
     """The cells of an input that is a table.
 
     Parameters
@@ -33,18 +33,18 @@ def given_cells(frame: DataFrame, table: Table) -> Cells:
     ------
     InputRejected
         Where cells have no code or too many digits, margins are missing, totals are further from their parts
-        than the tolerance, or a given level is negative.
+        than the tolerance, or a level is negative.
     SdcError
-        Where a cell is there twice.
+        Where the input has a cell twice.
     """
     assert table.value is not None
-    found = frame.select(
+    rows = frame.select(
         *[column(name).cast("string").alias(f"c{i}") for i, name in enumerate(table.columns)],
         *[column(name).cast("double").alias(f"n{i}") for i, name in enumerate(table.numbers)],
         *[column(name).cast("string").alias("status") for name in (table.status,) if name is not None],
     ).toPandas()
-    codes = found[[f"c{i}" for i in range(len(table.columns))]].set_axis(list(table.columns), axis=1)
-    numbers = {name: found[f"n{i}"].to_numpy(float) for i, name in enumerate(table.numbers)}
+    codes = rows[[f"c{i}" for i in range(len(table.columns))]].set_axis(list(table.columns), axis=1)
+    numbers = {name: rows[f"n{i}"].to_numpy(float) for i, name in enumerate(table.numbers)}
     scale = 10.0**table.digits
     units = numbers[table.value] * scale
     if codes.isna().any(axis=None) or np.any(np.abs(units) >= LARGEST_UNITS):
@@ -52,36 +52,38 @@ def given_cells(frame: DataFrame, table: Table) -> Cells:
             "A cell has no code in a dimension, or a value with too many digits. Give every cell its codes "
             f"({table.total!r} where it is summed over), and its value in a larger unit."
         )
-    given: dict[str, np.ndarray] = {
+    input_columns: dict[str, np.ndarray] = {
         key: numbers[name] * scale for key in _LEVELS if (name := getattr(table, key)) is not None
     }
     if table.cost_column is not None:
-        given["costs"] = numbers[table.cost_column]
-    for key, array in given.items():
+        input_columns["costs"] = numbers[table.cost_column]
+    for key, array in input_columns.items():
         if np.any(array < 0):
             raise InputRejected(
                 f"{int(np.sum(array < 0))} cell(s) have negative {key.replace('_', ' ')}; expected 0 or more."
             )
     if table.status is not None:
-        given["status"] = _statuses(found["status"], table)
+        input_columns["status"] = _statuses(rows["status"], table)
     contributors = numbers[table.contributors] if table.contributors else None
     if contributors is None and table.kind == "frequency":
         contributors = numbers[table.value]
     largest = np.stack([numbers[name] * scale for name in table.largest], axis=1) if table.largest else None
-    cells = tabulated(codes, table, units=units, contributors=contributors, largest=largest, given=given)
+    cells = tabulated(
+        codes, table, units=units, contributors=contributors, largest=largest, input_columns=input_columns
+    )
     return _in_whole_units(cells, table)
 
 
 def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
     """(cells,) what the codes of `table.status` mean; nothing where there is none."""
     meaning: Mapping[str, str] = table.statuses or {status: status for status in STATUSES if status}
-    found = codes.str.strip().fillna("").map({"": "", **meaning})
-    if found.isna().any():
+    statuses = codes.str.strip().fillna("").map({"": "", **meaning})
+    if statuses.isna().any():
         raise InputRejected(
-            f"{int(found.isna().sum())} cell(s) have a code in {table.status} that table.statuses does not "
-            "name. Say what it means."
+            f"{int(statuses.isna().sum())} cell(s) have a code in {table.status} that table.statuses does "
+            "not name. Say what it means."
         )
-    return found.to_numpy(object)
+    return statuses.to_numpy(object)
 
 
 def _in_whole_units(cells: Cells, table: Table) -> Cells:
@@ -89,8 +91,8 @@ def _in_whole_units(cells: Cells, table: Table) -> Cells:
     summation = Summation.of(cells.tabulation.relations)
     if summation is None:  # linked through totals: no cells are free, so the rounded table must add up
         return replace(cells, units=np.rint(cells.units))
-    allowed = table.tolerance * 10.0**table.digits + _FLOAT_TOLERANCE * summation.resum(np.abs(cells.units))
-    wrong = np.abs(summation.resum(cells.units) - cells.units) > allowed
+    tolerance = table.tolerance * 10.0**table.digits + _FLOAT_TOLERANCE * summation.resum(np.abs(cells.units))
+    wrong = np.abs(summation.resum(cells.units) - cells.units) > tolerance
     if np.any(wrong):
         raise InputRejected(
             f"{int(np.sum(wrong))} total(s) differ from the sum of their parts by more than table.tolerance "

@@ -33,7 +33,7 @@ def value_type(table: Table) -> pa.DataType:
 
 
 def rows_of(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> np.ndarray:
-    """(cells,) whether a cell stands in one table: everything else is summed over."""
+    """(cells,) whether a cell belongs to the table of these dimensions: its other columns are summed over."""
     others = [name for name in codes.columns if name not in columns_of(table, dimensions)]
     inside = np.ones(len(codes), dtype=bool)
     for name in others:
@@ -48,8 +48,8 @@ def published(codes: pd.DataFrame, units: np.ndarray, table: Table) -> dict[str,
     ----------
     codes : (cells, columns) frame
     units : (cells,) array
-        Protected values in units of the last digit; zeros are left out where `table.zeros` says so, those
-        that are true and those that are not.
+        Protected values in units of the last digit. Where `table.zeros` is "omit" cells of 0 are left out,
+        whether their true value is 0 or not.
     """
     contents = {}
     for dimensions, name in zip(table.tables, table_files(table.tables), strict=True):

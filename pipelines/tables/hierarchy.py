@@ -47,7 +47,7 @@ def paths(codes: pd.DataFrame, table: Table) -> tuple[list[Dimension], list[np.n
 
 
 def refuse_bad_codes(codes: pd.DataFrame, table: Table) -> None:
-    """Levels that do not nest, totals above codes, parents that are no cells.
+    """Refuse levels that do not nest, codes below a total, and parents that are no cells.
 
     Raises
     ------

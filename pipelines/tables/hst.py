@@ -1,8 +1,8 @@
-"""tau-ARGUS files of what is known of single cells (`.hst`), as rows of `pipelines.tables.a_priori`.
+"""A priori files of tau-ARGUS (`.hst`), as rows of `pipelines.tables.a_priori`.
 
 One line a cell and action: the codes in the order of the dimensions, then ``s`` (safe), ``u`` (sensitive),
 ``p`` (fixed: published as it is), ``c`` and a cost, or ``pl`` and the levels down and up. A cell with levels
-is sensitive: rules of ours know no levels of safe cells.
+is sensitive: a safe cell has no levels here.
 
 References
 ----------
@@ -34,12 +34,12 @@ _STATUS = {"s": "safe", "u": "sensitive", "p": "fixed", "pl": "sensitive"}
 
 
 def read_hst(path: Path, dimensions: Sequence[str]) -> pd.DataFrame:
-    """One row a cell: its codes and what all its lines say together, as text.
+    """One row a cell, as text: its codes, and the entries of all its lines together.
 
     Raises
     ------
     InputRejected
-        Where a line has an action or a number of fields that is none, or contradicts one before.
+        Where a line has an unknown action or a wrong number of fields, or contradicts an earlier line.
     OSError, ValueError
         Where the file cannot be read.
     """
@@ -49,21 +49,21 @@ def read_hst(path: Path, dimensions: Sequence[str]) -> pd.DataFrame:
     for number, fields in enumerate(csv.reader(text.splitlines(), delimiter=separator), start=1):
         if not fields:
             continue
-        codes, rest = tuple(fields[: len(dimensions)]), [each.strip() for each in fields[len(dimensions) :]]
-        action = rest[0].lower() if rest else ""
+        codes, words = tuple(fields[: len(dimensions)]), [each.strip() for each in fields[len(dimensions) :]]
+        action = words[0].lower() if words else ""
         amounts = 0 if action in ("s", "u", "p") else len(ACTIONS.get(action, ()))
-        if action not in ACTIONS or len(rest) != 1 + amounts or not all(rest):
+        if action not in ACTIONS or len(words) != 1 + amounts or not all(words):
             raise InputRejected(
                 f"Line {number} of table.a_priori is no line of a tau-ARGUS file: expected "
                 f"{len(dimensions)} code(s), then s, u, p, c and a cost, or pl and two levels."
             )
-        said = dict(zip(ACTIONS[action], rest[1:], strict=True)) if amounts else {}
+        entry = dict(zip(ACTIONS[action], words[1:], strict=True)) if amounts else {}
         if action in _STATUS:
-            said["status"] = _STATUS[action]
+            entry["status"] = _STATUS[action]
         cell = cells.setdefault(codes, {})
-        if any(cell.get(name, value) != value for name, value in said.items()):
+        if any(cell.get(name, value) != value for name, value in entry.items()):
             raise InputRejected(f"Line {number} of table.a_priori contradicts a line before it on its cell.")
-        cell |= said
+        cell |= entry
     columns = [*dimensions, "status", "lower_protection", "upper_protection", "cost"]
-    rows = [{**dict(zip(dimensions, codes, strict=True)), **said} for codes, said in cells.items()]
+    rows = [{**dict(zip(dimensions, codes, strict=True)), **entry} for codes, entry in cells.items()]
     return pd.DataFrame(rows, columns=columns).fillna("")

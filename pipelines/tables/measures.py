@@ -46,7 +46,7 @@ from pipelines.evidence import table_plots
 from pipelines.measures.measure import Measure
 from pipelines.tables.attacks import attacks
 from pipelines.tables.cells import Cells
-from pipelines.tables.preserved import fits, lost
+from pipelines.tables.preserved import fits, lost_statistics
 from pipelines.tables.problem import TableProblem
 from schemas.requirements.records import MetricKey
 from schemas.specification.table import Table
@@ -121,7 +121,11 @@ def measured(
             "total_adjustment": float(change.sum()) / total if total else 0.0,
             "cell_adjustment": float(np.max(change[free] / sizes[free], initial=0.0)),
             "gap": adjustment.gap,
-            **({"statistics_lost": float(lost(fitted, table))} if table.preserve.model_fields_set else {}),
+            **(
+                {"statistics_lost": float(lost_statistics(fitted, table))}
+                if table.preserve.model_fields_set
+                else {}
+            ),
             **attacked.metrics,
         },
     }
@@ -129,10 +133,10 @@ def measured(
 
 def _relaxed(problem: TableProblem, unit: float) -> dict[str, Any] | None:
     """What gave way, by step, and whether less would not have done; None where nothing had to."""
-    found = problem.relaxation
-    if found is None:
+    relaxation = problem.relaxation
+    if relaxation is None:
         return None
-    return {"cells": dict(found.cells), "added": found.added * unit, "least": found.least}
+    return {"cells": dict(relaxation.cells), "added": relaxation.added * unit, "least": relaxation.least}
 
 
 _IN_VALUES = ("objective", "lower_bound", "unavoidable", "excess")
@@ -144,8 +148,8 @@ def _widths(intervals: Intervals, problem: TableProblem) -> np.ndarray:
     rule = problem.known
     lower = intervals.lower if np.any(rule.values < 0) else np.maximum(intervals.lower, 0.0)
     level = np.maximum(rule.lower_protection, rule.upper_protection)[intervals.cells]
-    known = level > 0
-    return (intervals.upper - lower)[known] / level[known]
+    levelled = level > 0
+    return (intervals.upper - lower)[levelled] / level[levelled]
 
 
 def _by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:

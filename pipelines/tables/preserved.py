@@ -1,8 +1,7 @@
-"""Statistics of a table that its protection preserves, and how protected cells lie to the original ones.
+"""Statistics of a table that its protection preserves, and the regression of protected on original cells.
 
-They are of the finest cells of each table of the specification: those summed over nothing. Their mean is the
-grand total over their number, and the regression is that of their protected values on their original ones
-(Cox, Kelly, Patil 2004).
+Both are of the finest cells of each table of the specification: those that are summed over nothing. Their
+mean is the grand total divided by their number (Cox, Kelly, Patil 2004).
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ def quality_of(cells: Cells, table: Table) -> Quality | None:
     InvalidParameter
         Where the finest cells are all the same, so that there is no slope to preserve.
     """
-    asked = list(_asked(cells, table))
-    return Quality.of(asked) if asked else None
+    statistics = list(_statistics(cells, table))
+    return Quality.of(statistics) if statistics else None
 
 
-def _asked(cells: Cells, table: Table) -> Iterator[Quality]:
+def _statistics(cells: Cells, table: Table) -> Iterator[Quality]:
     preserve = table.preserve
     if preserve.mean is not None:
         everything = (cells.codes == table.total).all(axis=1).to_numpy()
@@ -63,20 +62,20 @@ def fits(cells: Cells, table: Table, units: np.ndarray) -> list[dict[str, Any]]:
     ----------
     units : (cells,) protected values
     """
-    unit, found = 10.0**-table.digits, []
+    unit, by_table = 10.0**-table.digits, []
     for dimensions in table.tables:
         finest = finest_cells(cells.codes, table, dimensions)
         measured = asdict(fit(cells.units[finest], units[finest]))
         for name in _IN_VALUES:
             measured[name] = None if measured[name] is None else measured[name] * unit
-        found.append({"dimensions": list(dimensions), **measured})
-    return found
+        by_table.append({"dimensions": list(dimensions), **measured})
+    return by_table
 
 
-def lost(found: list[dict[str, Any]], table: Table) -> int:
+def lost_statistics(by_table: list[dict[str, Any]], table: Table) -> int:
     """How many means and slopes are further from where they were than `[table.preserve]` allows."""
     preserve, count = table.preserve, 0
-    for each in found:
+    for each in by_table:
         before, change = abs(each["mean_before"]), abs(each["mean_after"] - each["mean_before"])
         if preserve.mean is not None:
             count += change > (preserve.mean + _FLOAT_TOLERANCE) * before

@@ -9,7 +9,7 @@ from operator import or_
 
 import numpy as np
 
-from pipelines.tables.a_priori import APriori, known_before
+from pipelines.tables.a_priori import APriori, a_priori_information
 from pipelines.tables.cells import Cells
 from pipelines.tables.preserved import quality_of
 from pipelines.tables.standing import StandingCells, held_values, keep_standing, refuse_other_multiples
@@ -39,14 +39,14 @@ from sdc.cta.table.summation import Summation
 
 @dataclass(frozen=True, eq=False)
 class CountMoves:
-    """Where small counts go, as whoever knows the method knows it.
+    """Where the secret draw may move small counts, and how likely: no secret to whoever knows the method.
 
     Attributes
     ----------
     base : int
         Small counts are published at 0, the base and twice the base.
     odds : (2 base, 3) array
-        Of these for the counts 0 to 2 base - 1.
+        Probability of each of these three values, for the counts 0 to 2 base - 1.
     least : int
         The smallest count that may be known.
     everywhere : bool
@@ -68,21 +68,22 @@ class TableProblem:
     by_rule : CellTable
         All cells, with the levels of the rule: what must be kept.
     variables : (cells,) array
-        The variable that each cell is: cells that are one and the same share it.
+        Variable of each cell; cells that are identical, as a total with a single part, share one.
     secret : CellTable
-        The variables, with the levels to adjust to: multiplied by the secret factors, or of counts exactly
-        where the small ones were drawn to; to be rounded, with room up to the multiples next to them.
+        The variables, with the levels to adjust to. Of magnitudes they are those of the rule times secret
+        factors; small counts must move exactly to the value drawn; for rounding each variable has room up
+        to its adjacent multiples.
     known : CellTable
         The variables, with levels and capacities as far as an attacker who knows rule and method can tell
         them.
     names : (variables,) tuple
-        What each variable is called by the draws of the key.
+        Name of each variable in the secret draws.
     moves : CountMoves or None
         How small counts move by the key; None where they are not drawn.
     held : (variables,) array or None
-        Values that stand published and are kept, NaN where there is none.
+        Value that each variable was published with before and must keep, NaN where it was not.
     relaxation : Relaxation or None
-        What gave way, as the table could not be protected otherwise.
+        Room that was added because the table could not be protected without it.
     """
 
     by_rule: CellTable
@@ -95,7 +96,7 @@ class TableProblem:
     relaxation: Relaxation | None = None
 
     def relaxed(self, table: Table) -> TableProblem | None:
-        """The problem with what `table.relax` lets give way; None where nothing is enough.
+        """The problem with the least room by the steps of `table.relax`; None where no step is enough.
 
         Raises
         ------
@@ -103,11 +104,11 @@ class TableProblem:
         """
         steps = [step for step in table.relax if step != "adjacent"]
         standing = None if self.held is None else np.isfinite(self.held)
-        found = relax(self.secret, table.mode, steps, standing)
-        return None if found is None else self.widened(found)
+        relaxation = relax(self.secret, table.mode, steps, standing)
+        return None if relaxation is None else self.widened(relaxation)
 
     def widened(self, room: Relaxation) -> TableProblem:
-        """The problem with more room, for the attacker of `known` too: no less than the truth is possible."""
+        """The problem with more room, in `known` too, so that an attacker cannot rule out the truth."""
         return replace(self, secret=room.of(self.secret), known=room.of(self.known), relaxation=room)
 
 
@@ -134,42 +135,42 @@ def table_problem(
     assert table is not None
     least = table.minimum_frequency or specification.release.k
     rules = list(_rules(cells, table, least))
-    found = reduce(or_, rules) if rules else _none(len(cells))
-    said = known_before(cells, specification)
-    by_rule = kept_non_negative(_cell_table(cells, table, found, said))
+    by_rules = reduce(or_, rules) if rules else _none(len(cells))
+    a_priori = a_priori_information(cells, specification)
+    by_rule = kept_non_negative(_cell_table(cells, table, by_rules, a_priori))
     variables = identical_cells(by_rule)
-    once = table_of_variables(by_rule, variables)
+    by_variable = table_of_variables(by_rule, variables)
     names = _names(cells, variables)
     moves = _moves(cells, table, least)
-    held = np.full(once.cells, np.nan) if standing is None else held_values(variables, standing)
+    held = np.full(by_variable.cells, np.nan) if standing is None else held_values(variables, standing)
     if table.method == "rounding":
         assert moves is not None
         refuse_other_multiples(held, moves.base)
-        secret = with_adjacent_multiples(once, moves.base)
-        known = as_rounded(once, moves.base)
+        secret = with_adjacent_multiples(by_variable, moves.base)
+        known = as_rounded(by_variable, moves.base)
     elif moves is not None:
-        secret, known = _as_counts(once, moves.base, key, names, held)
+        secret, known = _as_counts(by_variable, moves.base, key, names, held)
     elif table.levels == "secret":
-        known = with_room_for_factors(once, table.spread)
-        secret = kept_non_negative(with_secret_levels(once, key, names, table.spread))
+        known = with_room_for_factors(by_variable, table.spread)
+        secret = kept_non_negative(with_secret_levels(by_variable, key, names, table.spread))
     else:
-        secret = known = once
-    kept = keep_standing(secret, once, held)
-    return TableProblem(by_rule, variables, kept, known, tuple(names), moves, held)
+        secret = known = by_variable
+    secret = keep_standing(secret, by_variable, held)
+    return TableProblem(by_rule, variables, secret, known, tuple(names), moves, held)
 
 
 def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
     """How small counts are drawn: not at all where the specification gives levels of its own."""
     if table.base is not None:
         return CountMoves(table.base, rounding_odds(table.base), least, everywhere=True)
-    given = "lower_protection" in cells.given
-    if table.counts and table.levels == "secret" and least > 1 and not given:
+    has_levels = "lower_protection" in cells.input_columns
+    if table.counts and table.levels == "secret" and least > 1 and not has_levels:
         return CountMoves(least, transition(least), least)
     return None
 
 
 def _names(cells: Cells, variables: np.ndarray) -> list[str]:
-    """What each variable is called by the draws: its finest cell, which it is in every other table too."""
+    """Name of each variable in the draws: that of its finest cell, which every other table shares."""
     names = cells.tabulation.identities()
     depth = np.count_nonzero(cells.tabulation.nodes, axis=1)
     order = np.lexsort((np.arange(len(cells)), -depth, variables))
@@ -178,31 +179,35 @@ def _names(cells: Cells, variables: np.ndarray) -> list[str]:
 
 
 def _as_counts(
-    once: CellTable, base: int, key: bytes, names: list[str], held: np.ndarray
+    by_variable: CellTable, base: int, key: bytes, names: list[str], held: np.ndarray
 ) -> tuple[CellTable, CellTable]:
     """The table with its small counts drawn, and what an attacker takes for possible."""
-    counts = once.values
+    counts = by_variable.values
     drawn = drawn_counts(counts, base, key, names)
-    if np.isfinite(held).any() or Summation.of(once.relations) is None:
-        drawn = consistent_draws(once.relations, counts, drawn, base, totals(once), held)
-    secret = with_draws(once, counts, drawn, base)
+    if np.isfinite(held).any() or Summation.of(by_variable.relations) is None:
+        drawn = consistent_draws(by_variable.relations, counts, drawn, base, totals(by_variable), held)
+    secret = with_draws(by_variable, counts, drawn, base)
     return secret, as_known(secret, counts, base)
 
 
-def _cell_table(cells: Cells, table: Table, by_rules: Sensitivity, said: APriori | None) -> CellTable:
-    found = by_rules if said is None else said.sensitivity(by_rules, cells, table)
-    lower, upper = np.ceil(found.lower), np.ceil(found.upper)
+def _cell_table(cells: Cells, table: Table, by_rules: Sensitivity, a_priori: APriori | None) -> CellTable:
+    sensitivity = by_rules if a_priori is None else a_priori.sensitivity(by_rules, cells, table)
+    lower, upper = np.ceil(sensitivity.lower), np.ceil(sensitivity.upper)
     down, up = _capacity(cells, table, "lower", lower), _capacity(cells, table, "upper", upper)
     costs = _costs(cells, table)
-    if said is not None:
-        down, up, costs = said.capacity("lower", down), said.capacity("upper", up), said.costs(costs)
+    if a_priori is not None:
+        down, up, costs = (
+            a_priori.capacity("lower", down),
+            a_priori.capacity("upper", up),
+            a_priori.costs(costs),
+        )
     if table.fixed_margins:
-        kept = _margins(cells) & ~found.sensitive
-        down, up = np.where(kept, 0.0, down), np.where(kept, 0.0, up)
+        fixed = _margins(cells) & ~sensitivity.sensitive
+        down, up = np.where(fixed, 0.0, down), np.where(fixed, 0.0, up)
     return CellTable(
         values=cells.units,
         relations=cells.tabulation.relations,
-        sensitive=found.sensitive,
+        sensitive=sensitivity.sensitive,
         lower_protection=lower,
         upper_protection=upper,
         lower_capacity=np.floor(down),
@@ -216,24 +221,24 @@ def _rules(cells: Cells, table: Table, least: int) -> Iterator[Sensitivity]:
     counts = cells.contributors
     if counts is not None and least > 1:
         if table.counts:
-            found = minimum_frequency(counts, least)
+            sensitivity = minimum_frequency(counts, least)
             scale = 10.0**table.digits
-            yield Sensitivity(found.sensitive, found.lower * scale, found.upper * scale)
+            yield Sensitivity(sensitivity.sensitive, sensitivity.lower * scale, sensitivity.upper * scale)
         else:
             yield minimum_contributors(counts, cells.units, least, table.safety_range)
     for rule in table.dominance:
         yield dominance(cells.largest, cells.units, rule.n, rule.k, gross=cells.gross)
     if table.p_percent is not None:
         yield p_percent(cells.largest, cells.units, table.p_percent, q=table.q_percent, gross=cells.gross)
-    if "lower_protection" in cells.given:
-        lower, upper = cells.given["lower_protection"], cells.given["upper_protection"]
+    if "lower_protection" in cells.input_columns:
+        lower, upper = cells.input_columns["lower_protection"], cells.input_columns["upper_protection"]
         yield Sensitivity((lower > 0) | (upper > 0), lower, upper)
 
 
 def _capacity(cells: Cells, table: Table, side: str, level: np.ndarray) -> np.ndarray:
-    """As given, or by percent; a sensitive cell at least as far as its level."""
-    given = cells.given.get(f"{side}_capacity")
-    return capacities(cells.units, table.capacity, level) if given is None else given
+    """Capacity by the input's column, or else by percent of the value and at least the cell's level."""
+    capacity_column = cells.input_columns.get(f"{side}_capacity")
+    return capacities(cells.units, table.capacity, level) if capacity_column is None else capacity_column
 
 
 def _none(count: int) -> Sensitivity:
@@ -242,13 +247,13 @@ def _none(count: int) -> Sensitivity:
 
 def _costs(cells: Cells, table: Table) -> np.ndarray:
     if table.cost_column is not None:
-        return cells.given["costs"]
+        return cells.input_columns["costs"]
     return inverse_costs(cells.units) if table.costs == "inverse" else np.ones(len(cells))
 
 
 def _margins(cells: Cells) -> np.ndarray:
     """(cells,) whether a cell is the total of a line."""
     relations = cells.tabulation.relations
-    found = np.zeros(len(cells), dtype=bool)
-    found[relations.indices[relations.data < 0]] = True
-    return found
+    margins = np.zeros(len(cells), dtype=bool)
+    margins[relations.indices[relations.data < 0]] = True
+    return margins

@@ -19,11 +19,11 @@ from pipelines.intake.screen import Rejects, ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
-from pipelines.tables.adjusted import adjusted, failed, protected_by_method
+from pipelines.tables.adjusted import protected_by_method, refusal, whole_adjustment
 from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cell_list import write_cells
 from pipelines.tables.cells import Cells, cells_of_microdata
-from pipelines.tables.cells_of_table import given_cells
+from pipelines.tables.cells_of_table import cells_of_table
 from pipelines.tables.files import published, stage_tables
 from pipelines.tables.manifest import table_limits, table_manifest
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison
@@ -64,13 +64,13 @@ class ProtectedTable:
     comparison : TableComparison
     standing : StandingCells
         Those of its cells that were published before, which keep their values.
-    described : mapping
+    origin : mapping
         ``source``, ``period`` and ``release_id`` of its cells.
     """
 
     comparison: TableComparison
     standing: StandingCells
-    described: Mapping[str, str]
+    origin: Mapping[str, str]
 
     @cached_property
     def contents(self) -> dict[str, pa.Table]:
@@ -124,7 +124,7 @@ class Tables:
             )
         with job.progress.stage("attack"):
             comparison = self._attacked(cells, problem, adjustment, job.areas.key())
-        return ProtectedTable(comparison, standing, {**self._described, "release_id": release_id})
+        return ProtectedTable(comparison, standing, {**self._origin, "release_id": release_id})
 
     def _attacked(
         self, cells: Cells, problem: TableProblem, adjustment: Adjustment, key: bytes
@@ -139,7 +139,7 @@ class Tables:
             if narrower is None:
                 break
             try:
-                adjustment = adjusted(narrower, self.specification, self.table)
+                adjustment = whole_adjustment(narrower, self.specification, self.table)
             except ProtectionFailed:
                 break  # the gate judges the table there is
             problem = replace(problem, secret=narrower)
@@ -182,7 +182,7 @@ class Tables:
         """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
         comparison = protected.comparison
         values = comparison.adjustment.values[comparison.problem.variables]
-        fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.described)
+        fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.origin)
         write_published_cells(folder, fresh)
         write_cells(
             folder,
@@ -194,14 +194,14 @@ class Tables:
         )
 
     @property
-    def _described(self) -> dict[str, str]:
+    def _origin(self) -> dict[str, str]:
         release = self.specification.release
         return {"source": release.source or release.name, "period": release.period or ""}
 
     def _standing(self, job: Job, cells: Cells) -> StandingCells:
         """Cells of this table that readers have seen in another, whatever its name, seed or version."""
         try:
-            before = published_cells(job.areas, **self._described, measures=measures_of(self.table))
+            before = published_cells(job.areas, **self._origin, measures=measures_of(self.table))
             return standing_cells(cells, self.table, before)
         except StandingValueFails as error:
             raise _contradicts(error) from error
@@ -209,7 +209,7 @@ class Tables:
     def _cells(self, screened: ScreenedInput) -> Cells:
         try:
             if self.table.source == "cells":
-                return given_cells(screened.frame, self.table)
+                return cells_of_table(screened.frame, self.table)
             return cells_of_microdata(screened.frame, self.specification)
         except SdcError as error:
             raise InputRejected(f"The input makes no table: {error}.") from error
@@ -233,7 +233,7 @@ def _problem(cells: Cells, specification: Specification, key: bytes, standing: S
     except StandingValueFails as error:
         raise _contradicts(error) from error
     except (ImpossibleProtection, NoSolutionFound) as error:
-        raise failed(error) from error
+        raise refusal(error) from error
     except SdcError as error:
         raise InputRejected(f"The input makes no table: {error}.") from error
 

@@ -1,7 +1,7 @@
 """Cells that readers may have seen: a file in the evidence of each table, found again through the ledger.
 
-The file is written before its release is intended, and counts from that line on; so what is published and
-what is remembered of it cannot come apart.
+The file is written before the ledger says that its release is intended, and counts from that entry on: no
+cell can be published whose value is not on file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def published_cells(
     Raises
     ------
     GateRefused
-        Where the ledger knows a table whose list of cells is lost: what it said cannot be kept then.
+        Where the list of cells of a table in the ledger is lost: its cells might be given second values.
     """
     seen: set[str] = set()
     for entry in Ledger(areas).entries():

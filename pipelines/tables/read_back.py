@@ -1,4 +1,4 @@
-"""Verify the promise on the tables as they were written: additive, protected, nothing astray.
+"""Verify the promise on the tables as they were written: additive, protected, no cell beyond its room.
 
 Shares no code with the methods: totals are compared with the sums of their parts by their codes, sensitive
 cells with the original values that only the agency has.
@@ -102,11 +102,11 @@ def verify_written_table(
     folder: Path, staged: Mapping[str, pa.Table], table: Table, original: Original
 ) -> WrittenTable:
     """Read the staged files back and compare."""
-    read = {name: pq.read_table(folder / FOLDER / name) for name in staged}
-    declared = all(read[name].schema.equals(content.schema) for name, content in staged.items())
-    same = all(read[name].equals(content) for name, content in staged.items())
-    same &= not table.tau_argus or same_cells(folder, staged)
-    frames = [_in_units(content, table) for content in read.values()]
+    contents = {name: pq.read_table(folder / FOLDER / name) for name in staged}
+    as_declared = all(contents[name].schema.equals(content.schema) for name, content in staged.items())
+    as_staged = all(contents[name].equals(content) for name, content in staged.items())
+    as_staged &= not table.tau_argus or same_cells(folder, staged)
+    frames = [_in_units(content, table) for content in contents.values()]
     lines = wrong = 0
     for frame, dimensions in zip(frames, table.tables, strict=True):
         for totals in _totals(frame, table, dimensions):
@@ -127,8 +127,8 @@ def verify_written_table(
         open=wrong,
         unprotected=unprotected,
         astray=astray,
-        as_staged=same,
-        as_declared=declared,
+        as_staged=as_staged,
+        as_declared=as_declared,
         relaxed=original.relaxed,
         groupings=original.groupings,
     )
@@ -155,8 +155,8 @@ def _totals(frame: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> I
             continue
         for depth, level in enumerate(levels):
             deeper = levels[depth + 1 :]
-            here = (frame[level] != table.total) & (frame[list(deeper)] == table.total).all(axis=1)
-            parts = frame[here].assign(**{level: table.total})
+            at_level = (frame[level] != table.total) & (frame[list(deeper)] == table.total).all(axis=1)
+            parts = frame[at_level].assign(**{level: table.total})
             sums = parts.groupby(columns, sort=False)[_UNITS].sum().rename("parts").reset_index()
             yield sums.merge(frame, on=columns, how="left")
 
@@ -194,12 +194,12 @@ def _compared(written: pd.Series, original: Original, table: Table) -> tuple[int
     index: pd.Index = pd.MultiIndex.from_frame(original.codes[list(table.columns)])
     if len(table.columns) == 1:
         index = index.get_level_values(0)
-    found = written.reindex(index)
-    missing = found.isna().to_numpy()
+    values = written.reindex(index)
+    missing = values.isna().to_numpy()
     foreign = len(written) - int(np.sum(~missing))
     if table.zeros == "omit":
-        found, missing = found.fillna(0), np.zeros(len(found), dtype=bool)
-    change = np.where(missing, 0.0, found.to_numpy(float) - original.units)
+        values, missing = values.fillna(0), np.zeros(len(values), dtype=bool)
+    change = np.where(missing, 0.0, values.to_numpy(float) - original.units)
     sensitive = (original.lower > 0) | (original.upper > 0)
     near = sensitive & (change < original.upper) & (change > -original.lower)
     beyond = (change > original.rise) | (-change > original.fall)

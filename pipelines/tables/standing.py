@@ -1,11 +1,11 @@
 """One value for one cell, for ever: what was published of a cell is published of it again.
 
-A cell is what it counts: source and period, measure, and the codes that are not totals; a part of a value
-(`table.parts`) is a measure of its own, in whatever table it is published. Whatever the release,
-its name, seed or the version of the software, and whatever table the cell stands in: its value and the
-direction it went are taken from the first table that published it. So linked tables agree, and two tables
-give nothing that one does not. Where the standing value no longer protects the cell (the source was revised),
-or the table around it cannot be made additive, the table is refused.
+A cell is identified by source, period, measure and those of its codes that are not totals; a part of a value
+(`table.parts`) is a measure of its own, in whatever table it is published. A cell's value is taken from the
+first table that published it, whatever release, seed, version of the software or table it is published in
+now. So linked tables agree, and two tables tell no more about a cell than one. The table is refused where a
+standing value no longer protects its cell (the source was revised), or where no additive table holds the
+standing values.
 
 The list of `PublishedCell` is kept by whoever keeps the ledger; this module reads one and writes the next.
 """
@@ -41,7 +41,7 @@ class PublishedCell:
 
     Attributes
     ----------
-    source, period : of the units behind it
+    source, period : of the units that the cell counts or adds up
     measure : column that is added up, `COUNT` for numbers of contributors; weighted ones are marked
     codes : CellCodes
     value : as published, exact
@@ -92,17 +92,17 @@ def cell_measures(cells: Cells, table: Table) -> list[str]:
 
 
 def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
-    """The codes that tell each cell, whatever else its table has."""
+    """The codes that identify each cell in any table that has it."""
     texts = {name: cells.codes[name].to_numpy(str) for name in cells.codes}
-    found: list[list[tuple[str, str]]] = [[] for _ in range(len(cells))]
+    labels: list[list[tuple[str, str]]] = [[] for _ in range(len(cells))]
     for columns in families(table):
         if columns[0] in table.parts:
             continue
-        for row, codes in enumerate(found):
+        for row, codes in enumerate(labels):
             finest = [name for name in columns if texts[name][row] != table.total]
             if finest:
                 codes.append((finest[-1], str(texts[finest[-1]][row])))
-    return [tuple(sorted(codes)) for codes in found]
+    return [tuple(sorted(codes)) for codes in labels]
 
 
 def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> StandingCells:
@@ -113,13 +113,13 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
     StandingValueFails
         Where a standing value has more digits than this table publishes.
     """
-    first: dict[tuple[str, CellCodes], Decimal] = {}
+    first_values: dict[tuple[str, CellCodes], Decimal] = {}
     for cell in before:
-        first.setdefault((cell.measure, cell.codes), cell.value)
+        first_values.setdefault((cell.measure, cell.codes), cell.value)
     published, units = np.zeros(len(cells), dtype=bool), np.zeros(len(cells))
-    for row, counted in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table), strict=True)):
-        if counted in first:
-            scaled = first[counted].scaleb(table.digits)
+    for row, identity in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table), strict=True)):
+        if identity in first_values:
+            scaled = first_values[identity].scaleb(table.digits)
             if scaled != int(scaled):
                 raise StandingValueFails(
                     f"cell {row} was published before with more digits than table.decimals = {table.digits}; "
@@ -135,24 +135,24 @@ def new_cells(
     table: Table,
     values: np.ndarray,
     standing: StandingCells | None,
-    described: Mapping[str, str],
+    origin: Mapping[str, str],
 ) -> list[PublishedCell]:
     """Cells that this release publishes for the first time, for the ledger.
 
     Parameters
     ----------
     values : (cells,) published values in units
-    described : ``source``, ``period`` and ``release_id``
+    origin : ``source``, ``period`` and ``release_id``
     """
-    known = np.zeros(len(cells), dtype=bool) if standing is None else standing.published
+    published = np.zeros(len(cells), dtype=bool) if standing is None else standing.published
     amounts = decimals(np.rint(values), table.digits)
     signs = np.sign(values - cells.units).astype(int)
     return [
-        PublishedCell(described["source"], described["period"], measure, codes, amounts[row],
-                      int(signs[row]), described["release_id"])
+        PublishedCell(origin["source"], origin["period"], measure, codes, amounts[row],
+                      int(signs[row]), origin["release_id"])
         for row, (measure, codes) in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table),
                                                    strict=True))
-        if not known[row]
+        if not published[row]
     ]  # fmt: skip
 
 
@@ -188,12 +188,12 @@ def refuse_other_multiples(held: np.ndarray, base: int) -> None:
     ------
     StandingValueFails
     """
-    other = np.isfinite(held) & (held % base != 0)
-    if other.any():
+    off_base = np.isfinite(held) & (held % base != 0)
+    if off_base.any():
         raise StandingValueFails(
-            f"{int(other.sum())} cell(s) stand published at values that are no multiples of table.base = "
+            f"{int(off_base.sum())} cell(s) stand published at values that are no multiples of table.base = "
             f"{base}; take the base of then, or the method of then",
-            variable=int(np.argmax(other)),
+            variable=int(np.argmax(off_base)),
         )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from pipelines.publication.identity import identity
-from pipelines.tables.a_priori import known_before, read_a_priori
+from pipelines.tables.a_priori import a_priori_information, read_a_priori
 from pipelines.tables.cells import Cells, tabulated
 from pipelines.tables.problem import table_problem
 from schemas.errors import InputRejected, SpecificationError
@@ -57,7 +57,7 @@ def test_a_cell_is_safe_sensitive_or_fixed_as_the_file_says(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("region,status\nx,safe\n", "not have"),
         ("region,status\nn,odd\n", "unknown status"),
@@ -66,10 +66,10 @@ def test_a_cell_is_safe_sensitive_or_fixed_as_the_file_says(tmp_path: Path) -> N
         ("region\nn\n", "needs a column"),
     ],
 )
-def test_a_faulty_file_is_rejected_by_row_without_a_value(tmp_path: Path, text: str, said: str) -> None:
+def test_a_faulty_file_is_rejected_by_row_without_a_value(tmp_path: Path, text: str, message: str) -> None:
     specification = magnitude(tmp_path, text)
     assert specification.table is not None
-    with pytest.raises(InputRejected, match=said):
+    with pytest.raises(InputRejected, match=message):
         read_a_priori(str(tmp_path / "known.csv"), cells_of(specification), specification.table)
 
 
@@ -103,10 +103,10 @@ def test_the_status_of_a_finished_table_stands_where_the_file_says_nothing(tmp_p
     places = {code: row for row, code in enumerate(cells.codes["region"])}
     status = np.full(4, "", dtype=object)
     status[[places["n"], places["w"]]] = "sensitive", "fixed"
-    said = known_before(replace(cells, given={"status": status}), specification)
-    assert said is not None
-    assert [said.status[places[code]] for code in ("n", "s", "w")] == ["safe", "", "fixed"]
-    assert said.numbers["cost"][places["w"]] == 5
+    a_priori = a_priori_information(replace(cells, input_columns={"status": status}), specification)
+    assert a_priori is not None
+    assert [a_priori.status[places[code]] for code in ("n", "s", "w")] == ["safe", "", "fixed"]
+    assert a_priori.numbers["cost"][places["w"]] == 5
 
 
 def test_counts_take_no_such_file() -> None:

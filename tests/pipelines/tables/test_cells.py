@@ -36,11 +36,11 @@ def cells(rows=ROWS, table: Table = NESTED):
 
 
 def test_every_total_is_tied_to_its_parts_in_every_dimension_and_level():
-    found = cells()
-    assert len(found) == 18
+    table = cells()
+    assert len(table) == 18
     # side: one line per activity (6); activity: Total, X and Y, for l, r and their total (9)
-    assert found.tabulation.relations.shape == (15, 18)
-    assert not (found.tabulation.relations @ found.units).any()
+    assert table.tabulation.relations.shape == (15, 18)
+    assert not (table.tabulation.relations @ table.units).any()
 
 
 def test_cells_come_in_the_order_of_their_codes_whatever_the_order_of_the_file():
@@ -57,7 +57,7 @@ def test_linked_tables_have_the_cells_they_share_once():
 
 
 @pytest.mark.parametrize(
-    ("rows", "error", "said"),
+    ("rows", "error", "message"),
     [
         ([*ROWS, ROWS[4]], InvalidParameter, "entry 18"),
         (ROWS[1:], InputRejected, "no margin above"),
@@ -66,8 +66,8 @@ def test_linked_tables_have_the_cells_they_share_once():
     ],
     ids=["a cell twice", "a margin missing", "two parents", "a code below a total"],
 )
-def test_cells_that_make_no_table_are_refused(rows, error, said):
-    with pytest.raises(error, match=said) as caught:
+def test_cells_that_make_no_table_are_refused(rows, error, message):
+    with pytest.raises(error, match=message) as caught:
         cells(rows)
     assert "x1" not in str(caught.value)
 
@@ -79,16 +79,16 @@ def test_a_parent_that_is_no_cell_is_refused():
         tabulated(codes, table, units=np.array([3.0, 1.0, 2.0]))
 
 
-def original(found, sensitive: int | None = None, level: float = 3.0) -> Original:
-    levels = np.zeros(len(found))
+def original(table, sensitive: int | None = None, level: float = 3.0) -> Original:
+    levels = np.zeros(len(table))
     if sensitive is not None:
         levels[sensitive] = level
-    far = np.full(len(found), 10.0)
-    return Original(found.codes, found.units, levels, levels, far, far)
+    far = np.full(len(table), 10.0)
+    return Original(table.codes, table.units, levels, levels, far, far)
 
 
-def staged(tmp_path, found, units):
-    contents = published(found.codes, units, NESTED)
+def staged(tmp_path, table, units):
+    contents = published(table.codes, units, NESTED)
     (tmp_path / FOLDER).mkdir()
     for name, content in contents.items():
         pq.write_table(content, tmp_path / FOLDER / name)
@@ -96,9 +96,9 @@ def staged(tmp_path, found, units):
 
 
 def test_a_table_that_was_not_touched_is_whole_but_protects_nothing(tmp_path):
-    found = cells()
-    contents = staged(tmp_path, found, found.units)
-    written = verify_written_table(tmp_path, contents, NESTED, original(found, sensitive=4))
+    table = cells()
+    contents = staged(tmp_path, table, table.units)
+    written = verify_written_table(tmp_path, contents, NESTED, original(table, sensitive=4))
     assert (written.cells, written.lines, written.open) == (18, 15, 0)
     assert (written.unprotected, written.astray) == (1, 0)
     assert written.as_staged
@@ -106,20 +106,20 @@ def test_a_table_that_was_not_touched_is_whole_but_protects_nothing(tmp_path):
 
 
 def test_a_cell_that_moved_alone_opens_every_line_it_is_in(tmp_path):
-    found = cells()
-    moved = found.units.copy()
-    inner = int(np.flatnonzero((found.codes == ["X", "x1", "l"]).all(axis=1))[0])
+    table = cells()
+    moved = table.units.copy()
+    inner = int(np.flatnonzero((table.codes == ["X", "x1", "l"]).all(axis=1))[0])
     moved[inner] += 4
-    written = verify_written_table(tmp_path, staged(tmp_path, found, moved), NESTED, original(found, inner))
+    written = verify_written_table(tmp_path, staged(tmp_path, table, moved), NESTED, original(table, inner))
     assert (written.open, written.unprotected, written.astray) == (2, 0, 0)
 
 
 def test_a_file_that_is_not_what_was_staged_is_noticed(tmp_path):
-    found = cells()
-    contents = staged(tmp_path, found, found.units)
+    table = cells()
+    contents = staged(tmp_path, table, table.units)
     (path,) = (tmp_path / FOLDER).iterdir()
     pq.write_table(pq.read_table(path).slice(0, 17), path)
-    written = verify_written_table(tmp_path, contents, NESTED, original(found))
+    written = verify_written_table(tmp_path, contents, NESTED, original(table))
     assert not written.as_staged
     assert written.astray == 1
 
@@ -132,8 +132,8 @@ def test_published_values_are_exact_decimals_of_the_digits_asked_for():
 
 
 def test_an_audit_counts_files_with_foreign_columns(tmp_path):
-    found = cells()
-    (name,) = staged(tmp_path, found, found.units)
+    nested = cells()
+    (name,) = staged(tmp_path, nested, nested.units)
     table = {"file": f"{FOLDER}/{name}", "columns": ["coarse", "fine", "side"]}
     value = {"name": "v", "type": "decimal128(18, 1)"}
     assert wrong_columns(tmp_path, {"value": value, "tables": [table]}) == 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from pipelines.tables.cells_of_table import given_cells
+from pipelines.tables.cells_of_table import cells_of_table
 from schemas.errors import InputRejected
 from schemas.specification.table import Table
 
-GIVEN = Table(
+TABLE = Table(
     source="cells", value="v", tables=[["code"]], contributors="n", lower_protection="low",
     upper_protection="up", decimals=1, tolerance=0.5,
 )  # fmt: skip
@@ -22,18 +22,18 @@ def finished(spark, **changes):
 
 
 def test_totals_that_differ_by_rounding_are_summed_anew(spark):
-    cells = given_cells(finished(spark, v=[6.4, 1.0, 2.04, 3.04]), GIVEN)
+    cells = cells_of_table(finished(spark, v=[6.4, 1.0, 2.04, 3.04]), TABLE)
     assert dict(zip(cells.codes["code"], cells.units, strict=True)) == {
         "Total": 60,
         "a": 10,
         "b": 20,
         "c": 30,
     }
-    assert cells.given["lower_protection"].max() == 10
+    assert cells.input_columns["lower_protection"].max() == 10
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"v": [7.0, 1.0, 2.0, 3.0]}, r"1 total\(s\) differ"),
         ({"low": [0.0, -1.0, 0.0, 0.0]}, "negative lower protection"),
@@ -42,6 +42,6 @@ def test_totals_that_differ_by_rounding_are_summed_anew(spark):
     ],
     ids=["beyond the tolerance", "a negative level", "too large", "no code"],
 )
-def test_a_finished_table_with_faults_is_rejected(spark, changes, said):
-    with pytest.raises(InputRejected, match=said):
-        given_cells(finished(spark, **changes), GIVEN)
+def test_a_finished_table_with_faults_is_rejected(spark, changes, message):
+    with pytest.raises(InputRejected, match=message):
+        cells_of_table(finished(spark, **changes), TABLE)

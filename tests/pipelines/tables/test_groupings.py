@@ -46,24 +46,24 @@ def specification(**changes) -> Specification:
     return build(table | changes, variables=VARIABLES)
 
 
-def cells_of(chosen: Specification, seed: int = 0) -> Cells:
+def cells_of(specification: Specification, seed: int = 0) -> Cells:
     """Every activity in every region, few firms in some."""
-    rng, table = np.random.default_rng(seed), table_of(chosen)
+    rng, table = np.random.default_rng(seed), table_of(specification)
     records = pd.DataFrame([(a, region) for a in "ABCD" for region in "nsw"], columns=["a21", "region"])
     records["a10"], records["branch"] = records["a21"].map(A10), records["a21"].map(BRANCH)
     records["macro"] = records["branch"].map(MACRO)
     records["value"], records["firms"] = rng.integers(100, 1000, 12), rng.choice([2, 30], 12, p=[0.2, 0.8])
     frames = []
-    for kept in grouping_sets(table):
-        sums = records.assign(all=0).groupby(["all", *kept])[["value", "firms"]].sum().reset_index()
+    for columns in grouping_sets(table):
+        sums = records.assign(all=0).groupby(["all", *columns])[["value", "firms"]].sum().reset_index()
         frames.append(sums.reindex(columns=[*table.columns, "value", "firms"], fill_value="Total"))
-    found = pd.concat(frames, ignore_index=True)
-    units = found["firms" if table.counts else "value"].to_numpy(float)
+    table_sums = pd.concat(frames, ignore_index=True)
+    units = table_sums["firms" if table.counts else "value"].to_numpy(float)
     return tabulated(
-        found[list(table.columns)],
+        table_sums[list(table.columns)],
         table,
         units=units,
-        contributors=found["firms"].to_numpy(float),
+        contributors=table_sums["firms"].to_numpy(float),
         groupings=tuple(Grouping(finer, coarser, GROUPS) for finer, coarser in table.groupings),
     )
 
@@ -99,13 +99,13 @@ def test_what_is_published_adds_up_over_both_hierarchies_and_the_written_files_a
     problem, adjustment = protected_by_method(table_problem(cells, chosen, KEY), chosen, table, KEY)
     units, original = adjustment.values[problem.variables], _original(cells, problem)
     assert np.any(units != cells.units)
-    found = written(tmp_path, cells, units, table, original)
-    assert (found.open, found.unprotected, found.astray) == (0, 0, 0)
-    manifest = json.loads(json.dumps(table_manifest(chosen, table, "r", found, False)))
+    files = written(tmp_path, cells, units, table, original)
+    assert (files.open, files.unprotected, files.astray) == (0, 0, 0)
+    manifest = json.loads(json.dumps(table_manifest(chosen, table, "r", files, False)))
     assert manifest["groupings"][0]["codes"]["C"] == ["xy", "x"]
     audited = margins(duckdb.connect(), tmp_path, manifest)
     assert audited.wrong == 0
-    assert audited.totals == found.lines
+    assert audited.totals == files.lines
     # branches x and y change places in a region: all margins of their table stay, the activities disagree
     codes = cells.codes
     moved = units + ((codes["branch"] == "x") & (codes["region"] == "n")) * 1.0

@@ -13,7 +13,7 @@ from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cells import Cells, tabulated
 from pipelines.tables.manifest import table_manifest
 from pipelines.tables.measures import measured
-from pipelines.tables.preserved import finest_cells, fits, lost
+from pipelines.tables.preserved import finest_cells, fits, lost_statistics
 from pipelines.tables.problem import table_problem
 from pipelines.tables.read_back import WrittenTable
 from schemas.errors import SpecificationError
@@ -58,21 +58,21 @@ def protect(chosen: Specification) -> tuple[Cells, np.ndarray, dict[str, Any]]:
 
 def test_a_table_without_a_wish_reports_how_its_cells_lie_to_the_original_ones() -> None:
     cells, values, sections = protect(specification())
-    (found,) = sections["fit"]
+    (fit,) = sections["fit"]
     finest = finest_cells(cells.codes, table_of(specification()), ("a21", "region"))
-    assert found["cells"] == 16
-    assert found["slope"] == pytest.approx(np.polyfit(cells.units[finest], values[finest], 1)[0])
-    assert found["mean_before"] == VALUES.mean()
-    assert abs(found["slope"] - 1) > 0.0001  # so that the next test preserves something
+    assert fit["cells"] == 16
+    assert fit["slope"] == pytest.approx(np.polyfit(cells.units[finest], values[finest], 1)[0])
+    assert fit["mean_before"] == VALUES.mean()
+    assert abs(fit["slope"] - 1) > 0.0001  # so that the next test preserves something
     assert "statistics_lost" not in sections["metrics"]
 
 
 def test_mean_and_slope_are_preserved_in_whole_units_and_whoever_reads_the_table_is_told() -> None:
     chosen = specification(mean=0.0, slope=0.0001)
     _, values, sections = protect(chosen)
-    (found,) = sections["fit"]
-    assert found["mean_after"] == found["mean_before"]
-    assert abs(found["slope"] - 1) <= 0.0001
+    (fit,) = sections["fit"]
+    assert fit["mean_after"] == fit["mean_before"]
+    assert abs(fit["slope"] - 1) <= 0.0001
     assert np.array_equal(values, np.rint(values))
     assert sections["metrics"]["statistics_lost"] == 0
     assert sections["attacker"]["below_protection"] == 0
@@ -87,10 +87,10 @@ def test_mean_and_slope_are_preserved_in_whole_units_and_whoever_reads_the_table
 def test_a_mean_or_slope_that_moved_too_far_is_counted() -> None:
     chosen = specification(mean=0.01, slope=0.01)
     cells, table = cells_of(chosen), table_of(specification(mean=0.01, slope=0.01))
-    assert lost(fits(cells, table, cells.units), table) == 0
-    assert lost(fits(cells, table, cells.units * 1.009), table) == 0
-    assert lost(fits(cells, table, cells.units * 1.02), table) == 2
-    assert lost(fits(cells, table, cells.units + 100), table) == 1
+    assert lost_statistics(fits(cells, table, cells.units), table) == 0
+    assert lost_statistics(fits(cells, table, cells.units * 1.009), table) == 0
+    assert lost_statistics(fits(cells, table, cells.units * 1.02), table) == 2
+    assert lost_statistics(fits(cells, table, cells.units + 100), table) == 1
 
 
 def test_the_finest_cells_are_those_below_no_other_in_levels_of_columns_and_of_codes() -> None:

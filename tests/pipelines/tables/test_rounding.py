@@ -18,7 +18,7 @@ from pipelines.tables.read_back import WrittenTable, verify_written_table
 from pipelines.tables.standing import COUNT, StandingCells, StandingValueFails, new_cells, standing_cells
 from schemas.errors import ProtectionFailed
 from sdc.cta.counts.posterior import count_posterior
-from tests.pipelines.tables.test_standing import COUNTS, DESCRIBED, KEY, OTHER_KEY, counted
+from tests.pipelines.tables.test_standing import COUNTS, KEY, ORIGIN, OTHER_KEY, counted
 from tests.schemas.specification.test_table import build
 
 ROUNDED = COUNTS | {"method": "rounding", "base": 5}
@@ -49,9 +49,9 @@ def test_an_attacker_is_left_with_a_base_of_doubt_and_no_likely_count_below_the_
     intervals = intervals_of(problem, adjustment, specification.table, most_cells=20, seed=0)
     assert len(intervals.cells)
     assert np.all(intervals.upper - np.maximum(intervals.lower, 0) >= 4)
-    found = attacks(problem, adjustment, intervals)
-    assert (found.section["base"], found.section["least"]) == (5, 3)
-    assert found.metrics["posterior"] == found.section["largest_posterior"] < 0.7
+    attack = attacks(problem, adjustment, intervals)
+    assert (attack.section["base"], attack.section["least"]) == (5, 3)
+    assert attack.metrics["posterior"] == attack.section["largest_posterior"] < 0.7
 
 
 def test_odds_that_a_program_left_in_the_table_count_where_they_say_more() -> None:
@@ -87,7 +87,7 @@ def test_the_next_table_keeps_what_stands_and_another_base_is_refused() -> None:
     specification = build(ROUNDED)
     cells = counted(specification)
     _, _, shown = rounded(specification, cells)
-    listed = new_cells(cells, specification.table, shown, None, DESCRIBED)
+    listed = new_cells(cells, specification.table, shown, None, ORIGIN)
     assert {cell.measure for cell in listed} == {COUNT}
     standing = standing_cells(cells, specification.table, listed[::2])
     _, _, again = rounded(specification, cells, OTHER_KEY, standing)

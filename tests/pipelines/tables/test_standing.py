@@ -21,7 +21,7 @@ from schemas.specification.model import Specification
 from tests.schemas.specification.test_table import build
 
 COUNTS = {"kind": "frequency", "tables": [["a21", "region"]], "hierarchies": [["a10", "a21"]]}
-DESCRIBED = {"source": "register", "period": "2026", "release_id": "r1"}
+ORIGIN = {"source": "register", "period": "2026", "release_id": "r1"}
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
 
 
@@ -76,15 +76,15 @@ def test_the_next_table_publishes_a_cell_as_the_first_one_did() -> None:
     published = np.where(internal, shown, first.secret.values)[first.variables]
     table = specification.table
     assert table is not None
-    listed = new_cells(cells, table, published, None, DESCRIBED)
+    listed = new_cells(cells, table, published, None, ORIGIN)
     assert {cell.measure for cell in listed} == {COUNT}
     drawn = [cell for cell, row in zip(listed, internal[first.variables], strict=True) if row]
     standing = standing_cells(cells, table, drawn)
-    again = table_problem(cells, specification, OTHER_KEY, standing).secret
-    kept = np.unique(first.variables[standing.published])
-    rise = np.where(again.sensitive, again.upper_capacity - again.lower_capacity, 0.0)
-    assert np.array_equal((again.values + rise)[kept], shown[kept])
-    assert not [cell for cell in new_cells(cells, table, published, standing, DESCRIBED) if cell in drawn]
+    second = table_problem(cells, specification, OTHER_KEY, standing).secret
+    standing_variables = np.unique(first.variables[standing.published])
+    rise = np.where(second.sensitive, second.upper_capacity - second.lower_capacity, 0.0)
+    assert np.array_equal((second.values + rise)[standing_variables], shown[standing_variables])
+    assert not [cell for cell in new_cells(cells, table, published, standing, ORIGIN) if cell in drawn]
 
 
 def test_a_cell_is_told_by_its_codes_whatever_else_its_table_has() -> None:
@@ -92,7 +92,7 @@ def test_a_cell_is_told_by_its_codes_whatever_else_its_table_has() -> None:
     assert whole.table is not None
     assert by_region.table is not None
     cells = counted(whole)
-    listed = new_cells(cells, whole.table, cells.units, None, DESCRIBED)
+    listed = new_cells(cells, whole.table, cells.units, None, ORIGIN)
     regions = cells.codes.loc[(cells.codes[["a10", "a21"]] == "Total").all(axis=1), ["region"]]
     units = cells.units[regions.index]
     alone = tabulated(regions.reset_index(drop=True), by_region.table, units=units, contributors=units)
@@ -114,11 +114,11 @@ def test_a_part_of_a_value_is_the_cell_of_its_own_table() -> None:
     units = np.array([1.0, 2, 3, 4, 5, 9, 5, 7, 12])
     cells = tabulated(codes, together, units=units)
     regions = tabulated(codes[["region"]][::3].reset_index(drop=True), alone, units=np.array([1.0, 4, 5]))
-    listed = new_cells(regions, alone, regions.units + 100, None, DESCRIBED)
+    listed = new_cells(regions, alone, regions.units + 100, None, ORIGIN)
     standing = standing_cells(cells, together, listed)
     assert np.array_equal(standing.published, (cells.codes["market"] == "firms").to_numpy())
     assert sorted(standing.units[standing.published]) == [101, 104, 105]
-    assert {each.measure for each in new_cells(cells, together, units, standing, DESCRIBED)} == {
+    assert {each.measure for each in new_cells(cells, together, units, standing, ORIGIN)} == {
         "home",
         "turnover",
     }
@@ -138,7 +138,7 @@ def test_a_value_with_more_digits_than_this_table_has_is_refused() -> None:
     specification = build(COUNTS)
     cells = counted(specification)
     assert specification.table is not None
-    (cell, *_) = new_cells(cells, specification.table, cells.units, None, DESCRIBED)
+    (cell, *_) = new_cells(cells, specification.table, cells.units, None, ORIGIN)
     finer = type(cell)(cell.source, cell.period, cell.measure, cell.codes, Decimal("1.5"), 1, "r1")
     with pytest.raises(StandingValueFails, match="digits"):
         standing_cells(cells, specification.table, [finer])

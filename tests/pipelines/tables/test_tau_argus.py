@@ -49,8 +49,8 @@ def test_a_cell_file_that_was_changed_is_found(tmp_path: Path) -> None:
 
 def test_lines_on_one_cell_are_put_together(tmp_path: Path) -> None:
     (tmp_path / "known.hst").write_text("North;1;u\nNorth;1;pl;100;200\nNorth;1;C;3\nSouth;T;p\nSouth;1;s\n")
-    found = read_hst(tmp_path / "known.hst", ("region", "size"))
-    assert found.to_numpy().tolist() == [
+    rows = read_hst(tmp_path / "known.hst", ("region", "size"))
+    assert rows.to_numpy().tolist() == [
         ["North", "1", "sensitive", "100", "200", "3"],
         ["South", "T", "fixed", "", "", ""],
         ["South", "1", "safe", "", "", ""],
@@ -58,7 +58,7 @@ def test_lines_on_one_cell_are_put_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("North;1;q\n", "Line 1"),
         ("North;1;c\n", "Line 1"),
@@ -68,7 +68,7 @@ def test_lines_on_one_cell_are_put_together(tmp_path: Path) -> None:
         ("North;1;s\nNorth;1;pl;1;2\n", "contradicts"),
     ],
 )
-def test_a_faulty_line_is_rejected_by_its_number(tmp_path: Path, text: str, said: str) -> None:
+def test_a_faulty_line_is_rejected_by_its_number(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "known.hst").write_text(text)
-    with pytest.raises(InputRejected, match=said):
+    with pytest.raises(InputRejected, match=message):
         read_hst(tmp_path / "known.hst", ("region", "size"))
