@@ -1,8 +1,8 @@
 """The product "append": events, each night's file with new records only, each night protected by itself.
 
 Nothing that is published changes: a release holds the records of its night, and the manifest of the newest
-names all nights that make the whole. A unit that any night published before, withdrawn or not, is rejected by
-that reason, so no unit is in two classes.
+names all nights that make the whole. A record whose unit an earlier night published, withdrawn or not, is
+rejected, so that no unit is in two classes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Append(Nights):
         Raises
         ------
         GateRefused
-            Where the units of a night are not known any more.
+            Where it is not known any more which units a night holds.
         """
         earlier = [job.areas.record(each) / MEMBERS / "units.parquet" for each in self._published(job)]
         lost = [path.parents[1].name for path in earlier if not path.exists()]
@@ -120,7 +120,7 @@ class Append(Nights):
 
 
 def _resumed(work: Path, published: list[str]) -> Path:
-    """The resume folder, empty where it was begun after other nights: other units were rejected then."""
+    """The resume folder; emptied where it was begun after other nights, since other units were rejected."""
     text, path = "\n".join(published), work / _EARLIER
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         shutil.rmtree(work)

@@ -1,4 +1,4 @@
-"""Classes are born: of the units that were clustered tonight, those whose published values are equal."""
+"""Classes are born: units that were clustered tonight and are published with equal values are one class."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from schemas.errors import ProtectionFailed
 _BORN_CLASS = "__born_class"
 
 
-def born(protected: DataFrame, keys: list[str], settings: SeriesSettings, number: int) -> DataFrame:
+def with_classes(protected: DataFrame, keys: list[str], settings: SeriesSettings, number: int) -> DataFrame:
     """Protected records with `CLASS`.
 
     Parameters
@@ -38,7 +38,7 @@ def born(protected: DataFrame, keys: list[str], settings: SeriesSettings, number
         Region and protected variables: what makes records one class.
     settings : SeriesSettings
     number : int
-        Of tonight: classes of two nights are two classes, their values equal or not.
+        Of tonight; classes of two nights are two classes even where their values are equal.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _alike(frame: DataFrame, keys: list[str]) -> list[Column]:
 
 
 def next_units(rows: DataFrame, newborn: DataFrame, number: int) -> DataFrame:
-    """The state of tonight's generation: who was clustered stands.
+    """The state of tonight's generation, in which the units that were clustered tonight are standing.
 
     Parameters
     ----------
@@ -85,18 +85,18 @@ def next_units(rows: DataFrame, newborn: DataFrame, number: int) -> DataFrame:
     """
     arrived = newborn.select(UNIT, f.col(CLASS).alias(_BORN_CLASS))
     joined = rows.join(arrived, on=UNIT, how="left")
-    now = (f.col(STATUS) == WAITING) & f.col(_BORN_CLASS).isNotNull()
+    newly_standing = (f.col(STATUS) == WAITING) & f.col(_BORN_CLASS).isNotNull()
     return joined.withColumns(
         {
-            CLASS: f.when(now, f.col(_BORN_CLASS)).otherwise(f.col(CLASS)),
-            STATUS: f.when(now, f.lit(STANDING)).otherwise(f.col(STATUS)),
-            SINCE: f.when(now, f.lit(number)).otherwise(f.col(SINCE)),
-            BORN: f.when(now, f.lit(number)).otherwise(f.col(BORN)),
+            CLASS: f.when(newly_standing, f.col(_BORN_CLASS)).otherwise(f.col(CLASS)),
+            STATUS: f.when(newly_standing, f.lit(STANDING)).otherwise(f.col(STATUS)),
+            SINCE: f.when(newly_standing, f.lit(number)).otherwise(f.col(SINCE)),
+            BORN: f.when(newly_standing, f.lit(number)).otherwise(f.col(BORN)),
         }
     ).select(*STATE, EVENT)
 
 
-def published(births: DataFrame, units: DataFrame) -> DataFrame:
+def published_records(births: DataFrame, units: DataFrame) -> DataFrame:
     """Records to be published tonight: every record ever born whose class has not left.
 
     Parameters

@@ -40,7 +40,7 @@ class NightCounts:
         Records of the release, ghosts among them.
     comers, leavers, returned : int
     corrected : int
-        Units whose values tonight are not those that stand.
+        Published units whose values tonight are not those that they were clustered by.
     born : int
         Units whose class was born tonight.
     waiting, ghosts, stale : int
@@ -69,8 +69,8 @@ class NightCounts:
         """Whether the release would be the one that stands."""
         return self.born == 0 and self.departed == 0
 
-    def over(self, settings: SeriesSettings) -> tuple[str, ...]:
-        """Limits that are exceeded, a phrase each: the series must be solved anew."""
+    def exceeded_limits(self, settings: SeriesSettings) -> tuple[str, ...]:
+        """Limits that are exceeded, a phrase each; with any of them the series must be solved anew."""
         shares = (
             ("waiting", self.waiting, self.units, settings.max_waiting),
             ("ghosts", self.ghosts, self.published, settings.max_ghosts),
@@ -83,7 +83,7 @@ class NightCounts:
         )
 
 
-def counted(units: DataFrame, number: int) -> NightCounts:
+def night_counts(units: DataFrame, number: int) -> NightCounts:
     """Count a night, in one aggregation.
 
     Parameters

@@ -2,9 +2,9 @@
 
 A generation is a folder ``<evidence>/series/<name>/<number>-<release_id>`` that appears in one rename, its
 files named with their checksums in ``seal.json``, its seal chained to the one before. Which one is the
-latest the ledger says: a generation counts once its release is published. One that was sealed by a run that
-died before that is made anew; one that the ledger names and that is missing, changed or out of the chain is
-a back-up that was restored, and the series does not go on from it.
+latest the ledger says: a generation counts once its release is published. One whose run died between
+sealing and publishing is made anew. Where one that the ledger names is missing, changed or out of the chain,
+a back-up was restored in part, and the series refuses to go on.
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ class Generations:
         ------
         GateRefused
         """
-        found: list[Generation] = []
+        generations: list[Generation] = []
         before = ""
         for number, release_id in enumerate(self._published, start=1):
             generation = _read(self._path(number, release_id), number, release_id, before)
-            found.append(generation)
+            generations.append(generation)
             before = generation.seal
-        return found
+        return generations
 
     def latest(self) -> Generation | None:
         """The generation to go on from, its files compared with their checksums; None before the first.
@@ -110,17 +110,17 @@ class Generations:
         return generations[-1]
 
     def since_begun(self) -> list[Generation]:
-        """Generations since the series was last solved anew, oldest first: whose births may still stand."""
+        """Generations since the series was last solved anew, oldest first: all older classes have left."""
         generations = self.all()
         begun = generations[-1].plan()["begun"] if generations else 1
         return generations[begun - 1 :]
 
     def pending(self, release_id: str) -> Path:
-        """An empty folder for the generation of a release in the making; what a dead run left is gone."""
+        """An empty folder for the generation of a release in the making; folders of dead runs are removed."""
         private_folder(self._folder)
-        for left in self._folder.iterdir():
-            if left.name.split("-")[-1] not in self._published:
-                shutil.rmtree(left)
+        for leftover in self._folder.iterdir():
+            if leftover.name.split("-")[-1] not in self._published:
+                shutil.rmtree(leftover)
         folder = self._folder / f".{release_id}"
         return private_folder(folder)
 

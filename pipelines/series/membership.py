@@ -1,4 +1,4 @@
-"""Write down for the joint audit who is in which class of a release: unit keys, never identifiers."""
+"""The map of a release for the joint audit: which unit is in which class, by unit keys, never identifiers."""
 
 from __future__ import annotations
 

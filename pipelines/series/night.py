@@ -34,7 +34,7 @@ _TONIGHT, _PART, _ALIVE, _BACK, _COMING = "__tonight", "__part", "__alive", "__b
 
 
 def night(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
-    """The state after tonight's input was laid beside it, before classes are born.
+    """Update the state by tonight's input, before classes are born.
 
     Parameters
     ----------
@@ -49,27 +49,33 @@ def night(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number
     Returns
     -------
     DataFrame
-        `STATE` and `EVENT` (comer, waiting, unchanged, corrected, returned, left, ghost, gone), where a
-        class with no unit standing has left: its units are gone, and keep a mark of the classes they were
-        in; what was corrected away is forgotten the night after. Every unit that waits is in tonight's input.
+        `STATE` and `EVENT` (comer, waiting, unchanged, corrected, returned, left, ghost, gone). A class in
+        which no unit stands has left: its units are gone, and the state keeps only a mark of the classes they
+        were in. A superseded version that is gone is dropped the night after. Every unit
+        that waits is in tonight's input.
     """
     rows = _beside(units.where(~f.col(SUPERSEDED)), tonight, settings, number)
-    old = units.where(f.col(SUPERSEDED) & (f.col(STATUS) != GONE)).withColumn(EVENT, f.lit(GHOST))
+    superseded = units.where(f.col(SUPERSEDED) & (f.col(STATUS) != GONE)).withColumn(EVENT, f.lit(GHOST))
     if settings.changes == "republish":
-        rows, old = _restored(rows, old, number)
-    return _without_empty_classes(rows.select(*STATE, EVENT).unionByName(old.select(*STATE, EVENT)), number)
+        rows, superseded = _restored(rows, superseded, number)
+    return _without_empty_classes(
+        rows.select(*STATE, EVENT).unionByName(superseded.select(*STATE, EVENT)), number
+    )
 
 
 def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
-    """The join, and what it makes of every unit; a correction to be republished makes two rows of one."""
-    seen = tonight.select(
+    """Join state and input, and give each unit its event and status.
+
+    A correction to be republished makes two rows of one: the superseded version, and the one that waits.
+    """
+    arriving = tonight.select(
         UNIT, f.col(ROW).alias(_TONIGHT), f.col(REGION).alias("__r"), f.col(PATTERN).alias("__p")
     )
-    both = units.join(seen, on=UNIT, how="full_outer")
+    joined = units.join(arriving, on=UNIT, how="full_outer")
     present, published = f.col(_TONIGHT).isNotNull(), f.col(CLASS).isNotNull()
-    same = f.col(ROW) == f.col(_TONIGHT)
+    unchanged = f.col(ROW) == f.col(_TONIGHT)
     event = (
-        f.when(published & present & ~same, "corrected")
+        f.when(published & present & ~unchanged, "corrected")
         .when(published & present & (f.col(STATUS) == GHOST), "returned")
         .when(published & present, "unchanged")
         .when(published & (f.col(STATUS) == STANDING), "left")
@@ -78,7 +84,7 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
         .when(present, "comer")
         .otherwise(GONE)
     )
-    marked = both.withColumn(EVENT, event)
+    marked = joined.withColumn(EVENT, event)
     # A unit that waited and was never published leaves no trace.
     marked = marked.where((f.col(EVENT) != GONE) | (f.col(ORIGIN) != 0))
     corrected = f.col(EVENT) == "corrected"
@@ -86,12 +92,12 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
         parts = f.when(corrected, f.array(f.lit(0), f.lit(1))).otherwise(f.array(f.lit(0)))
         marked = marked.withColumn(_PART, f.explode(parts))
         again = corrected & (f.col(_PART) == 1)
-        over = corrected & (f.col(_PART) == 0)
+        replaced = corrected & (f.col(_PART) == 0)
     else:
-        again = over = f.lit(False)
+        again = replaced = f.lit(False)
     pooled = again | f.col(EVENT).isin("comer", WAITING)
     gone = f.col(EVENT) == GONE  # who came back, waited and went again is known by its past alone
-    standing = f.col(EVENT).isin("unchanged", "returned", "corrected") & ~again & ~over
+    standing = f.col(EVENT).isin("unchanged", "returned", "corrected") & ~again & ~replaced
     status = (
         f.when(pooled, WAITING).when(standing, STANDING).when(f.col(EVENT) == GONE, GONE).otherwise(GHOST)
     )
@@ -107,26 +113,26 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
         f.when(~pooled, f.col(BORN)).alias(BORN),
         f.when(again, before.bitwiseXOR(_mark(CLASS))).otherwise(before).alias(ORIGIN),
         (standing & corrected).alias(STALE),
-        over.alias(SUPERSEDED),
+        replaced.alias(SUPERSEDED),
         f.when(pooled, f.col("__r")).when(~gone, f.col(REGION)).alias(REGION),
         f.when(pooled, f.col("__p")).when(~gone, f.col(PATTERN)).alias(PATTERN),
         f.when(again, f.lit(WAITING)).otherwise(f.col(EVENT)).alias(EVENT),
     )
 
 
-def _restored(rows: DataFrame, old: DataFrame, number: int) -> tuple[DataFrame, DataFrame]:
-    """A correction taken back before it was published: the version that stands is the unit's again."""
+def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[DataFrame, DataFrame]:
+    """Undo corrections that were taken back before they were published: the old version stands again."""
     again = rows.where((f.col(STATUS) == WAITING) & (f.col(VERSION) > 0)).select(UNIT, ROW)
     back = (
-        old.select(UNIT, ROW, VERSION)
+        superseded.select(UNIT, ROW, VERSION)
         .join(again, on=[UNIT, ROW], how="inner")
         .groupBy(UNIT)
         .agg(f.min(VERSION).alias(_BACK))
     )
     rows = rows.join(back, on=UNIT, how="left_anti")
-    joined = old.join(back, on=UNIT, how="left")
+    joined = superseded.join(back, on=UNIT, how="left")
     is_back = f.coalesce(f.col(_BACK) == f.col(VERSION), f.lit(False))
-    old = joined.withColumns(
+    superseded = joined.withColumns(
         {
             STATUS: f.when(is_back, f.lit(STANDING)).otherwise(f.col(STATUS)),
             SINCE: f.when(is_back, f.lit(number)).otherwise(f.col(SINCE)),
@@ -134,7 +140,7 @@ def _restored(rows: DataFrame, old: DataFrame, number: int) -> tuple[DataFrame, 
             EVENT: f.when(is_back, f.lit("returned")).otherwise(f.col(EVENT)),
         }
     ).drop(_BACK)
-    return rows, old
+    return rows, superseded
 
 
 def _without_empty_classes(rows: DataFrame, number: int) -> DataFrame:
@@ -165,17 +171,17 @@ def _without_empty_classes(rows: DataFrame, number: int) -> DataFrame:
 
 
 def _mark(name: str) -> Column:
-    """What being in a class leaves of it: marks are combined by exclusive or, whatever their order."""
+    """Mark of a class in the past of its units; marks are combined by exclusive or, in whatever order."""
     return f.xxhash64(f.col(name))
 
 
 def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
     """Units that are clustered tonight: all who wait in a stratum that has enough of them.
 
-    Units that were published before share their past with the others of their class alone: they are a
-    stratum of their own, or two classes that met in a third would give each other away. And they go only
-    where those whom they leave behind in that past are none, or at least k: two of a class of five whose
-    other three have returned would share their history with nobody else.
+    The past of a unit is the set of classes it was in. Units with a past are a stratum of their own: in a
+    class that mixed two pasts, each past would single out its units. And they are clustered only where the
+    units that they leave behind in that past are none, or at least k: if three units of a class of five
+    returned and were clustered, the other two would share their history with nobody else.
 
     Parameters
     ----------
@@ -199,15 +205,15 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
         .where(f.col(_COMING) >= enough)
         .select(*[f.col(name).alias(f"{name}_f") for name in stratum], _COMING)
     )
-    same = f.lit(True)
+    same_stratum = f.lit(True)
     for name in stratum:
-        same = same & f.col(name).eqNullSafe(f.col(f"{name}_f"))
-    chosen = waiting.join(full, same, how="left_semi").select(UNIT, ORIGIN)
-    return chosen.join(_splitting(rows, full, settings), on=ORIGIN, how="left_anti").select(UNIT, ORIGIN)
+        same_stratum = same_stratum & f.col(name).eqNullSafe(f.col(f"{name}_f"))
+    pooled = waiting.join(full, same_stratum, how="left_semi").select(UNIT, ORIGIN)
+    return pooled.join(_splitting(rows, full, settings), on=ORIGIN, how="left_anti").select(UNIT, ORIGIN)
 
 
 def _splitting(rows: DataFrame, full: DataFrame, settings: SeriesSettings) -> DataFrame:
-    """Pasts that those who would be clustered leave to some others, but to fewer than k: `ORIGIN`."""
+    """Pasts (`ORIGIN`) that clustering would leave to at least one other unit, but to fewer than k."""
     coming = (
         full.where(f.col(f"{ORIGIN}_f") != 0)
         .groupBy(f.col(f"{ORIGIN}_f").alias(ORIGIN))
@@ -215,11 +221,11 @@ def _splitting(rows: DataFrame, full: DataFrame, settings: SeriesSettings) -> Da
     )
     past = f.when(f.col(CLASS).isNotNull(), f.col(ORIGIN).bitwiseXOR(_mark(CLASS))).otherwise(f.col(ORIGIN))
     sharing = rows.where(~f.col(SUPERSEDED)).select(past.alias(ORIGIN))
-    left = f.count(f.lit(1)) - f.max(_COMING)
+    remaining = f.count(f.lit(1)) - f.max(_COMING)
     return (
         sharing.join(coming, on=ORIGIN, how="inner")
         .groupBy(ORIGIN)
-        .agg(left.alias("__left"))
+        .agg(remaining.alias("__left"))
         .where((f.col("__left") > 0) & (f.col("__left") < settings.k))
         .select(ORIGIN)
     )

@@ -15,14 +15,14 @@ from schemas.specification.model import Specification
 
 
 def settings_of(specification: Specification) -> SeriesSettings:
-    """The settings of a register; limits that are not given are the room's."""
-    given = {
+    """The settings of a register; limits that its specification leaves out have their defaults."""
+    limits = {
         name: value
         for name in ("pool", "max_waiting", "max_ghosts", "max_stale")
         if (value := getattr(specification.series, name)) is not None
     }
     k = specification.release.k
-    return SeriesSettings(**({"k": k, "pool": 2 * k, "changes": specification.publish.changes} | given))
+    return SeriesSettings(**({"k": k, "pool": 2 * k, "changes": specification.publish.changes} | limits))
 
 
 def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:

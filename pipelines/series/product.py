@@ -84,7 +84,7 @@ class Nights(Records, ABC):
             yield from joint_requirements(tuple(name for name, _ in self._joint.collisions))
 
     def series_of(self, release_id: str) -> Mapping[str, Any]:
-        """Which series and night a release is of: it has no successor, but nights."""
+        """Series and night of a release, for its manifest; nights follow it, and no successor replaces it."""
         return {SERIES: self._night_of(release_id)}
 
     @abstractmethod
@@ -121,6 +121,6 @@ class Nights(Records, ABC):
 
 
 def written_down(frame: DataFrame, folder: Path) -> DataFrame:
-    """The frame as it was written; its schema is known, so no file is opened to infer it."""
+    """Write a frame and read it back, by its own schema: no file is opened to infer one."""
     frame.write.mode("overwrite").parquet(str(folder))
     return frame.sparkSession.read.schema(frame.schema).parquet(str(folder))

@@ -33,8 +33,8 @@ from pipelines.product import NothingNew
 from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged, stage
 from pipelines.records.product import ProtectedRecords, by_cluster
-from pipelines.series.birth import births_of, born, next_units, published
-from pipelines.series.counts import NightCounts, by_region, counted
+from pipelines.series.birth import births_of, next_units, published_records, with_classes
+from pipelines.series.counts import NightCounts, by_region, night_counts
 from pipelines.series.generations import BIRTHS, PLAN, UNITS, Generation, Generations, generations_of
 from pipelines.series.night import night, pool
 from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
@@ -63,7 +63,7 @@ WHOLE_PATTERN = -1
 
 @dataclass(frozen=True)
 class ProtectedNight(ProtectedRecords):
-    """What a night made.
+    """Everything that a night adds to its release.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Register(Nights):
         self._night: ProtectedNight | None = None
 
     def follows(self, job: Job) -> dict[str, Any]:
-        """The series, and the night before: the same input on two nights makes two releases."""
+        """The series and the night before, so that the same input on two nights makes two releases."""
         plain, ids = super().follows(job), self._published(job)
         return {**plain, "after": ids[-1] if ids else "", "rebase": self._rebase}
 
@@ -129,11 +129,11 @@ class Register(Nights):
                 units = job.spark.read.schema(units.schema).parquet(str(_of(latest).units))
             keys = tonight.select(UNIT, ROW, REGION, PATTERN)
             rows = written_down(night(units, keys, settings, number), work / "night")
-            chosen = pool(rows, settings, first=begins)
+            pooled = pool(rows, settings, first=begins)
             columns = [column(name) for name in contract.names]
             past = f.col(ORIGIN).bitwiseAND(f.lit(PAST_BITS))
             pattern = (f.col(PATTERN) + f.shiftleft(past, PAST_SHIFT)).alias(PATTERN)
-            arrivals = tonight.join(chosen, on=UNIT, how="inner").select(*columns, UNIT, ORIGIN, pattern)
+            arrivals = tonight.join(pooled, on=UNIT, how="inner").select(*columns, UNIT, ORIGIN, pattern)
             arrivals = written_down(arrivals, work / "arrivals")
         strata = _strata(arrivals, specification)
         factors = frozen_scales(None if begins else latest, screened, specification)
@@ -146,11 +146,11 @@ class Register(Nights):
                 job, arrivals, strata, WHOLE_PATTERN, group, factors, screened.domains, release_id
             )
         with job.progress.stage("next state"):
-            made = self._state(job, generations, release_id, rows, protected, number, begins)
-        counts = counted(made.units, number)
+            next_state = self._state(job, generations, release_id, rows, protected, number, begins)
+        counts = night_counts(next_state.units, number)
         if counts.changes_nothing and not begins:
             raise NothingNew(_of(latest).release_id, asdict(counts))
-        exceeded = counts.over(settings)
+        exceeded = counts.exceeded_limits(settings)
         if exceeded and not begins:
             raise GateRefused(
                 f"The series has gone too far from its source: {'; '.join(exceeded)}. Solve it anew by "
@@ -161,12 +161,12 @@ class Register(Nights):
             "begun": number if begins else _of(latest).plan()["begun"],
             "scales": {name: asdict(scale) for name, scale in factors.items()},
         }
-        write_atomically(made.pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
+        write_atomically(next_state.pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
         with job.progress.stage("next state"):
             drawn = drawn_of(tonight, specification, screened.kept)
-            standing = made.units.where(f.col(STATUS) == STANDING).select(UNIT, VERSION)
+            standing = next_state.units.where(f.col(STATUS) == STANDING).select(UNIT, VERSION)
             before = f.broadcast(standing.join(f.broadcast(drawn), on=UNIT))
-            beside = made.published.join(before, on=[UNIT, VERSION], how="left")
+            beside = next_state.published.join(before, on=[UNIT, VERSION], how="left")
             published_tonight = written_down(beside, work / "published")
             moments = standing_moments(published_tonight, standing, tonight, factors, counts.published)
         self._generations = generations
@@ -174,7 +174,7 @@ class Register(Nights):
         comparison = Comparison(
             specification, screened, exposed, published_tonight, counts.published, reports, factors
         )
-        regions = by_region(made.units)
+        regions = by_region(next_state.units)
         self._night = ProtectedNight(comparison, contract, published_tonight, counts, regions, number)
         return self._night
 
@@ -235,24 +235,24 @@ class Register(Nights):
         protected: DataFrame,
         number: int,
         begins: bool,
-    ) -> _Made:
+    ) -> _NextState:
         """Classes of the protected records, the next state, and what is published of all births."""
         assert self._contract is not None
         specification, names = self.specification, self._contract.names
         region = [specification.region] if specification.region else []
-        newborn = born(protected, [*region, *specification.quasi_identifiers], self._settings, number)
+        newborn = with_classes(protected, [*region, *specification.quasi_identifiers], self._settings, number)
         pending = generations.pending(release_id)
         fresh = written_down(births_of(newborn, rows, names), pending / BIRTHS)
         units = written_down(next_units(rows, fresh, number), pending / UNITS)
         earlier = [] if begins else generations.since_begun()
         folders = [pending / BIRTHS, *(generation.births for generation in earlier)]
         births = job.spark.read.schema(fresh.schema).parquet(*map(str, folders))
-        return _Made(pending, units, published(births, units))
+        return _NextState(pending, units, published_records(births, units))
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A generation in the making: its folder, what happened to each unit, and what is published."""
+class _NextState:
+    """A generation in the making: its folder, the state of every unit, and the records to be published."""
 
     pending: Path
     units: DataFrame

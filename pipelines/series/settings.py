@@ -1,4 +1,4 @@
-"""What a series is told by its specification, and the names of the columns of its state."""
+"""Settings of a series, and the names of the columns of its state."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Literal
 
 from pipelines.intake.unit_key import ROW, UNIT
 
-#: Columns of the state, of tonight's input and of what lies between, beside `UNIT` and `ROW`.
+#: Columns of the state and of tonight's input, beside `UNIT` and `ROW`.
 VERSION, CLASS = "__version", "__class"
 STATUS, SINCE, BORN, ORIGIN = "__status", "__since", "__born", "__origin"
 STALE, SUPERSEDED, REGION, PATTERN, EVENT = "__stale", "__superseded", "__region", "__pattern", "__event"
 
-#: The state of a unit, in order: one row a unit, and one more for each version that was corrected away.
+#: The state of a unit, in order: one row a unit, and one more for each superseded version.
 STATE = (UNIT, VERSION, CLASS, ROW, STATUS, SINCE, BORN, ORIGIN, STALE, SUPERSEDED, REGION, PATTERN)
 
 STANDING, GHOST, WAITING, GONE = "standing", "ghost", "waiting", "gone"
@@ -29,7 +29,8 @@ class SeriesSettings:
     pool : int
         Units that a stratum waits for before they are clustered; those who share a past wait for k.
     changes : {"keep", "republish"}
-        Whether the first published values stand, or a correction is a leaver and a comer.
+        "keep": the values first published stand. "republish": a corrected unit leaves with its old values
+        and comes with its new ones.
     max_waiting, max_ghosts, max_stale : float
         Shares above which the series must be solved anew: waiting units of the input, and ghosts and
         corrected values of what is published.

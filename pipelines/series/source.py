@@ -35,16 +35,16 @@ def source_of(specification: Specification) -> str:
 def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
     """Every release of the source that readers may have seen, oldest first; withdrawn ones too.
 
-    One that was made of the same records is of the source, whatever its specification calls it.
+    A release of the same records belongs to the source, whatever source its specification names.
     """
     source = source_of(specification)
     first: dict[str, Entry] = {}
     for entry in Ledger(areas).entries():
         if entry.event == "published":
             first.setdefault(entry.release_id, entry)
-    own = {release_id for release_id, entry in first.items() if source_of_entry(entry) == source}
+    of_source = {release_id for release_id, entry in first.items() if source_of_entry(entry) == source}
     alike = {each.release_id for each in same_records_elsewhere(areas, specification)}
-    return [entry for release_id, entry in first.items() if release_id in own | alike]
+    return [entry for release_id, entry in first.items() if release_id in of_source | alike]
 
 
 def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Collision]:
@@ -52,12 +52,12 @@ def same_records_elsewhere(areas: Areas, specification: Specification) -> list[C
     source = source_of(specification)
     published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
     newest = {entry.name: entry for entry in published if source_of_entry(entry) == source}
-    found = {
+    by_id = {
         each.release_id: each
         for entry in newest.values()
         for each in same_under_another_source(replace(entry, ledger=specification.shared_ledger or ""), areas)
     }
-    return [found[release_id] for release_id in sorted(found)]
+    return [by_id[release_id] for release_id in sorted(by_id)]
 
 
 def joint_exposure_of(areas: Areas, entries: Sequence[Entry], staged: Staged | None = None) -> JointExposure:

@@ -1,7 +1,7 @@
-"""Tonight's values of the units that stand, beside what is published of them: what a release loses.
+"""Information loss of a night: tonight's values of the units that stand, beside their published values.
 
-The blocks of a night know those alone whose class is born tonight. Ghosts have no value tonight, and of who
-waits nothing is published.
+The block reports of a night cover only the units whose class is born tonight. Ghosts have no values tonight,
+and of units that wait nothing is published.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def standing_moments(
     """
     if not scales:
         return Moments.none(0)
-    here = tonight.select(UNIT, *[column(name).alias(f"before{i}") for i, name in enumerate(scales)])
-    there = published.select(
+    originals = tonight.select(UNIT, *[column(name).alias(f"before{i}") for i, name in enumerate(scales)])
+    protected = published.select(
         UNIT, VERSION, *[column(name).alias(f"after{i}") for i, name in enumerate(scales)]
     )
-    both = there.join(standing.join(here, on=UNIT), on=[UNIT, VERSION])
+    pairs = protected.join(standing.join(originals, on=UNIT), on=[UNIT, VERSION])
     tasks = math.ceil(max(records, 1) / UNITS_PER_TASK)
-    parts = both.repartition(tasks, UNIT).sortWithinPartitions(UNIT)
+    parts = pairs.repartition(tasks, UNIT).sortWithinPartitions(UNIT)
 
     def add_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         total = Moments.none(len(scales))

@@ -1,7 +1,7 @@
-"""A night that waits for a person: what must still hold when it is approved, and what goes with a rejection.
+"""A night that waits for a person: what must still hold when it is approved, and what a rejection removes.
 
-A waiting night is verified beside what was published by then. Its generation is sealed and counts for nothing
-until the ledger says that its release is published; a rejected one leaves the state as it was.
+A waiting night was verified beside what was published before it. Its generation is sealed, and counts for
+nothing until the ledger says that its release is published; a rejected one leaves the state as it was.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def require_as_verified(waiting: Waiting, areas: Areas) -> None:
             f"published ({', '.join(overtaking[:3])}): what they give away together is not known."
         )
     standing = {entry.release_id for entry in Ledger(areas).standing()}
-    gone = sorted(set(waiting.manifest[SERIES].get("releases", ())) - standing - {release_id})
-    if gone:
+    withdrawn = sorted(set(waiting.manifest[SERIES].get("releases", ())) - standing - {release_id})
+    if withdrawn:
         raise _run_anew(
-            f"Since release {release_id} was verified, {len(gone)} night(s) that it names as part of the "
-            f"whole were withdrawn ({', '.join(gone[:3])})."
+            f"Since release {release_id} was verified, {len(withdrawn)} night(s) that it names as part of "
+            f"the whole were withdrawn ({', '.join(withdrawn[:3])})."
         )
     if not (areas.record(release_id) / MEMBERS / "members.json").is_file():
         raise _run_anew(f"Which units release {release_id} holds is lost from its evidence.")
@@ -63,8 +63,8 @@ def _published_since(waiting: Waiting, areas: Areas) -> list[str]:
     ]
 
 
-def _run_anew(found: str) -> GateRefused:
+def _run_anew(reason: str) -> GateRefused:
     return GateRefused(
-        f"{found} Nothing was published. Reject it (microguard reject), and run the job anew: it is audited "
+        f"{reason} Nothing was published. Reject it (microguard reject), and run the job anew: it is audited "
         "beside them then."
     )

@@ -9,8 +9,8 @@ import pandas as pd
 from pyspark.sql import functions as f
 
 from pipelines.intake.unit_key import ROW, UNIT
-from pipelines.series.birth import births_of, born, next_units, published
-from pipelines.series.counts import NightCounts, counted
+from pipelines.series.birth import births_of, next_units, published_records, with_classes
+from pipelines.series.counts import NightCounts, night_counts
 from pipelines.series.night import night, pool
 from pipelines.series.settings import CLASS, ORIGIN, PATTERN, REGION, VERSION, SeriesSettings
 
@@ -41,31 +41,31 @@ class Register:
     def go_on(self, persons: pd.DataFrame) -> NightCounts:
         """One night: `persons` has unit (int), region and income."""
         number = len(self.nights) + 1
-        given = persons.assign(**{UNIT: [bytearray(key(unit)) for unit in persons["unit"]]})
+        keyed = persons.assign(**{UNIT: [bytearray(key(unit)) for unit in persons["unit"]]})
         tonight = (
             self.spark.createDataFrame(
-                given[[UNIT, "region", "income"]], f"{UNIT} binary, region string, income double"
+                keyed[[UNIT, "region", "income"]], f"{UNIT} binary, region string, income double"
             )
             .withColumns({REGION: f.col("region"), PATTERN: f.lit(0).cast("bigint")})
             .withColumn(ROW, f.xxhash64("region", "income"))
         )
         rows = self._settled(night(self.units, tonight, self.settings, number))
-        chosen = pool(rows, self.settings, first=number == 1)
-        to_cluster = tonight.join(chosen, on=UNIT).select(UNIT, ORIGIN, "region", "income").toPandas()
+        pooled = pool(rows, self.settings, first=number == 1)
+        to_cluster = tonight.join(pooled, on=UNIT).select(UNIT, ORIGIN, "region", "income").toPandas()
         records = self.spark.createDataFrame(
             clustered(to_cluster, self.settings.k),
             f"{UNIT} binary, {ORIGIN} bigint, region string, income double",
         )
-        newborn = self._settled(born(records, ["region", "income"], self.settings, number))
+        newborn = self._settled(with_classes(records, ["region", "income"], self.settings, number))
         after = next_units(rows, newborn, number)
-        self.counts.append(counted(after, number))
+        self.counts.append(night_counts(after, number))
         self.units = self._settled(after.drop("__event"))
         fresh = births_of(newborn, rows, ["region", "income"])
         self.births = self._settled(self.births.unionByName(fresh))
-        out = published(self.births, self.units).toPandas()
-        out["unit"] = [int.from_bytes(bytes(each), "big") for each in out[UNIT]]
+        records_of_night = published_records(self.births, self.units).toPandas()
+        records_of_night["unit"] = [int.from_bytes(bytes(each), "big") for each in records_of_night[UNIT]]
         columns = ["unit", VERSION, CLASS, "region", "income"]
-        self.nights.append(out[columns].sort_values(columns, ignore_index=True))
+        self.nights.append(records_of_night[columns].sort_values(columns, ignore_index=True))
         return self.counts[-1]
 
     def _settled(self, frame):
@@ -89,18 +89,18 @@ def streams(random: np.random.Generator, number: int, nights: int, most: int = 3
     for stream in range(number):
         size = int(random.integers(6, most + 1))
         income = random.integers(10, 1000, size) * 100.0
-        there = random.random(size) < 0.7
+        present = random.random(size) < 0.7
         for t in range(nights):
             kind = random.random()
             if t and kind < 0.15:
-                there = random.random(size) < random.random()  # a burst or a mass departure
+                present = random.random(size) < random.random()  # a burst or a mass departure
             elif t and kind < 0.8:
-                there ^= random.random(size) < 0.12
+                present ^= random.random(size) < 0.12
             corrected = random.random(size) < (0.1 if t else 0.0)
             income = np.where(corrected, random.integers(10, 1000, size) * 100.0, income)
             back = random.random(size) < 0.05
             original = np.random.default_rng(stream).integers(10, 1000, size) * 100.0
             income = np.where(back, original, income)
-            unit = 1000 * (stream + 1) + np.flatnonzero(there)
-            parts[t].append(pd.DataFrame({"unit": unit, "region": f"s{stream}", "income": income[there]}))
+            unit = 1000 * (stream + 1) + np.flatnonzero(present)
+            parts[t].append(pd.DataFrame({"unit": unit, "region": f"s{stream}", "income": income[present]}))
     return [pd.concat(each, ignore_index=True) for each in parts]

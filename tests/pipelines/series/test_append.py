@@ -62,12 +62,12 @@ class Stream:
 @pytest.fixture(scope="module")
 def stream(spark, tmp_path_factory):
     """Two nights: 60 events, then 60 new ones and five that were published before."""
-    found = Stream(spark, tmp_path_factory.mktemp("append"), table="iceberg")
+    append = Stream(spark, tmp_path_factory.mktemp("append"), table="iceberg")
     everybody = population()
-    found.first = found.night(everybody.iloc[:60])["release_id"]
-    found.before = found.rows(found.first)
-    found.second = found.night(everybody.iloc[55:120], max_rejected=5)["release_id"]
-    return found
+    append.first = append.night(everybody.iloc[:60])["release_id"]
+    append.before = append.rows(append.first)
+    append.second = append.night(everybody.iloc[55:120], max_rejected=5)["release_id"]
+    return append
 
 
 def test_each_night_holds_its_own_records_and_nothing_published_changes(stream):
@@ -81,10 +81,10 @@ def test_each_night_holds_its_own_records_and_nothing_published_changes(stream):
 
 def test_the_newest_release_is_current_and_names_the_nights_that_make_the_whole(stream):
     assert stream.areas.public.served() == stream.second
-    told = stream.manifest(stream.second)["series"]
-    assert told["kind"] == "append"
-    assert told["night"] == 2
-    assert told["releases"] == [stream.first, stream.second]
+    night = stream.manifest(stream.second)["series"]
+    assert night["kind"] == "append"
+    assert night["night"] == 2
+    assert night["releases"] == [stream.first, stream.second]
 
 
 def nights_of_the_table(stream):
@@ -113,9 +113,9 @@ def test_the_same_night_again_is_published_already(stream):
 def test_the_history_has_a_line_a_night_and_the_audit_of_all_nights_finds_nothing(stream):
     rows = history(stream.spec()).content["releases"]
     assert [(row["units"], row["published"], row["below k"]) for row in rows] == [(60, 60, 0), (65, 60, 0)]
-    told = audit_source(stream.spec()).content
-    assert told["units"] == 120
-    assert told["smallest_history"] >= 3
+    exposure = audit_source(stream.spec()).content
+    assert exposure["units"] == 120
+    assert exposure["smallest_history"] >= 3
 
 
 def test_no_identifier_is_kept_beside_what_is_published(stream):

@@ -19,8 +19,8 @@ STREAMS = 20
 
 def persons(region, *units, **incomes):
     """Units of a region, each with an income of 100 times its number where no other is given."""
-    given = {int(name[1:]): value for name, value in incomes.items()}
-    values = [float(given.get(unit, 100 * unit)) for unit in units]
+    income_of = {int(name[1:]): value for name, value in incomes.items()}
+    values = [float(income_of.get(unit, 100 * unit)) for unit in units]
     return pd.DataFrame({"unit": units, "region": region, "income": values})
 
 
@@ -63,12 +63,12 @@ def nights_of(by_hand, seed):
 
 
 @pytest.fixture(scope="module")
-def kept(spark):
+def keeping(spark):
     return run(spark, "keep", nights_of(BY_HAND, 5))
 
 
 @pytest.fixture(scope="module")
-def republished(spark):
+def republishing(spark):
     return run(spark, "republish", nights_of(BY_HAND[:4], 6))
 
 
@@ -84,11 +84,11 @@ def of_region(register, region):
 def audited(nights, k):
     """The joint audit of nights; rows of a region with equal values are a class."""
     records = pd.Index(pd.unique(pd.concat([night["unit"] * 100 + night[VERSION] for night in nights])))
-    found = []
+    classes = []
     for i, frame in enumerate(nights):
         of = pd.factorize(frame["region"] + frame["income"].astype(str))[0]
         first = np.unique(of, return_index=True)[1]
-        found.append(
+        classes.append(
             Classes(
                 f"r{i}",
                 k,
@@ -101,99 +101,99 @@ def audited(nights, k):
                 record=records.get_indexer(frame["unit"] * 100 + frame[VERSION]),
             )
         )
-    return joint_exposure(found)
+    return joint_exposure(classes)
 
 
 def histories(nights):
     """Units by the set of (night, region, published value) they were ever in: brute force."""
-    told = {}
+    classes_of = {}
     for i, frame in enumerate(nights):
         for unit, region, value in zip(frame["unit"], frame["region"], frame["income"], strict=True):
-            told.setdefault(unit, set()).add((i, region, value))
-    return Counter(frozenset(history) for history in told.values())
+            classes_of.setdefault(unit, set()).add((i, region, value))
+    return Counter(frozenset(history) for history in classes_of.values())
 
 
-def test_unchanged_units_are_published_again_bit_for_bit(kept):
-    for before, after in zip(kept.nights, kept.nights[1:], strict=False):
+def test_unchanged_units_are_published_again_bit_for_bit(keeping):
+    for before, after in zip(keeping.nights, keeping.nights[1:], strict=False):
         both = before.merge(after, on=["unit", VERSION, CLASS], suffixes=("", "_after"))
         assert len(both) > 100
         assert (both["income"] == both["income_after"]).all()
 
 
-def test_comers_wait_until_there_are_enough_and_join_no_class_that_stands(kept):
-    assert set(shown(kept, 1, "n")) == {1, 2, 3, 4, 5, 6}
-    assert set(shown(kept, 2, "n")) == set(range(1, 7)) | {7, 8, 9, 10, 11, 12}
-    assert not {shown(kept, 2, "n")[unit] for unit in range(7, 13)} & set(shown(kept, 1, "n").values())
+def test_comers_wait_until_there_are_enough_and_join_no_class_that_stands(keeping):
+    assert set(shown(keeping, 1, "n")) == {1, 2, 3, 4, 5, 6}
+    assert set(shown(keeping, 2, "n")) == set(range(1, 7)) | {7, 8, 9, 10, 11, 12}
+    assert not {shown(keeping, 2, "n")[unit] for unit in range(7, 13)} & set(shown(keeping, 1, "n").values())
 
 
-def test_leavers_are_ghosts_until_their_class_leaves_whole(kept):
-    assert 6 in shown(kept, 1, "n")  # left, and its class stands
-    assert not {1, 2, 3} & set(shown(kept, 3, "n"))  # all three left in one night
+def test_leavers_are_ghosts_until_their_class_leaves_whole(keeping):
+    assert 6 in shown(keeping, 1, "n")  # left, and its class stands
+    assert not {1, 2, 3} & set(shown(keeping, 3, "n"))  # all three left in one night
 
 
-def test_who_returns_after_its_class_left_waits_for_the_others_of_it(kept):
-    assert 1 not in shown(kept, 4, "n")
-    assert {1, 2, 3} <= set(shown(kept, 5, "n"))
-    assert 20 not in shown(kept, 5, "n")  # waits alone since the night before
+def test_who_returns_after_its_class_left_waits_for_the_others_of_it(keeping):
+    assert 1 not in shown(keeping, 4, "n")
+    assert {1, 2, 3} <= set(shown(keeping, 5, "n"))
+    assert 20 not in shown(keeping, 5, "n")  # waits alone since the night before
 
 
-def test_who_returns_waits_where_too_few_of_its_class_would_be_left_behind(kept):
-    assert set(shown(kept, 0, "r")) == {201, 202, 203, 204, 205}
-    assert not shown(kept, 4, "r")  # three are back: the other two would be alone with their past
-    assert set(shown(kept, 5, "r")) == {201, 202, 203, 204, 205}
+def test_who_returns_waits_where_too_few_of_its_class_would_be_left_behind(keeping):
+    assert set(shown(keeping, 0, "r")) == {201, 202, 203, 204, 205}
+    assert not shown(keeping, 4, "r")  # three are back: the other two would be alone with their past
+    assert set(shown(keeping, 5, "r")) == {201, 202, 203, 204, 205}
 
 
-def test_corrections_do_not_reach_a_release_that_keeps(kept):
+def test_corrections_do_not_reach_a_release_that_keeps(keeping):
     for night in range(1, 6):
-        assert shown(kept, night, "c") == shown(kept, 0, "c")
+        assert shown(keeping, night, "c") == shown(keeping, 0, "c")
 
 
-def test_corrections_are_published_where_a_whole_class_has_them(republished):
-    first = shown(republished, 0, "c")
-    assert shown(republished, 1, "c") == shown(republished, 2, "c") == first
-    assert shown(republished, 3, "c") == first | {101: 10250.0, 102: 10250.0, 103: 10250.0}
+def test_corrections_are_published_where_a_whole_class_has_them(republishing):
+    first = shown(republishing, 0, "c")
+    assert shown(republishing, 1, "c") == shown(republishing, 2, "c") == first
+    assert shown(republishing, 3, "c") == first | {101: 10250.0, 102: 10250.0, 103: 10250.0}
 
 
-def test_a_correction_taken_back_restores_the_version_that_stands(republished):
-    state = of_region(republished, "c")
+def test_a_correction_taken_back_restores_the_version_that_stands(republishing):
+    state = of_region(republishing, "c")
     assert len(state.query("__status == 'standing'")) == 6
     assert set(state.query("__status == 'standing'")["__version"]) == {0, 1}
 
 
-@pytest.mark.parametrize("changes", ["kept", "republished"])
+@pytest.mark.parametrize("changes", ["keeping", "republishing"])
 def test_no_history_of_a_random_stream_is_shared_by_fewer_than_k(changes, request):
     register = request.getfixturevalue(changes)
-    told = histories(register.nights)
-    assert len(told) > 50
-    assert min(told.values()) >= 3
-    found = audited(register.nights, 3)
-    assert found.safe, found.faults()
-    assert (found.smallest_history, found.determined_values) == (min(told.values()), 0)
+    units_by_history = histories(register.nights)
+    assert len(units_by_history) > 50
+    assert min(units_by_history.values()) >= 3
+    exposure = audited(register.nights, 3)
+    assert exposure.safe, exposure.faults()
+    assert (exposure.smallest_history, exposure.determined_values) == (min(units_by_history.values()), 0)
     for name in ("departed", "returned", "corrected", "born", "leavers"):
         assert sum(getattr(count, name) for count in register.counts[1:]) > 0, name
 
 
-def test_the_counts_of_a_night_add_up(kept, republished):
-    for register in (kept, republished):
+def test_the_counts_of_a_night_add_up(keeping, republishing):
+    for register in (keeping, republishing):
         for count, shown_tonight in zip(register.counts, register.nights, strict=True):
             assert count.published == len(shown_tonight)
             assert count.units == count.published - count.ghosts + count.waiting
 
 
-def test_who_waited_and_was_never_published_leaves_no_trace(kept):
-    state = kept.units.toPandas()
+def test_who_waited_and_was_never_published_leaves_no_trace(keeping):
+    state = keeping.units.toPandas()
     assert not ((state["__status"] == "gone") & (state["__origin"] == 0)).any()
     assert not state.query("__status == 'gone'")["__row"].notna().any()
 
 
-def test_the_answer_does_not_depend_on_the_order_of_rows(spark, kept):
+def test_the_answer_does_not_depend_on_the_order_of_rows(spark, keeping):
     nights = nights_of(BY_HAND, 5)[:2]
     again = run(spark, "keep", [frame.sample(frac=1, random_state=1) for frame in nights])
-    pd.testing.assert_frame_equal(again.nights[1], kept.nights[1])
+    pd.testing.assert_frame_equal(again.nights[1], keeping.nights[1])
 
 
-def test_limits_are_named_with_the_counts_that_exceed_them(kept):
-    count = kept.counts[-1]
-    assert count.over(SeriesSettings(k=3, pool=5, max_waiting=1, max_ghosts=1, max_stale=1)) == ()
-    (told,) = count.over(SeriesSettings(k=3, pool=5, max_waiting=0, max_ghosts=1, max_stale=1))
-    assert told == f"series.max_waiting: {count.waiting} of {count.units}, allowed a share of 0"
+def test_limits_are_named_with_the_counts_that_exceed_them(keeping):
+    count = keeping.counts[-1]
+    assert count.exceeded_limits(SeriesSettings(k=3, pool=5, max_waiting=1, max_ghosts=1, max_stale=1)) == ()
+    (message,) = count.exceeded_limits(SeriesSettings(k=3, pool=5, max_waiting=0, max_ghosts=1, max_stale=1))
+    assert message == f"series.max_waiting: {count.waiting} of {count.units}, allowed a share of 0"

@@ -56,9 +56,9 @@ def population(n=120):
 
 def alike(first=120, n=12):
     """A few who come last, of one sex and one diagnosis in each region."""
-    found = population(n).assign(person=np.arange(first, first + n))
+    last_comers = population(n).assign(person=np.arange(first, first + n))
     place = np.arange(n) % 2
-    return found.assign(sex=np.array(["f", "m"])[place], diagnosis=np.array(["a", "b"])[place])
+    return last_comers.assign(sex=np.array(["f", "m"])[place], diagnosis=np.array(["a", "b"])[place])
 
 
 #: Who is in the register each night: 40 come, 70 leave, whole classes among them, and one is corrected; then
@@ -67,10 +67,10 @@ NIGHTS = (range(80), range(120), range(70, 120), range(70, 120), range(70, 132))
 
 
 def nights(everybody):
-    found = [everybody.iloc[list(there)].copy() for there in NIGHTS]
-    for night in found[2:]:
+    frames = [everybody.iloc[list(persons)].copy() for persons in NIGHTS]
+    for night in frames[2:]:
         night.loc[night["person"] == 75, "income"] = 9_999_999.0
-    return found
+    return frames
 
 
 class Series:
@@ -98,14 +98,14 @@ class Series:
 
     def approved_night(self, frame, following):
         """A night that waits, while the one after it is refused, until a person approves it."""
-        told = self.night(frame, approval="required")
-        assert self.areas.public.served() != told["release_id"]
-        with pytest.raises(GateRefused, match=f"{told['release_id']} of this series waits for approval"):
+        report = self.night(frame, approval="required")
+        assert self.areas.public.served() != report["release_id"]
+        with pytest.raises(GateRefused, match=f"{report['release_id']} of this series waits for approval"):
             self.night(following)
-        assert self.night(frame)["release_id"] == told["release_id"]
-        approve(str(self.areas.record(told["release_id"])), by="A. Steward")
-        assert self.areas.public.served() == told["release_id"]
-        return told
+        assert self.night(frame)["release_id"] == report["release_id"]
+        approve(str(self.areas.record(report["release_id"])), by="A. Steward")
+        assert self.areas.public.served() == report["release_id"]
+        return report
 
     def folders(self):
         return [self.areas.public.release(entry.release_id) for entry in Ledger(self.areas).standing()]
@@ -113,11 +113,11 @@ class Series:
 
 @pytest.fixture(scope="module")
 def series(spark, tmp_path_factory):
-    found = Series(spark, tmp_path_factory.mktemp("register"), format="delta")
+    register = Series(spark, tmp_path_factory.mktemp("register"), format="delta")
     first, second, third, *later = nights(pd.concat([population(), alike()], ignore_index=True))
-    found.told = [found.night(first), found.approved_night(second, third)]
-    found.told += [found.night(night) for night in (third, *later)]
-    return found
+    register.reports = [register.night(first), register.approved_night(second, third)]
+    register.reports += [register.night(night) for night in (third, *later)]
+    return register
 
 
 def rows(folder):
@@ -125,10 +125,10 @@ def rows(folder):
 
 
 def test_three_nights_make_three_releases_and_the_fourth_changes_nothing(series):
-    first, second, third, fourth = (told["release_id"] for told in series.told[:4])
+    first, second, third, fourth = (report["release_id"] for report in series.reports[:4])
     assert len({first, second, third}) == 3
     assert fourth == third
-    assert series.told[3]["night"]["corrected"] == 1
+    assert series.reports[3]["night"]["corrected"] == 1
     assert [len(rows(folder)) for folder in series.folders()[:2]] == [80, 120]
 
 
@@ -169,9 +169,9 @@ def test_what_stands_is_published_again_bit_for_bit(series):
 
 
 def test_a_reader_of_all_releases_who_can_follow_every_row_finds_nothing(series):
-    found = joint_exposure(aligned([read_records(folder) for folder in series.folders()]))
-    assert found.units == 132
-    assert found.safe, found.faults()
+    exposure = joint_exposure(aligned([read_records(folder) for folder in series.folders()]))
+    assert exposure.units == 132
+    assert exposure.safe, exposure.faults()
 
 
 def test_the_history_of_the_table_shows_the_releases_and_nothing_more(series):
@@ -187,9 +187,9 @@ def test_the_history_of_the_table_shows_the_releases_and_nothing_more(series):
 
 
 def test_the_audit_of_the_source_agrees_and_the_history_has_a_line_a_release(series):
-    told = audit_source(series.spec).content
-    assert told["smallest_history"] >= 3
-    assert told["units"] == 132
+    exposure = audit_source(series.spec).content
+    assert exposure["smallest_history"] >= 3
+    assert exposure["units"] == 132
     lines = history(series.spec).text.splitlines()
     assert len(lines) == 5
     assert [row["comers"] for row in history(series.spec).content["releases"]] == [80, 40, 0, 12]

@@ -48,9 +48,9 @@ class Agency:
 
 @pytest.fixture(scope="module")
 def agency(spark, tmp_path_factory):
-    found = Agency(spark, tmp_path_factory.mktemp("agency"))
-    found.first = found.run()["release_id"]
-    return found
+    shared_agency = Agency(spark, tmp_path_factory.mktemp("agency"))
+    shared_agency.first = shared_agency.run()["release_id"]
+    return shared_agency
 
 
 def named(name, **release):
@@ -70,14 +70,14 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_records_are_refused_by_the_id_of_their_release(agency, case):
-    told = agency.refused(frame=CASES[case](persons()), **named("people", k=2))
-    assert agency.first in told
-    assert str(agency.folder / "lake" / agency.first) in told
+    message = agency.refused(frame=CASES[case](persons()), **named("people", k=2))
+    assert agency.first in message
+    assert str(agency.folder / "lake" / agency.first) in message
 
 
 def test_a_table_of_the_records_is_refused(agency):
-    told = agency.refused(Tables, frame=persons(), table=TABLE, **named("turnover"))
-    assert agency.first in told
+    message = agency.refused(Tables, frame=persons(), table=TABLE, **named("turnover"))
+    assert agency.first in message
 
 
 def test_another_evidence_area_that_shares_the_ledger_refuses_them_too(agency):
@@ -87,8 +87,8 @@ def test_another_evidence_area_that_shares_the_ledger_refuses_them_too(agency):
 
 def test_newer_software_and_another_limit_find_the_release_published_already(agency, monkeypatch):
     monkeypatch.setattr(the_run, "version", lambda _: "99.0")
-    told = agency.run(frame=persons(), quality={"max_information_loss": 0.99})
-    assert told["release_id"] == agency.first
+    report = agency.run(frame=persons(), quality={"max_information_loss": 0.99})
+    assert report["release_id"] == agency.first
 
 
 def test_a_withdrawn_release_counts_under_another_name(agency):

@@ -53,10 +53,10 @@ def areas(tmp_path, monkeypatch):
     """A register whose first night is published and whose second one waits."""
     monkeypatch.setattr("pipelines.approval.write_page_of", lambda areas, each: areas.record(each))
     monkeypatch.setattr("pipelines.approval.redraw", lambda areas, each: None)
-    found = Areas.of(tmp_path / "lake", tmp_path / "evidence")
-    published(found, made(found, A))
-    let_wait(made(found, B), found)
-    return found
+    register_areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    published(register_areas, made(register_areas, A))
+    let_wait(made(register_areas, B), register_areas)
+    return register_areas
 
 
 def test_a_waiting_night_is_not_the_state_to_go_on_from_before_it_is_approved(areas):
