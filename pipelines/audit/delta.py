@@ -34,5 +34,5 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     table = DeltaTable(str(path), version=versions[0])
     if [field.name for field in table.schema().fields] != [column["name"] for column in manifest["columns"]]:
         return ["the Delta table has other columns than the release"]
-    same = contents(table.file_uris()) == contents(files_of(public, manifest))
-    return [] if same else ["the records of the Delta table are not those of the files"]
+    equal = contents(table.file_uris()) == contents(files_of(public, manifest))
+    return [] if equal else ["the records of the Delta table are not those of the files"]

@@ -1,4 +1,4 @@
-"""Audit what describes a release: the descriptor and the page against the files and the manifest."""
+"""Audit the descriptor and the page of a release against its files and its manifest."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     package = json.loads((folder / DESCRIPTOR).read_text(encoding="utf-8"))
     page = (folder / PAGE).read_text(encoding="utf-8")
     resources = {each["path"]: each for each in package["resources"]}
-    data = {name: file for name, file in manifest["files"].items() if name not in (DESCRIPTOR, PAGE)}
+    described_files = {
+        name: file for name, file in manifest["files"].items() if name not in (DESCRIPTOR, PAGE)
+    }
     discrepancies = []
     if package["id"] != manifest["release_id"] or manifest["release_id"] not in page:
         discrepancies.append("it is of another release")
-    if set(resources) != set(data):
+    if set(resources) != set(described_files):
         discrepancies.append("the descriptor names other files than the manifest")
-    elif any(_differs(folder, resources[name], file) for name, file in data.items()):
+    elif any(_differs(folder, resources[name], file) for name, file in described_files.items()):
         discrepancies.append(
             "the descriptor has another checksum, size, number of rows or column than a file"
         )
-    if any(_rewritten(folder, table) for table in manifest["tables"] if _sdmx(table) in data):
+    if any(_rewritten(folder, table) for table in manifest["tables"] if _sdmx(table) in described_files):
         discrepancies.append("a table as SDMX-CSV has other cells than its file")
     if _LOADS.search(page):
         discrepancies.append("the page loads something")
@@ -79,7 +81,7 @@ def _text(value: Any) -> str:
 
 
 def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: Mapping[str, str]) -> int:
-    """Columns of the view ``microdata`` of which the descriptor says what is not so.
+    """Number of columns whose statistics in the descriptor are not those of the view ``microdata``.
 
     Parameters
     ----------
@@ -94,22 +96,24 @@ def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: M
     return len(wrong)
 
 
-def _holds(engine: duckdb.DuckDBPyConnection, column: str, said: Mapping[str, Any]) -> bool:
+def _holds(engine: duckdb.DuckDBPyConnection, column: str, declared: Mapping[str, Any]) -> bool:
     ((values, missing),) = engine.execute(
         f"SELECT count({column}), count(*) - count({column}) FROM microdata"
     ).fetchall()
-    if (values, missing) != (said["values"], said["missing"]):
+    if (values, missing) != (declared["values"], declared["missing"]):
         return False
-    if "mean" not in said:
+    if "mean" not in declared:
         return True
     number = f"CAST({column} AS DOUBLE)"
     statistics = engine.execute(
         f"SELECT min({number}), max({number}), avg({number}), sum({number}) FROM microdata "
         f"WHERE isfinite({number})"
     ).fetchone()
-    named = (said["minimum"], said["maximum"], said["mean"], said["total"])
-    scale = max(abs(float(said["minimum"])), abs(float(said["maximum"]))) * TOLERANCE
+    stated = (declared["minimum"], declared["maximum"], declared["mean"], declared["total"])
+    scale = max(abs(float(declared["minimum"])), abs(float(declared["maximum"]))) * TOLERANCE
     return statistics is not None and all(
-        math.isclose(is_so, so, rel_tol=TOLERANCE, abs_tol=within)
-        for is_so, so, within in zip(statistics, named, (scale, scale, scale, scale * values), strict=True)
+        math.isclose(actual, statement, rel_tol=TOLERANCE, abs_tol=slack)
+        for actual, statement, slack in zip(
+            statistics, stated, (scale, scale, scale, scale * values), strict=True
+        )
     )

@@ -32,14 +32,14 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     ]
     if not snapshots:
         return ["the Iceberg table has no snapshot of this release"]
-    last = max(snapshots, key=lambda each: each.sequence_number or 0)
-    scan = table.scan(snapshot_id=last.snapshot_id)
+    newest = max(snapshots, key=lambda each: each.sequence_number or 0)
+    scan = table.scan(snapshot_id=newest.snapshot_id)
     if {field.name for field in scan.projection().fields} != {each["name"] for each in manifest["columns"]}:
         return ["the Iceberg table has other columns than the release"]
     tasks, released = list(scan.plan_files()), files_of(public, manifest)
-    there = sorted(task.file.file_path for task in tasks)
-    same = there == released or (bool(there) and contents(there) == contents(released))
-    if not same or any(task.delete_files for task in tasks):
+    table_files = sorted(task.file.file_path for task in tasks)
+    equal = table_files == released or (bool(table_files) and contents(table_files) == contents(released))
+    if not equal or any(task.delete_files for task in tasks):
         return ["the records of the Iceberg table are not those of the files"]
     if sum(task.file.record_count for task in tasks) != records_in(released):
         return ["the Iceberg table counts other records than the release"]

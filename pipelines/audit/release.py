@@ -92,7 +92,7 @@ def audit(folder: Path) -> Audit:
 
 
 def _described(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
-    """What the descriptor and the public page say of the files; earlier versions wrote neither."""
+    """Whether descriptor and public page agree with the files; earlier versions wrote neither."""
     if description.DESCRIPTOR not in manifest["files"]:
         return []
     faults = description.faults(folder, manifest)
@@ -108,7 +108,7 @@ def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 
 def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
-    """What can be said of a protected table without its original: that it adds up, and is one table."""
+    """What can be checked on a protected table without its original: additivity, and one value a cell."""
     wrong = tables.wrong_columns(folder, manifest)
     findings = [
         Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
@@ -147,17 +147,17 @@ def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 
 def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
-    named = manifest["files"]
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    foreign, missing = there - set(named) - {"manifest.json"}, set(named) - there
+    listed = manifest["files"]
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    foreign, missing = present - set(listed) - {"manifest.json"}, set(listed) - present
     changed = 0
-    for name in set(named) & there:
+    for name in set(listed) & present:
         with open(folder / name, "rb") as file:
-            changed += hashlib.file_digest(file, "sha256").hexdigest() != named[name]["sha256"]
+            changed += hashlib.file_digest(file, "sha256").hexdigest() != listed[name]["sha256"]
     return Finding(
         "checksums",
         not (foreign or missing or changed),
-        f"{len(named)} files named, {len(missing)} missing, {changed} changed, {len(foreign)} not named",
+        f"{len(listed)} files named, {len(missing)} missing, {changed} changed, {len(foreign)} not named",
     )
 
 
@@ -249,7 +249,9 @@ def _statistics(
         return []
     columns = {name: _key(names, name) for name in names}
     wrong = description.wrong_statistics(engine, folder, columns)
-    return [Finding("statistics", wrong == 0, f"{wrong} columns of which the descriptor says what is not so")]
+    return [
+        Finding("statistics", wrong == 0, f"{wrong} columns whose statistics in the descriptor are wrong")
+    ]
 
 
 def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:

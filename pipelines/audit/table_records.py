@@ -1,4 +1,4 @@
-"""What a table of a lake's format must hold for a release: its records, or all nights that it completes."""
+"""Records that a Delta or Iceberg table must hold for a release: its own, and of the nights it continues."""
 
 from __future__ import annotations
 

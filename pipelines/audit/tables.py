@@ -26,8 +26,8 @@ def wrong_columns(folder: Path, manifest: dict[str, Any]) -> int:
     wrong = 0
     for table in manifest["tables"]:
         declared = [*((name, "string") for name in table["columns"]), (value["name"], value["type"])]
-        written = [(entry.name, str(entry.type)) for entry in pq.read_schema(folder / table["file"])]
-        wrong += written != declared
+        columns = [(entry.name, str(entry.type)) for entry in pq.read_schema(folder / table["file"])]
+        wrong += columns != declared
     return wrong
 
 
@@ -63,9 +63,9 @@ def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str,
         for parts in _parts(engine, folder, table, manifest):
             keys = ", ".join(_name(name) for name in table["columns"])
             value = _name(manifest["value"]["name"])
-            there = f"coalesce(m.{value}, 0)" if manifest.get("zeros") == "omit" else f"m.{value}"
+            published = f"coalesce(m.{value}, 0)" if manifest.get("zeros") == "omit" else f"m.{value}"
             ((compared, different),) = engine.execute(
-                f"SELECT count(*), count(*) FILTER (WHERE {there} IS DISTINCT FROM p.s) FROM "
+                f"SELECT count(*), count(*) FILTER (WHERE {published} IS DISTINCT FROM p.s) FROM "
                 f"(SELECT {keys}, sum({value}) AS s FROM ({parts}) GROUP BY ALL) AS p "
                 f"LEFT JOIN {_file(folder, table)} AS m USING ({keys})"
             ).fetchall()
@@ -91,7 +91,7 @@ def _grouped(
     put += [f"{total} AS {_name(name)}" for name in levels]
     keys = ", ".join(_name(name) for name in names)
     kind = " || ".join(f"({_name(name)} = {total})::text" for name in names)
-    there = "coalesce(m.v, 0)" if manifest.get("zeros") == "omit" else "m.v"
+    published = "coalesce(m.v, 0)" if manifest.get("zeros") == "omit" else "m.v"
     ((compared, different),) = engine.execute(
         f"""
         WITH cells AS (SELECT DISTINCT * EXCLUDE (t) FROM ({_every_cell(folder, manifest)})),
@@ -100,7 +100,7 @@ def _grouped(
             FROM cells JOIN codes ON __code = {finer} WHERE {finer} <> {total}{whole}
         ),
         sums AS (SELECT {keys}, sum(v) AS __sum FROM parts GROUP BY ALL)
-        SELECT count(*), count(*) FILTER (WHERE {there} IS DISTINCT FROM __sum)
+        SELECT count(*), count(*) FILTER (WHERE {published} IS DISTINCT FROM __sum)
         FROM (SELECT * FROM sums WHERE {kind} IN (SELECT {kind} FROM cells))
         LEFT JOIN cells AS m USING ({keys})
         """

@@ -1,8 +1,9 @@
 """Align the rows of releases from their public files alone, as whoever holds copies of them can.
 
-Two classes of equal values and equal size, of one region, are taken to be one. A row whose columns
-published as they are occur once in every release is followed by them. A row that neither tells apart is
-its own unit in each release. An alignment by chance is counted as an alignment.
+A row is followed from release to release by the columns that protection leaves as they are, where no
+release has their combination twice. Of the other rows, classes of one region with equal values and equal
+size are taken to be the same units. A row that neither rule aligns counts as a unit of its own in each
+release. An alignment by chance is counted as an alignment.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ def _units(
     followed = (most == 1) if release.as_they_are else np.zeros(len(rows), bool)
     rows["size"] = rows.groupby(["owner", "class"])["content"].transform("size")
     unit = np.where(followed, content, -1)
-    rest = rows[~followed]
-    if len(rest):
-        rank = rest.groupby(["owner", "class"]).cumcount()
-        keys = np.column_stack([rest["class"], rest["size"], rank])
+    unfollowed = rows[~followed]
+    if len(unfollowed):
+        rank = unfollowed.groupby(["owner", "class"]).cumcount()
+        keys = np.column_stack([unfollowed["class"], unfollowed["size"], rank])
         _, place = np.unique(keys, axis=0, return_inverse=True)
         unit[~followed] = place.reshape(-1) + int(content.max()) + 1
     return np.asarray(pd.factorize(unit)[0], np.int64)

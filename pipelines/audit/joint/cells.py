@@ -1,4 +1,4 @@
-"""Protected tables beside records, or beside each other: cells whose original the rest gives away.
+"""Cells of protected tables whose original value published records, or another table, give away.
 
 Means keep totals, so records published as means give every region's total of every numeric variable. A cell
 of a protected table that is such a total and differs from it was moved, and the records undo the move. Two
@@ -75,7 +75,7 @@ def _cells(folder: Path, table: Mapping[str, Any], value: str) -> pd.DataFrame:
 
 
 def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
-    """Cells that are a region's total (or the file's) of a mean, and differ by more than rounding."""
+    """Cells that are the total of a region (or the file) and differ from the records' sum."""
     if table.value not in release.means:
         return np.zeros(0, np.int64)
     cells, total = table.cells, table.total

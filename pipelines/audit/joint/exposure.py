@@ -1,9 +1,9 @@
 """The joint audit: what all standing and withdrawn releases of a source give away together.
 
 Counts only: nothing here is a value of a record, and nothing here comes from the methods or from the state
-of a series. Safe is what the rule of a series promises: every history is shared by at least k units. Then
-no sum of fewer than k follows, no two totals differ by fewer, and the other counts are zero as well; where
-it does not hold they say how bad it is.
+of a series. A source is safe where every history is shared by at least k units, which the rule of a series
+promises: then no sum over fewer than k records follows, and no two totals differ by fewer. Where it does not
+hold, the other counts say what follows.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ class JointExposure:
     below_k : int
         Units that share it with fewer than k, themselves counted.
     determined_units, determined_values : int
-        Units of which a value follows from all published means, within one percent or the rounding unit;
-        such values.
+        Units with a value that follows from all published means, to within one percent or the rounding unit;
+        number of such values.
     determined_sums : int
-        Sums over fewer than k records that follow likewise.
+        Sums over fewer than k records that follow as closely.
     close_totals : int
         Pairs of totals of two releases that fewer than k records tell apart.
     one_value : int
-        Units whose classes show several values of a sensitive variable each, and one in common.
+        Units whose classes have just one value of a sensitive variable in common, though each shows several.
     cells : int
         Cells of protected tables whose original the records, or another table, give away.
     not_compared : tuple of str
         Releases of the source whose units are not known: nothing is said of them.
     collisions : tuple of (str, int)
-        Earlier releases, with the units that each of them alone puts below k beside the last one.
+        Each earlier release that alone puts units below k beside the last one, and how many.
     """
 
     releases: tuple[str, ...]
@@ -94,8 +94,8 @@ def joint_exposure(
     ----------
     releases : sequence of Classes
         Every clustering of every release, oldest release first. Clusterings that protect the same variables
-        are audited all together. Two that protect different ones are audited in pairs, unless a release
-        holds both: that its own groups are not safe jointly, its manifest says.
+        are audited all together, others in pairs. Pairs within one release are left out: its manifest says
+        that its groups are not safe jointly.
     cells : int
         From `cells.seen_through`.
     not_compared : sequence of str
@@ -106,7 +106,7 @@ def joint_exposure(
     if not releases:
         return exposure
     units = 1 + max(int(release.unit.max(initial=-1)) for release in releases)
-    below, single, left = np.zeros(units, bool), np.zeros(units, bool), np.zeros(units, bool)
+    below, determined_units, one_value = np.zeros(units, bool), np.zeros(units, bool), np.zeros(units, bool)
     smallest = units
     for together in _compared_as_a_whole(releases):
         by_unit = histories(together, units)
@@ -115,9 +115,9 @@ def joint_exposure(
         for name in _shared(together, "sensitive"):
             publishing = [release for release in together if name in release.sensitive]
             variable_histories = histories(publishing, units)
-            left |= _of_units(variable_histories, one_value_left(publishing, variable_histories, name))
+            one_value |= _of_units(variable_histories, one_value_left(publishing, variable_histories, name))
         values, sums, determined = _determined(together)
-        single[determined] = True
+        determined_units[determined] = True
         exposure = replace(
             exposure,
             determined_values=exposure.determined_values + values,
@@ -132,8 +132,8 @@ def joint_exposure(
         units=int(present.sum()),
         smallest_history=smallest if present.any() else 0,
         below_k=int(below.sum()),
-        determined_units=int(single.sum()),
-        one_value=int(left.sum()),
+        determined_units=int(determined_units.sum()),
+        one_value=int(one_value.sum()),
         collisions=_collisions(releases, units),
     )
 
@@ -149,9 +149,9 @@ def _compared_as_a_whole(releases: Sequence[Classes]) -> list[list[Classes]]:
     return whole
 
 
-def _of_units(by_unit: Histories, chosen: np.ndarray) -> np.ndarray:
-    """Units of the chosen histories, (units,) bool."""
-    return (by_unit.of >= 0) & np.append(chosen, False)[by_unit.of]
+def _of_units(by_unit: Histories, of_history: np.ndarray) -> np.ndarray:
+    """Units of the marked histories, (units,) bool; `of_history` is (h,) bool."""
+    return (by_unit.of >= 0) & np.append(of_history, False)[by_unit.of]
 
 
 def _by_record(releases: Sequence[Classes]) -> Histories:
@@ -165,7 +165,7 @@ def _shared(releases: Sequence[Classes], kind: str) -> list[str]:
 
 
 def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
-    """Values that follow, sums over fewer than k that follow, and the units of these values."""
+    """How many values follow, how many sums over fewer than k records, and the units of the values."""
     by_source: dict[tuple[int, ...], list[str]] = {}
     for name in _shared(releases, "means"):
         source = tuple(i for i, release in enumerate(releases) if name in release.means)
@@ -191,10 +191,10 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
 
 def _collisions(releases: Sequence[Classes], units: int) -> tuple[tuple[str, int], ...]:
     """Earlier releases by the units they put below k beside the last one."""
-    last = releases[-1].release
-    tonight = [release for release in releases if release.release == last]
+    newest = releases[-1].release
+    tonight = [release for release in releases if release.release == newest]
     collisions = []
-    for name in dict.fromkeys(release.release for release in releases if release.release != last):
+    for name in dict.fromkeys(release.release for release in releases if release.release != newest):
         below = np.zeros(units, bool)
         for together in _compared_as_a_whole(
             [*(each for each in releases if each.release == name), *tonight]

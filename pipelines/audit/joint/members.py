@@ -1,4 +1,4 @@
-"""Who is in the classes of a release: the evidence's map from unit keys to classes, held against the files.
+"""Who is in the classes of a release: the evidence's map from unit keys to classes, compared with its files.
 
 The evidence of a release that can be compared holds a folder of three kinds of files:
 

@@ -43,19 +43,19 @@ def _labels(release: Classes, records: Histories) -> dict[str, np.ndarray]:
     """Class, region and file of each history in a release, -1 where it is not in it."""
     class_of = np.full(len(records), -1, np.int64)
     class_of[records.of[release.record]] = release.of
-    there = class_of >= 0
-    region = np.where(there, release.region[np.maximum(class_of, 0)], -1)
-    return {"class": class_of, "region": region, "file": np.where(there, 0, -1)}
+    present = class_of >= 0
+    region = np.where(present, release.region[np.maximum(class_of, 0)], -1)
+    return {"class": class_of, "region": region, "file": np.where(present, 0, -1)}
 
 
 def _close(left: np.ndarray, right: np.ndarray, weights: np.ndarray, k: int) -> int:
     """Pairs with a member in common whose symmetric difference has at least one and fewer than k."""
-    both = (left >= 0) & (right >= 0)
-    if not both.any():
+    common_records = (left >= 0) & (right >= 0)
+    if not common_records.any():
         return 0
     size = [np.bincount(each[each >= 0], weights[each >= 0]) for each in (left, right)]
     width = len(size[1])
-    pair, place = np.unique(left[both] * width + right[both], return_inverse=True)
-    common = np.bincount(place, weights[both])
+    pair, place = np.unique(left[common_records] * width + right[common_records], return_inverse=True)
+    common = np.bincount(place, weights[common_records])
     apart = size[0][pair // width] + size[1][pair % width] - 2 * common
     return int(((apart > 0.5) & (apart < k - 0.5)).sum())

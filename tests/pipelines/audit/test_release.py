@@ -23,9 +23,9 @@ from tests.pipelines.releases import ID, RECORDS, entry, manifest, staged
 )
 def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper, check):
     tamper(released.public.release(ID))
-    found = audit(released.public.release(ID))
-    assert not found.passed
-    assert [finding.check for finding in found.findings if not finding.passed] == [check]
+    report = audit(released.public.release(ID))
+    assert not report.passed
+    assert [finding.check for finding in report.findings if not finding.passed] == [check]
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ def release(name, classes, *, k=3, values=None, rounding=0.0, sensitive=None, re
 
 def solved_anew(random, units, nights, k):
     """Releases of random subsets of the units, each partitioned at random: what `accept` would publish."""
-    found = []
+    releases = []
     for night in range(nights):
         present = random.permutation(units)[: random.integers(2 * k, units + 1)]
         cuts = np.arange(k, len(present) - k + 1, k)
-        found.append((f"r{night}", [part.tolist() for part in np.split(present, cuts)]))
-    return found
+        releases.append((f"r{night}", [part.tolist() for part in np.split(present, cuts)]))
+    return releases

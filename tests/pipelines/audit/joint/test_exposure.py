@@ -16,10 +16,10 @@ VALUES = {unit: 1000.0 * unit + 7 for unit in range(30)}
 
 
 def test_a_release_alone_is_as_safe_as_its_smallest_class():
-    found = joint_exposure([release("r", [[0, 1, 2], [3, 4, 5, 6]], values=VALUES)])
-    assert (found.units, found.smallest_history, found.below_k) == (7, 3, 0)
-    assert found.safe
-    assert found.faults() == ()
+    exposure = joint_exposure([release("r", [[0, 1, 2], [3, 4, 5, 6]], values=VALUES)])
+    assert (exposure.units, exposure.smallest_history, exposure.below_k) == (7, 3, 0)
+    assert exposure.safe
+    assert exposure.faults() == ()
 
 
 def test_a_class_published_again_and_again_adds_nothing():
@@ -38,19 +38,19 @@ def test_classes_that_come_and_go_as_a_whole_add_nothing():
 
 def test_a_removed_unit_is_found_by_subtraction():
     nights = [release("r0", [[0, 1, 2, 3]], values=VALUES), release("r1", [[0, 1, 2]], values=VALUES)]
-    found = joint_exposure(nights)
-    assert found.smallest_history == 1
-    assert found.below_k == 1
-    assert (found.determined_units, found.determined_values) == (1, 1)
-    assert found.close_totals == 5  # of class and region, each beside each, and of the file
-    assert found.collisions == (("r0", 1),)
-    assert not found.safe
+    exposure = joint_exposure(nights)
+    assert exposure.smallest_history == 1
+    assert exposure.below_k == 1
+    assert (exposure.determined_units, exposure.determined_values) == (1, 1)
+    assert exposure.close_totals == 5  # of class and region, each beside each, and of the file
+    assert exposure.collisions == (("r0", 1),)
+    assert not exposure.safe
 
 
 def test_a_sum_over_two_units_follows_and_their_values_do_not():
     nights = [release("r0", [[0, 1, 2, 3, 4]], values=VALUES), release("r1", [[0, 1, 2]], values=VALUES)]
-    found = joint_exposure(nights)
-    assert (found.below_k, found.determined_values, found.determined_sums) == (2, 0, 1)
+    exposure = joint_exposure(nights)
+    assert (exposure.below_k, exposure.determined_values, exposure.determined_sums) == (2, 0, 1)
 
 
 def test_three_totals_determine_what_no_two_do():
@@ -58,8 +58,8 @@ def test_three_totals_determine_what_no_two_do():
         release("r0", [[0, 1, 2], [3, 4, 5]], values=VALUES),
         release("r1", [[0, 1, 2, 3, 4, 5, 6]], values=VALUES),
     ]
-    found = joint_exposure(nights)
-    assert (found.determined_units, found.below_k) == (1, 1)
+    exposure = joint_exposure(nights)
+    assert (exposure.determined_units, exposure.below_k) == (1, 1)
 
 
 def test_rounding_hides_what_it_leaves_wider_than_one_percent():
@@ -90,8 +90,8 @@ def test_other_variables_of_the_same_units_are_intersected():
         release("r0", [[0, 1, 2], [3, 4, 5]], variables=("x",)),
         release("r1", [[0, 1, 3], [2, 4, 5]], variables=("y",)),
     ]
-    found = joint_exposure(nights)
-    assert (found.smallest_history, found.below_k) == (1, 6)
+    exposure = joint_exposure(nights)
+    assert (exposure.smallest_history, exposure.below_k) == (1, 6)
 
 
 def test_groups_of_one_release_are_not_held_against_each_other():
@@ -100,9 +100,9 @@ def test_groups_of_one_release_are_not_held_against_each_other():
 
 
 def test_what_cannot_be_compared_is_not_safe():
-    found = joint_exposure([release("r0", [[0, 1, 2]])], not_compared=["old"])
-    assert not found.safe
-    assert "old" in found.faults()[0]
+    exposure = joint_exposure([release("r0", [[0, 1, 2]])], not_compared=["old"])
+    assert not exposure.safe
+    assert "old" in exposure.faults()[0]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -110,12 +110,12 @@ def test_histories_are_those_of_brute_force(seed):
     random = np.random.default_rng(seed)
     stream = solved_anew(random, 24, 4, 3)
     nights = [release(name, classes) for name, classes in stream]
-    told = {
+    history_of = {
         unit: frozenset((n, i) for n, c in stream for i, m in enumerate(c) if unit in m) for unit in range(24)
     }
-    shared = Counter(history for history in told.values() if history)
-    found = histories(nights, 24)
-    assert sorted(found.sizes) == sorted(shared.values())
+    shared = Counter(history for history in history_of.values() if history)
+    computed_histories = histories(nights, 24)
+    assert sorted(computed_histories.sizes) == sorted(shared.values())
     assert joint_exposure(nights).below_k == sum(n for n in shared.values() if n < 3)
 
 
@@ -130,10 +130,10 @@ def test_sums_follow_where_they_lie_in_the_span_of_the_equations(seed, dense):
     rank = np.linalg.matrix_rank(matrix)
     unit = np.eye(matrix.shape[1])
     spanned = [np.linalg.matrix_rank(np.vstack([matrix, row])) == rank for row in unit]
-    found = solve(nights, ["x"], records, dense=dense)
-    assert found.follows.tolist() == spanned
+    solution = solve(nights, ["x"], records, dense=dense)
+    assert solution.follows.tolist() == spanned
     exact = np.bincount(records.of[records.of >= 0], [VALUES[u] for u in range(20) if records.of[u] >= 0])
-    assert found.sums[found.follows, 0] == pytest.approx(exact[found.follows], rel=1e-6)
+    assert solution.sums[solution.follows, 0] == pytest.approx(exact[solution.follows], rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -147,7 +147,7 @@ def test_no_sum_that_a_linear_program_pins_down_is_missed(seed):
     matrix, means = equations(nights, ["x"], records)
     dense, means = matrix.toarray(), means[:, 0]
     slack = np.full(len(means), rounding / 2 + 1e-9)
-    found = solve(nights, ["x"], records)
+    solution = solve(nights, ["x"], records)
     for history in np.flatnonzero(records.sizes):
         cost = np.zeros(dense.shape[1])
         cost[history] = 1.0
@@ -161,7 +161,7 @@ def test_no_sum_that_a_linear_program_pins_down_is_missed(seed):
             for sign in (1, -1)
         ]
         bounded = all(end.status == 0 for end in ends)
-        assert bounded == found.follows[history]
+        assert bounded == solution.follows[history]
         if bounded:
             half = (-ends[1].fun - ends[0].fun) / 2
-            assert found.width[history] * rounding <= half + 1e-6
+            assert solution.width[history] * rounding <= half + 1e-6

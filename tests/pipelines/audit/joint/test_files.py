@@ -36,9 +36,9 @@ def keys(classes: list[list[int]]) -> list[bytes]:
 def test_a_reader_follows_rows_by_what_is_published_as_it_is(tmp_path):
     nights = [[[0, 1, 2, 3], [4, 5, 6, 7]], [[0, 1, 2], [4, 5, 6, 7]]]
     folders = [write_records(tmp_path, f"r{i}", published(night), ROLES) for i, night in enumerate(nights)]
-    found = joint_exposure(aligned([read_records(folder) for folder in folders]))
-    assert found.below_k == 1
-    assert found.determined_values == 1
+    exposure = joint_exposure(aligned([read_records(folder) for folder in folders]))
+    assert exposure.below_k == 1
+    assert exposure.determined_values == 1
 
 
 def test_a_reader_takes_equal_classes_for_one_where_nothing_else_tells_rows_apart(tmp_path):
@@ -46,9 +46,9 @@ def test_a_reader_takes_equal_classes_for_one_where_nothing_else_tells_rows_apar
     nights = [[[0, 1, 2, 3]], [[0, 1, 2, 3], [4, 5, 6, 7]]]
     frames = [published(night).drop(columns="hours") for night in nights]
     folders = [write_records(tmp_path, f"r{i}", frame, roles) for i, frame in enumerate(frames)]
-    found = joint_exposure(aligned([read_records(folder) for folder in folders]))
-    assert (found.units, found.smallest_history) == (8, 4)
-    assert found.safe
+    exposure = joint_exposure(aligned([read_records(folder) for folder in folders]))
+    assert (exposure.units, exposure.smallest_history) == (8, 4)
+    assert exposure.safe
 
 
 def test_the_map_of_the_evidence_finds_what_no_reader_can_align(tmp_path):
@@ -64,8 +64,8 @@ def test_the_map_of_the_evidence_finds_what_no_reader_can_align(tmp_path):
         assert members is not None
         assert members.describes(release)
         maps.append(members)
-    found = joint_exposure(classes_of(maps))
-    assert (found.below_k, found.determined_units, found.collisions) == (1, 1, (("r0", 1),))
+    exposure = joint_exposure(classes_of(maps))
+    assert (exposure.below_k, exposure.determined_units, exposure.collisions) == (1, 1, (("r0", 1),))
 
 
 def test_a_map_that_does_not_describe_the_files_is_not_believed(tmp_path):
