@@ -21,7 +21,6 @@ Role = Literal[
 ]
 Kind = Literal["nominal", "ordinal", "hierarchical", "numeric"]
 
-ROLES: tuple[str, ...] = get_args(Role)
 KINDS: tuple[str, ...] = get_args(Kind)
 
 CATEGORIES: frozenset[str] = frozenset({"nominal", "ordinal", "hierarchical"})

@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from schemas.requirements.records import MetricKey, Requirement
 from schemas.specification.table import Table
 
-PROMISED = ("content_as_staged", "columns_as_declared", "lines_open", "cells_unprotected", "cells_astray")
-"""What the written files must keep whatever the gate says."""
-
 
 def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]:
     """The promise on the written files, and the limits of `[table.quality]`.

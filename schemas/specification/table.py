@@ -273,13 +273,13 @@ class Table(Section):
     def groupings(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Columns grouped anew by a later hierarchy, and its columns above them that are in tables."""
         placed: set[str] = set()
-        found = []
+        regrouped = []
         for hierarchy in self.hierarchies:
             if hierarchy[-1] in placed:
                 above = tuple(name for name in hierarchy[:-1] if name in self.columns)
-                found.append((hierarchy[-1], above))
+                regrouped.append((hierarchy[-1], above))
             placed |= set(hierarchy)
-        return tuple(found)
+        return tuple(regrouped)
 
     @property
     def columns(self) -> tuple[str, ...]:
