@@ -52,8 +52,8 @@ def grouping_of(sample: Sample, k: int, cost: float) -> Grouping | None:
         ]
         labels = [sample.clusters(group, k) for group in groups]
         losses: dict[str, float] = {}
-        for group, found in zip(groups, labels, strict=True):
-            losses |= sample.losses(group, found)
+        for group, clusters in zip(groups, labels, strict=True):
+            losses |= sample.losses(group, clusters)
         together = sample.cost(losses)
         if len(groups) > 1 and cost >= WORTH * together:
             unique = float((sample.frame.groupby(labels).size() == 1).sum()) / len(sample.frame)

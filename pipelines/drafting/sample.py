@@ -92,11 +92,13 @@ class Sample:
         for members in regions.values():
             records = self.frame.loc[:, list(variables)].to_numpy(np.float64)[members]
             try:
-                found = microaggregate(records, k, effort="fast", standardise=False, nominal=nominal).labels
+                cluster_of = microaggregate(
+                    records, k, effort="fast", standardise=False, nominal=nominal
+                ).labels
             except NoVariation:
-                found = np.zeros(len(records), np.int64)
-            labels[members] = found + first
-            first += int(found.max()) + 1
+                cluster_of = np.zeros(len(records), np.int64)
+            labels[members] = cluster_of + first
+            first += int(cluster_of.max()) + 1
         return labels
 
     def losses(self, variables: Sequence[str], labels: np.ndarray) -> dict[str, float]:

@@ -60,7 +60,9 @@ def stored_evidence(address: str) -> StoredFolder:
             "The private copy of [publish] evidence can be entered by others than its owner. Set the mode of "
             f"its folder to 0700, or name another one in {VARIABLE}."
         )
-    return StoredFolder(address, store, folder, kept=lambda name: _is_kept(folder, name), shown=_is_shown)
+    return StoredFolder(
+        address, store, folder, is_stored=lambda name: _is_stored(folder, name), is_shown=_is_shown
+    )
 
 
 def _copies() -> Path:
@@ -69,7 +71,7 @@ def _copies() -> Path:
     return Path(named) if named else cache / "microguard" / "evidence"
 
 
-def _is_kept(folder: Path, name: str) -> bool:
+def _is_stored(folder: Path, name: str) -> bool:
     """All but hidden files and work; of work, what a release that waits for a person is made of."""
     first, *rest = name.split("/")
     if first == WORK and len(rest) > 2 and rest[1] == STAGING:

@@ -60,8 +60,8 @@ class StoreLedger:
         """Its objects."""
         with asked(_PLACE):
             objects = obstore.list_with_delimiter(self._store)["objects"]
-            found = sorted(str(each["path"]) for each in objects if str(each["path"]).endswith(ENTRY))
-            return [entry_of(name, bytes(obstore.get(self._store, name).bytes())) for name in found]
+            paths = sorted(str(each["path"]) for each in objects if str(each["path"]).endswith(ENTRY))
+            return [entry_of(name, bytes(obstore.get(self._store, name).bytes())) for name in paths]
 
     def sketch(self, release_id: str) -> SourceSketch | None:
         """Beside its entry; a store that does not answer is not one without it."""

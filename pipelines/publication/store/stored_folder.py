@@ -38,7 +38,7 @@ STATE, OBJECTS = "state.json", ".objects"
 #: In the private folder: the last state that was seen here.
 SEEN = ".seen"
 _PLACE = "evidence area"
-_KEPT = re.compile(r"([0-9]{8,})-[0-9a-f]{64}")
+_OBJECT = re.compile(r"([0-9]{8,})-[0-9a-f]{64}")
 #: How often a state is read again whose objects another run has taken away meanwhile.
 _TRIES = 5
 
@@ -63,7 +63,7 @@ class State:
 
 
 class StoredFolder:
-    """A private folder and the store that keeps it.
+    """A private folder and the store that holds its states.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ class StoredFolder:
         What is below the address.
     folder : Path
         On this machine, of this user alone.
-    kept : callable
-        Whether a file of this name below the folder is kept.
-    shown : callable
+    is_stored : callable
+        Whether a file of this name below the folder goes into the store.
+    is_shown : callable
         Whether people look for it by its name.
     """
 
@@ -84,11 +84,11 @@ class StoredFolder:
         store: ObjectStore,
         folder: Path,
         *,
-        kept: Callable[[str], bool],
-        shown: Callable[[str], bool],
+        is_stored: Callable[[str], bool],
+        is_shown: Callable[[str], bool],
     ) -> None:
         self.address, self.folder = address.rstrip("/"), folder
-        self._store, self._kept, self._shown = store, kept, shown
+        self._store, self._is_stored, self._is_shown = store, is_stored, is_shown
         self._lease = Lease(store)
         self._state: State | None = None
         self._version: str | None = None
@@ -179,7 +179,7 @@ class StoredFolder:
             for file in sorted(files):
                 path = Path(folder) / file
                 name = path.relative_to(self.folder).as_posix()
-                if self._kept(name):
+                if self._is_stored(name):
                     status = path.stat()
                     mark = (status.st_mtime_ns, status.st_size, status.st_ino)
                     if name not in self._known or self._known[name][0] != mark:
@@ -189,9 +189,9 @@ class StoredFolder:
 
     def _bring(self, state: State) -> None:
         here = self._here()
-        for name, kept in state.files.items():
-            if here.get(name) != _digest(kept):
-                self._get(kept, self.folder / name)
+        for name, object_name in state.files.items():
+            if here.get(name) != _digest(object_name):
+                self._get(object_name, self.folder / name)
         for name in sorted(set(here) - set(state.files)):
             path = self.folder / name
             path.unlink()
@@ -199,15 +199,15 @@ class StoredFolder:
                 path = path.parent
                 path.rmdir()
 
-    def _get(self, kept: str, path: Path) -> None:
+    def _get(self, object_name: str, path: Path) -> None:
         for parent in reversed(path.relative_to(self.folder).parents):
             (self.folder / parent).mkdir(mode=PRIVATE, exist_ok=True)
-        fresh = self.folder / f".{kept}"
-        answer = obstore.get(self._store, f"{OBJECTS}/{kept}")
+        fresh = self.folder / f".{object_name}"
+        answer = obstore.get(self._store, f"{OBJECTS}/{object_name}")
         with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             for chunk in answer.stream(min_chunk_size=CHUNK):
                 file.write(chunk)
-        if checksum(fresh) != _digest(kept):
+        if checksum(fresh) != _digest(object_name):
             fresh.unlink()
             raise StoreDamaged(
                 "A file of the evidence area is not what was put into its object store. Restore it from its "
@@ -215,9 +215,9 @@ class StoredFolder:
             )
         fresh.replace(path)
 
-    def _put(self, name: str, kept: str) -> None:
-        obstore.put(self._store, f"{OBJECTS}/{kept}", self.folder / name)
-        if checksum_of(self._store, f"{OBJECTS}/{kept}")[0] != _digest(kept):
+    def _put(self, name: str, object_name: str) -> None:
+        obstore.put(self._store, f"{OBJECTS}/{object_name}", self.folder / name)
+        if checksum_of(self._store, f"{OBJECTS}/{object_name}")[0] != _digest(object_name):
             raise StoreDamaged(
                 "A file of the evidence area changed while it was put into the object store. Look for "
                 "another writer of the private folder, and call this again."
@@ -231,7 +231,10 @@ class StoredFolder:
         try:
             content: dict[str, Any] = json.loads(bytes(answer.bytes()))
             state = State(int(content["number"]), str(content["writer"]), dict(content["files"]))
-            sound = all(_is_below(name) and _KEPT.fullmatch(kept) for name, kept in state.files.items())
+            sound = all(
+                _is_below(name) and _OBJECT.fullmatch(object_name)
+                for name, object_name in state.files.items()
+            )
         except (ValueError, KeyError, TypeError):
             sound = False
         if not sound:
@@ -259,7 +262,7 @@ class StoredFolder:
 
     def _show(self, changed: set[str]) -> None:
         """Put what people read under its own name, too, and take away what is gone."""
-        for name in sorted(filter(self._shown, changed)):
+        for name in sorted(filter(self._is_shown, changed)):
             if (self.folder / name).is_file():
                 obstore.put(self._store, name, self.folder / name)
             else:
@@ -271,9 +274,9 @@ class StoredFolder:
         assert self._state is not None
         named = set(self._state.files.values())
         for name in names(self._store, f"{OBJECTS}/"):
-            kept = name.removeprefix(f"{OBJECTS}/")
-            ours = _KEPT.fullmatch(kept)
-            if ours is not None and kept not in named and int(ours[1]) <= self._state.number:
+            object_name = name.removeprefix(f"{OBJECTS}/")
+            ours = _OBJECT.fullmatch(object_name)
+            if ours is not None and object_name not in named and int(ours[1]) <= self._state.number:
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, name)
 
@@ -287,5 +290,5 @@ def _is_below(name: str) -> bool:
     return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
-def _digest(kept: str) -> str:
-    return kept.partition("-")[2]
+def _digest(object_name: str) -> str:
+    return object_name.partition("-")[2]

@@ -37,8 +37,8 @@ def machine(store, tmp_path):
             "s3://agency/evidence",
             store,
             folder,
-            kept=lambda name: not name.startswith("."),
-            shown=lambda name: name.endswith(".html"),
+            is_stored=lambda name: not name.startswith("."),
+            is_shown=lambda name: name.endswith(".html"),
         )
 
     return named
@@ -170,7 +170,7 @@ def test_a_store_that_went_back_lost_something_or_was_touched_is_not_gone_on_fro
 
 def test_a_store_that_compares_no_versions_keeps_no_evidence(tmp_path):
     stored = StoredFolder(
-        "s3://x/y", LocalStore(tmp_path), tmp_path, kept=lambda name: True, shown=lambda name: False
+        "s3://x/y", LocalStore(tmp_path), tmp_path, is_stored=lambda name: True, is_shown=lambda name: False
     )
     with pytest.raises(SpecificationError, match=r"\[publish\] evidence"), stored.hold():
         pass
