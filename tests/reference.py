@@ -5,6 +5,17 @@ from pathlib import Path
 import pytest
 
 REFERENCE_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
+#: The eight nominal variables of Adult, in the order of the papers' tables.
+ADULT = (
+    "sex",
+    "race",
+    "relationship",
+    "marital_status",
+    "workclass",
+    "occupation",
+    "education_num",
+    "native_country",
+)
 
 
 def reference_file(name: str) -> Path:

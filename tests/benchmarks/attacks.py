@@ -141,7 +141,7 @@ def attacked(release: Release) -> dict[str, float]:
     frame = release.published
     keys = [*release.region, *release.protected]
     classes = classes_of(frame, keys)
-    found = {
+    shares = {
         "unique on protected variables": unique_share(classes),
         "the same with one plain column, worst": max(
             (unique_share(classes_of(frame, [*keys, name])) for name in release.plain), default=0.0
@@ -152,17 +152,17 @@ def attacked(release: Release) -> dict[str, float]:
     exact = [name for name in COLLEAGUE if name in release.plain]
     if exact:
         colleague = search(release, [*release.region, *exact])
-        found |= {"found by a colleague": colleague.record}
+        shares |= {"found by a colleague": colleague.record}
         if release.sensitive:
-            found |= {"told to a colleague": colleague.sensitive}
+            shares |= {"told to a colleague": colleague.sensitive}
     for name in release.sensitive:
         counts = counts_by_class(classes, classes_of(frame, [name]))
-        found |= {
+        shares |= {
             f"homogeneous in {name}": homogeneous_share(counts),
             f"{name} guessed by class": best_guess_share(counts),
             f"{name} guessed without a release": float(counts.sum(axis=0).max() / counts.sum()),
         }
-    return found
+    return shares
 
 
 def run(quick: bool = False) -> Iterator[Table]:

@@ -113,21 +113,21 @@ def methods_side_by_side(shapes: tuple[tuple[int, ...], ...], seeds: tuple[int, 
         runs = {m: [attempt(t, m) for t in tables] for m in METHODS}
         bounds = [max(r[i][0].lower_bound for r in runs.values() if r[i]) for i in range(len(tables))]
         for method in METHODS:
-            found = [i for i, run in enumerate(runs[method]) if run]
-            beside = [i for i in found if runs["hybrid-swaps"][i]]
+            solved = [i for i, run in enumerate(runs[method]) if run]
+            beside = [i for i in solved if runs["hybrid-swaps"][i]]
             excess = {m: {i: runs[m][i][0].excess for i in beside} for m in (method, "hybrid-swaps")}
             rows.append(
                 (
                     _name(shape),
                     method,
-                    f"{len(found)} of {len(tables)}",
-                    _median(100 * (runs[method][i][0].objective / bounds[i] - 1) for i in found),
-                    _median(100 * runs[method][i][0].excess / runs[method][i][0].unavoidable for i in found),
+                    f"{len(solved)} of {len(tables)}",
+                    _median(100 * (runs[method][i][0].objective / bounds[i] - 1) for i in solved),
+                    _median(100 * runs[method][i][0].excess / runs[method][i][0].unavoidable for i in solved),
                     _median(
                         excess[method][i] / excess["hybrid-swaps"][i] if excess["hybrid-swaps"][i] else 1.0
                         for i in beside
                     ),
-                    _median(runs[method][i][1] for i in found),
+                    _median(runs[method][i][1] for i in solved),
                 )
             )
     return Table(
@@ -207,8 +207,8 @@ def kept_statistics(seeds: tuple[int, ...]) -> Table:
                 positions = np.arange(table.cells).reshape(tuple(n + 1 for n in shape))
                 internal, x = positions[:-1, :-1].ravel(), table.values
                 if tolerance is not None:
-                    kept = [keep(x, internal, tolerance) for keep in (kept_mean, kept_slope)]
-                    table = replace(table, quality=Quality.of(kept))
+                    statistics = [keep(x, internal, tolerance) for keep in (kept_mean, kept_slope)]
+                    table = replace(table, quality=Quality.of(statistics))
                 answer, seconds = timed(table, "exact", "auto", "standard", 60)
                 runs.append((answer, fit(x[internal], answer.values[internal]), seconds))
             rows.append(
@@ -280,8 +280,8 @@ def hierarchical_tables(names: Iterable[str]) -> Table:
 
 
 def _median(numbers: Iterable[float]) -> float | None:
-    found = list(numbers)
-    return float(np.median(found)) if found else None
+    values = list(numbers)
+    return float(np.median(values)) if values else None
 
 
 def _name(shape: tuple[int, ...]) -> str:

@@ -35,12 +35,14 @@ def run(quick: bool = False) -> Iterator[Table]:
                 start = time.process_time()
                 content = tomllib.loads(draft(str(path)).summary())
                 seconds = time.process_time() - start
-                found = {
+                roles_drafted = {
                     each: line["kind"] if line["role"] == "quasi_identifier" else line["role"]
                     for each, line in content["variables"].items()
                 }
                 exposed = [
-                    each for each, true in file.truth.items() if true == "key" and found[each] not in KEYS
+                    each
+                    for each, true in file.truth.items()
+                    if true == "key" and roles_drafted[each] not in KEYS
                 ]
                 assert not exposed, f"{file.name}: {exposed} would be published"
                 specification = build_specification(content, folder)
@@ -51,8 +53,8 @@ def run(quick: bool = False) -> Iterator[Table]:
                 except MicroguardError as error:
                     passes = f"no: {error}"
                 spark.catalog.clearCache()
-                right, columns = right + len(file.right(found)), columns + len(file.truth)
-                share = len(file.right(found)) / len(file.truth)
+                right, columns = right + len(file.right(roles_drafted)), columns + len(file.truth)
+                share = len(file.right(roles_drafted)) / len(file.truth)
                 rows.append((file.name, len(file.truth), f"{share:.3f}", passes, f"{seconds:.1f}"))
         finally:
             spark.stop()

@@ -50,7 +50,9 @@ def nights(values: np.ndarray, number: int) -> Table:
         published = np.array(sorted(unit for unit, label in classes.items() if label in standing))
         of = np.array([classes[unit] for unit in published])
         register.append(_release(f"rule{night}", published, of, values))
-        rows.append((night + 1, len(there), *_told(joint_exposure(anew)), *_told(joint_exposure(register))))
+        rows.append(
+            (night + 1, len(there), *_counts(joint_exposure(anew)), *_counts(joint_exposure(register)))
+        )
     assert rows[-1][3], "the attack must succeed where every night is solved anew"
     assert not any(row[5] or row[6] for row in rows), "the rule must leave nobody below k, nothing determined"
     columns = ("night", "records", "anew: below k", "anew: determined units", "anew: determined values")
@@ -69,9 +71,11 @@ def two_k(values: np.ndarray) -> Table:
     first = _release("k3", everybody, _clustered(values, everybody), values)
     for other in (4, 5):
         second = _release(f"k{other}", everybody, _clustered(values, everybody, other), values, other)
-        found = joint_exposure([first, second])
-        assert found.below_k
-        rows.append((f"3 and {other}", *(round(100 * each / len(values), 1) for each in _told(found)[:2])))
+        exposure = joint_exposure([first, second])
+        assert exposure.below_k
+        rows.append(
+            (f"3 and {other}", *(round(100 * each / len(values), 1) for each in _counts(exposure)[:2]))
+        )
     return Table("Tarragona, two k of one file", ("k", "below k, %", "determined units, %"), rows)
 
 
@@ -81,16 +85,16 @@ def scale(units: int, number: int) -> Table:
     for name, anew in (("classes stand", False), ("solved anew", True)):
         releases = _large(units, number, anew)
         start = time.process_time()
-        found = joint_exposure(releases)
+        exposure = joint_exposure(releases)
         seconds = time.process_time() - start
-        assert found.safe != anew
-        rows.append((name, units, number, seconds, *_told(found)))
+        assert exposure.safe != anew
+        rows.append((name, units, number, seconds, *_counts(exposure)))
     columns = ("series", "units at first", "releases", "CPU seconds", "below k", "determined units")
     return Table("The joint audit at scale, 5 variables", (*columns, "determined values"), rows)
 
 
-def _told(found: JointExposure) -> tuple[int, int, int]:
-    return found.below_k, found.determined_units, found.determined_values
+def _counts(exposure: JointExposure) -> tuple[int, int, int]:
+    return exposure.below_k, exposure.determined_units, exposure.determined_values
 
 
 def _stream(units: int, number: int) -> Iterator[np.ndarray]:
@@ -127,7 +131,7 @@ def _large(units: int, number: int, anew: bool) -> list[Classes]:
     """Releases of many units, 1 % come a night; where classes stand, who leaves stays as a ghost."""
     random = np.random.default_rng(0)
     values = np.round(random.lognormal(8, 1, (2 * units, 5)))
-    there, labels, classes, found = np.arange(units), np.zeros(2 * units, np.int64), 0, []
+    there, labels, classes, releases = np.arange(units), np.zeros(2 * units, np.int64), 0, []
     for night in range(number):
         come = np.arange(0) if night == 0 else units + (night - 1) * (units // 100) + np.arange(units // 100)
         if anew:
@@ -140,5 +144,5 @@ def _large(units: int, number: int, anew: bool) -> list[Classes]:
             classes += int(cut[-1]) + 1
             there = np.concatenate([there, come])
             of = labels[there]
-        found.append(_release(f"r{night}", there, of, values))
-    return found
+        releases.append(_release(f"r{night}", there, of, values))
+    return releases

@@ -18,13 +18,9 @@ from typing import Any
 import pandas as pd
 
 from tests.benchmarks.table import Table
-from tests.reference import REFERENCE_FOLDER
+from tests.reference import ADULT, REFERENCE_FOLDER
 from tests.system.command import ACCEPTED, COMMAND
 
-NOMINAL = (
-    "sex", "race", "relationship", "marital_status", "workclass", "occupation", "education_num",
-    "native_country",
-)  # fmt: skip
 CENSUS = (
     "afnlwgt", "agi", "emcontrb", "fedtax", "ptotval", "statetax", "taxinc", "pothval", "intval", "pearnval",
     "fica", "wsalval", "ernval",
@@ -82,7 +78,7 @@ class Case:
 
 
 def _cases() -> list[Case]:
-    nominal = dict.fromkeys(NOMINAL, "nominal")
+    nominal = dict.fromkeys(ADULT, "nominal")
     mixed = nominal | {"age": "numeric", "hours_per_week": "numeric", "capital_gain": "numeric"}
     rest = {"capital_loss": "other", "income": "sensitive"}
     numbers = {"age": "other", "hours_per_week": "other", "capital_gain": "other"}
@@ -136,11 +132,11 @@ def _by_blocks(quick: bool) -> Table:
     runs.append(("demo town of 100,000, 10 numeric", 'effort = "exact"', _release_of_demo))
     rows: list[tuple[object, ...]] = []
     for name, method, release in runs[:1] if quick else runs:
-        found = release()
-        assert found.quality["risk"]["all"]["after"]["smallest"] >= 3
-        solved = found.blocks[found.blocks["algorithm"] != "none"]
+        whole = release()
+        assert whole.quality["risk"]["all"]["after"]["smallest"] >= 3
+        solved = whole.blocks[whole.blocks["algorithm"] != "none"]
         gaps = 100 * solved["gap"].dropna()
-        loss = found.quality["loss"].get("all")
+        loss = whole.quality["loss"].get("all")
         rows.append(
             (
                 name,
@@ -151,8 +147,8 @@ def _by_blocks(quick: bool) -> Table:
                 _spread(gaps) if len(gaps) else None,
                 _spread(solved["seconds"]),
                 100 * loss["information_loss"] if loss else None,
-                found.quality["by_dimension"].get("2", {}).get("chi2"),
-                found.seconds,
+                whole.quality["by_dimension"].get("2", {}).get("chi2"),
+                whole.seconds,
             )
         )
     return Table(

@@ -169,8 +169,8 @@ def aggregation(instances: list[Instance]) -> Table:
             one.seconds["aggregation"] = seconds[-1]
             one.counts["two optimal steps"] = _counts(one, exact.protected)
             for name, values in ratios.items():
-                found = aggregate(one.frame, one.partition.labels, DIMENSION, algorithm=name)
-                values.append(found.chi2 / exact.chi2)
+                aggregated = aggregate(one.frame, one.partition.labels, DIMENSION, algorithm=name)
+                values.append(aggregated.chi2 / exact.chi2)
         rows.append(
             (
                 scenario,
@@ -305,13 +305,13 @@ def _assert_targets(instances: list[Instance]) -> None:
 def _partitioned(scenario: str, number: int) -> Instance:
     frame = instance(scenario, number, k=K)
     begin = time.process_time()
-    found = partition(frame, K)
+    clustering = partition(frame, K)
     seconds = time.process_time() - begin
-    assert found.weight == partition_weight(frame, found.labels)
-    assert np.bincount(found.labels).min() >= K
+    assert clustering.weight == partition_weight(frame, clustering.labels)
+    assert np.bincount(clustering.labels).min() >= K
     frequencies = from_frame(frame).frequencies
     return Instance(
-        scenario, number, frame, frequencies, ControlTables.of(frequencies, DIMENSION), found, seconds
+        scenario, number, frame, frequencies, ControlTables.of(frequencies, DIMENSION), clustering, seconds
     )
 
 

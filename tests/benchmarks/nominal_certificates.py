@@ -40,15 +40,15 @@ def of_adult(variables: tuple[int, ...], effort: Effort) -> Table:
         frequencies = from_frame(adult(number)).frequencies
         control_tables = ControlTables.of(frequencies, DIMENSION)
         for k in (3, 5):
-            found = protect_frequencies(frequencies, k, control_tables, effort=effort)
+            solution = protect_frequencies(frequencies, k, control_tables, effort=effort)
             free = free_bound(control_tables.original, k)
             begin = time.process_time()
             nested = nested_bound(control_tables, k)
             seconds = time.process_time() - begin
-            gaps = 1 - free / found.chi2, 1 - nested / found.chi2
-            assert free <= nested <= found.chi2
+            gaps = 1 - free / solution.chi2, 1 - nested / solution.chi2
+            assert free <= nested <= solution.chi2
             assert gaps[1] <= LARGEST_GAP
-            rows.append((number, k, found.chi2, free, gaps[0], nested, gaps[1], seconds))
+            rows.append((number, k, solution.chi2, free, gaps[0], nested, gaps[1], seconds))
     return Table(
         f"Full Adult, {effort} effort, tables to dimension {DIMENSION}: chi-square and bounds on it",
         ("variables", "k", "chi2", "free bound", "gap", "nested bound", "gap", "CPU s of the bound"),
@@ -102,9 +102,9 @@ def distances_against_brute_force(instances: int) -> Table:
             sum(apart(i, j) for cluster in clusters for i, j in combinations(cluster, 2))
             for clusters in partitions(list(range(7)), 3)
         )
-        found = partition(frame, 3, distances={"v": asked}, seed=seed)
-        assert found.optimal
-        assert found.weight == least
+        clustering = partition(frame, 3, distances={"v": asked}, seed=seed)
+        assert clustering.optimal
+        assert clustering.weight == least
         proved[kind] += 1
         coded = from_frame(frame)
         target = coded.frequencies.counts[rng.permutation(len(coded.frequencies))]

@@ -25,9 +25,8 @@ from sdc.nominal.cell_keys import KEY_SPAN, CellKeyParameters, perturbed_cells
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import from_frame
 from sdc.safe import safe
-from tests.benchmarks.nominal_scenarios import ADULT
 from tests.benchmarks.table import Table
-from tests.reference import reference_file
+from tests.reference import ADULT, reference_file
 
 K = 5
 DIMENSION = 3

@@ -58,8 +58,8 @@ def tables(quick: bool = False) -> Iterator[Table]:
             "random": two_step(frequencies, 3, controls, name="random").counts,
         }
         before = _probabilities(frame, frame)
-        for name, found in counts.items():
-            protected = coded.decode_combinations(np.repeat(np.arange(len(frequencies)), found))
+        for name, frequency in counts.items():
+            protected = coded.decode_combinations(np.repeat(np.arange(len(frequencies)), frequency))
             distances[name].append(_distance(before, _probabilities(protected, frame)))
     rows: list[tuple[object, ...]] = [
         (name, float(np.mean(values)), float(np.median(values)), max(values))

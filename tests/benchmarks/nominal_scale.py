@@ -153,19 +153,19 @@ def _by_blocks(frequencies: FrequencyVector) -> np.ndarray:
     return counts
 
 
-def _assert_protected(frequencies: FrequencyVector, found: ProtectedFrequencies) -> None:
+def _assert_protected(frequencies: FrequencyVector, protected: ProtectedFrequencies) -> None:
     region = frequencies.region_of()
-    assert ((found.counts == 0) | (found.counts >= K)).all()
-    assert np.array_equal(np.bincount(region, found.counts), np.bincount(region, frequencies.counts))
-    assert not found.counts[frequencies.counts == 0].any()
+    assert ((protected.counts == 0) | (protected.counts >= K)).all()
+    assert np.array_equal(np.bincount(region, protected.counts), np.bincount(region, frequencies.counts))
+    assert not protected.counts[frequencies.counts == 0].any()
 
 
 def _figures(errors: dict[int, int]) -> tuple[int, ...]:
     return tuple(errors[d] for d in (1, 2, 3))
 
 
-def _row(found: ProtectedFrequencies) -> tuple[object, ...]:
-    return found.chi2, found.errors[1], found.errors[2], found.max_deviation
+def _row(protected: ProtectedFrequencies) -> tuple[object, ...]:
+    return protected.chi2, protected.errors[1], protected.errors[2], protected.max_deviation
 
 
 def _peak_gigabytes() -> float:

@@ -5,19 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tests.reference import reference_file
+from tests.reference import ADULT, reference_file
 
-#: The eight nominal variables of Adult in the order of Table 6.1.
-ADULT = (
-    "sex",
-    "race",
-    "relationship",
-    "marital_status",
-    "workclass",
-    "occupation",
-    "education_num",
-    "native_country",
-)
 #: Table 6.4: values per variable of the synthetic data.
 SYNTHETIC_SIZES = (2, 5, 6, 7, 7)
 #: Scenario and its share of confidentiality problems; None where it is sampled from Adult.

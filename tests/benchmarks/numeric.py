@@ -88,13 +88,13 @@ def whole_files(quick: bool = False) -> Table:
             if effort not in targets:
                 continue
             limit = EXACT_SECONDS if effort == "exact" else None
-            found, seconds = _timed(partial(microaggregate, records, k, effort=effort, time_limit=limit))
-            loss = 100 * found.information_loss
+            clustering, seconds = _timed(partial(microaggregate, records, k, effort=effort, time_limit=limit))
+            loss = 100 * clustering.information_loss
             assert loss <= targets[effort], f"{effort} on {name}, k={k}: {loss}"
-            if found.lower_bound is not None:
-                bound = 100 * found.lower_bound / found.sst
+            if clustering.lower_bound is not None:
+                bound = 100 * clustering.lower_bound / clustering.sst
                 assert bound <= best + 1e-4, f"bound on {name}, k={k}: {bound}"
-            gap = None if found.gap is None else 100 * found.gap
+            gap = None if clustering.gap is None else 100 * clustering.gap
             rows.append((name, k, effort, loss, targets[effort], best, gap, seconds))
     return Table(
         "Whole reference files, 13 standardised variables, 100 SSE/SST",
@@ -117,7 +117,7 @@ def representations(quick: bool = False) -> Table:
                 partial(microaggregate, given[seed], k, effort=effort, seed=seed) for seed in range(count)
             ]
             runs = [_timed(run) for run in work]
-            losses = [100 * found.information_loss for found, _ in runs]
+            losses = [100 * clustering.information_loss for clustering, _ in runs]
             most = max(seconds for _, seconds in runs)
             assert max(losses) <= KNOWN[name, k][2][effort], f"{effort} on {name}, k={k}: {max(losses)}"
             rows.append((name, k, effort, max(losses), min(losses), asked[place], most))
@@ -135,13 +135,13 @@ def codes(count: int) -> Table:
     for seed in range(count):
         k, code = 2 + seed % 5, CODES[seed % len(CODES)]
         values = values_beside_a_code(seed, k, code)
-        found = microaggregate(values[:, None], k)
+        clustering = microaggregate(values[:, None], k)
         optimum = least_sse_of_one_variable(values, k)
         variance = sse_of_one_variable(values, np.zeros(len(values))) / (len(values) - 1)
-        cost = sse_of_one_variable(values, found.labels)
-        bound = Fraction(found.lower_bound or 0.0) * variance
-        claimed += found.optimal
-        false += bound > optimum or (found.optimal and cost > optimum * (1 + Fraction(1, 10**9)))
+        cost = sse_of_one_variable(values, clustering.labels)
+        bound = Fraction(clustering.lower_bound or 0.0) * variance
+        claimed += clustering.optimal
+        false += bound > optimum or (clustering.optimal and cost > optimum * (1 + Fraction(1, 10**9)))
     assert false == 0, f"{false} false claims"
     return Table(
         "One variable beside codes for missing values, against exact arithmetic",
@@ -158,13 +158,13 @@ def scale(n: int, baseline: bool, k: int = 3) -> Table:
     losses = {}
     for effort in ("fast", "standard"):
         before = _peak()
-        found, seconds = _timed(partial(microaggregate, records, k, effort=effort))
-        moves = found.work.get("moves", 0) / n
+        clustering, seconds = _timed(partial(microaggregate, records, k, effort=effort))
+        moves = clustering.work.get("moves", 0) / n
         memory = (_peak() - before) / n
         rows.append(
-            (f"{effort}, whole file", 100 * found.information_loss, seconds, n / seconds, moves, memory)
+            (f"{effort}, whole file", 100 * clustering.information_loss, seconds, n / seconds, moves, memory)
         )
-        losses[effort] = (found.information_loss, seconds)
+        losses[effort] = (clustering.information_loss, seconds)
     encoded, _ = Records.of(records, k)
     for size in BLOCKS:
         if size <= n:
@@ -175,9 +175,11 @@ def scale(n: int, baseline: bool, k: int = 3) -> Table:
     if baseline:
         whole, seconds = _timed(partial(microaggregate, records, k, algorithm="mdav"))
         rows.append(("MDAV, whole file", 100 * whole.information_loss, seconds, n / seconds, None, None))
-        loss, own = losses["standard"]
+        loss, cpu_seconds = losses["standard"]
         assert loss < whole.information_loss, f"standard loses {loss}, MDAV {whole.information_loss}"
-        note += f" Standard takes {100 * own / seconds:.1f} % of the CPU time of MDAV on the whole file."
+        note += (
+            f" Standard takes {100 * cpu_seconds / seconds:.1f} % of the CPU time of MDAV on the whole file."
+        )
     return Table(
         f"{n:,} synthetic records",
         ("method", "100 SSE/SST", "CPU s", "records/s", "moves per record", "peak kB per record"),
@@ -202,9 +204,9 @@ def _in_blocks(records: Records, size: int, k: int) -> np.ndarray:
     first = 0
     for start, stop in pairwise(offsets):
         chosen = order[start:stop]
-        found = microaggregate(records.values[chosen], k, algorithm="mdav", standardise=False)
-        labels[chosen] = found.labels + first
-        first += found.clusters
+        clustering = microaggregate(records.values[chosen], k, algorithm="mdav", standardise=False)
+        labels[chosen] = clustering.labels + first
+        first += clustering.clusters
     return labels
 
 

@@ -25,7 +25,7 @@ from pipelines.series.settings import SeriesSettings
 from tests.benchmarks.registers.agency import warm_session, wide_session
 from tests.benchmarks.registers.cost import cost, waiting
 from tests.benchmarks.registers.kills import kills
-from tests.benchmarks.registers.nights import Watched, found_in, watched
+from tests.benchmarks.registers.nights import Watched, disclosures_in, watched
 from tests.benchmarks.registers.speed import first_and_later
 from tests.benchmarks.table import Table
 from tests.pipelines.series.register import Register, streams
@@ -96,7 +96,7 @@ def through_the_job(folder: Path, size: Size) -> Iterator[Table]:
             registers.append(_watched(spark, folder, kind, k, size, register=True))
             if k == min(k for _, k in size.cases):
                 solved_anew.append(_watched(spark, folder, kind, k, size, register=False))
-    yield found_in([*registers, *solved_anew])
+    yield disclosures_in([*registers, *solved_anew])
     yield waiting(registers)
     for anew in solved_anew:
         (series,) = (each for each in registers if (each.kind, each.k) == (anew.kind, anew.k))
@@ -104,10 +104,10 @@ def through_the_job(folder: Path, size: Size) -> Iterator[Table]:
 
 
 def _watched(spark: SparkSession, folder: Path, kind: str, k: int, size: Size, *, register: bool) -> Watched:
-    own = folder / f"{kind}-{k}-{register}"
-    own.mkdir()
+    run_folder = folder / f"{kind}-{k}-{register}"
+    run_folder.mkdir()
     nights = size.nights if register else size.anew
-    return watched(spark, own, kind, k, size.units, nights, register=register)
+    return watched(spark, run_folder, kind, k, size.units, nights, register=register)
 
 
 def brute_force(spark: object, number: int, ks: tuple[int, ...]) -> Table:
@@ -131,8 +131,8 @@ def brute_force(spark: object, number: int, ks: tuple[int, ...]) -> Table:
 
 def _shared(nights: list[pd.DataFrame]) -> Counter[frozenset[tuple[int, str, float]]]:
     """Units by everything that was ever published of them."""
-    told: dict[int, set[tuple[int, str, float]]] = {}
+    classes: dict[int, set[tuple[int, str, float]]] = {}
     for night, frame in enumerate(nights):
         for unit, region, value in zip(frame["unit"], frame["region"], frame["income"], strict=True):
-            told.setdefault(unit, set()).add((night, region, value))
-    return Counter(frozenset(history) for history in told.values())
+            classes.setdefault(unit, set()).add((night, region, value))
+    return Counter(frozenset(history) for history in classes.values())

@@ -23,18 +23,18 @@ def released(income, job):
 
 
 def test_who_knows_only_what_is_protected_finds_one_of_k_and_who_knows_more_finds_all():
-    found = attacked(released([2.0] * 3 + [12.0] * 3, ["x", "y", "z"] * 2))
-    assert found["linked by distance"] == pytest.approx(1 / 3)
-    assert found["found by a colleague"] == pytest.approx(1.0)
-    assert found["told to a colleague"] == pytest.approx(1.0)
-    assert found["homogeneous in illness"] == pytest.approx(0.5)
-    assert found["illness guessed by class"] == pytest.approx(4 / 6)
-    assert found["illness guessed without a release"] == pytest.approx(0.5)
-    assert found["unique on protected variables"] == 0.0
-    assert found["unique on all columns"] == 1.0
+    attack = attacked(released([2.0] * 3 + [12.0] * 3, ["x", "y", "z"] * 2))
+    assert attack["linked by distance"] == pytest.approx(1 / 3)
+    assert attack["found by a colleague"] == pytest.approx(1.0)
+    assert attack["told to a colleague"] == pytest.approx(1.0)
+    assert attack["homogeneous in illness"] == pytest.approx(0.5)
+    assert attack["illness guessed by class"] == pytest.approx(4 / 6)
+    assert attack["illness guessed without a release"] == pytest.approx(0.5)
+    assert attack["unique on protected variables"] == 0.0
+    assert attack["unique on all columns"] == 1.0
 
 
 def test_a_release_that_changes_nothing_gives_every_record_away():
-    found = attacked(released(np.array([1.0, 2, 3, 11, 12, 13]), ["x"] * 6))
-    assert found["linked by distance"] == 1.0
-    assert found["the same with one plain column, worst"] == 1.0
+    attack = attacked(released(np.array([1.0, 2, 3, 11, 12, 13]), ["x"] * 6))
+    assert attack["linked by distance"] == 1.0
+    assert attack["the same with one plain column, worst"] == 1.0

@@ -26,26 +26,26 @@ def program(costs, matrix, low, high, upper=INFINITY, integer=None):
 
 
 def test_a_linear_program_returns_values_bound_and_duals():
-    found = solve(program([1, 2], [[1, 1]], [3], [INFINITY]))
-    assert found.status is Status.OPTIMAL
-    assert found.values.tolist() == [3, 0]
-    assert found.bound == pytest.approx(3)
-    assert found.row_duals.tolist() == [1]
-    assert found.reduced_costs.tolist() == [0, 1]
+    solution = solve(program([1, 2], [[1, 1]], [3], [INFINITY]))
+    assert solution.status is Status.OPTIMAL
+    assert solution.values.tolist() == [3, 0]
+    assert solution.bound == pytest.approx(3)
+    assert solution.row_duals.tolist() == [1]
+    assert solution.reduced_costs.tolist() == [0, 1]
 
 
 def test_an_integer_program_proves_its_optimum():
     knapsack = program([-5, -4, -3], [[2, 3, 1]], [-INFINITY], [5], upper=1, integer=[True] * 3)
-    found = solve(knapsack)
-    assert found.status is Status.OPTIMAL
-    assert found.objective == pytest.approx(-9)
-    assert found.bound == pytest.approx(-9)
+    solution = solve(knapsack)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(-9)
+    assert solution.bound == pytest.approx(-9)
 
 
 def test_infeasible_and_unbounded_are_told_apart():
     assert solve(program([1], [[1]], [2], [INFINITY], upper=1)).status is Status.INFEASIBLE
-    found = solve(program([-1], [[0]], [-INFINITY], [1]), Limits(options={"presolve": "off"}))
-    assert found.status is Status.UNBOUNDED
+    solution = solve(program([-1], [[0]], [-INFINITY], [1]), Limits(options={"presolve": "off"}))
+    assert solution.status is Status.UNBOUNDED
 
 
 def test_a_time_limit_without_a_solution_is_unknown_and_proves_nothing_false():
@@ -54,10 +54,10 @@ def test_a_time_limit_without_a_solution_is_unknown_and_proves_nothing_false():
     equal = program(
         np.ones(60), weights, weights.sum(1) // 2, weights.sum(1) // 2, upper=1, integer=[True] * 60
     )
-    found = solve(equal, Limits(seconds=0.01))
-    assert found.status is Status.UNKNOWN
-    assert found.values is None
-    assert found.timed_out
+    solution = solve(equal, Limits(seconds=0.01))
+    assert solution.status is Status.UNKNOWN
+    assert solution.values is None
+    assert solution.timed_out
 
 
 def test_a_master_keeps_its_answer_right_while_it_grows():
@@ -66,9 +66,9 @@ def test_a_master_keeps_its_answer_right_while_it_grows():
     master.add_columns(np.array([4.0]), sparse.csc_matrix([[1.0]]), np.zeros(1), np.array([INFINITY]))
     assert master.solve().objective == pytest.approx(4)
     master.add_rows(np.array([-INFINITY]), np.array([0.5]), sparse.csr_matrix([[0.0, 1.0]]))
-    found = master.solve()
-    assert found.objective == pytest.approx(7)
-    assert found.row_duals.shape == (2,)
+    solution = master.solve()
+    assert solution.objective == pytest.approx(7)
+    assert solution.row_duals.shape == (2,)
 
 
 def test_arrays_that_do_not_fit_are_named():
@@ -79,11 +79,11 @@ def test_arrays_that_do_not_fit_are_named():
 def test_an_infeasible_linear_program_comes_with_a_ray_that_proves_it():
     rows = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
     impossible = program([0, 0], rows, [3, -INFINITY, -INFINITY], [INFINITY, 1, 1])
-    found = solve(impossible, Limits(options={"presolve": "off"}))
-    assert found.status is Status.INFEASIBLE
-    assert found.ray is not None
-    combined = found.ray @ rows
-    assert (np.abs(found.ray) > 0).all()
+    solution = solve(impossible, Limits(options={"presolve": "off"}))
+    assert solution.status is Status.INFEASIBLE
+    assert solution.ray is not None
+    combined = solution.ray @ rows
+    assert (np.abs(solution.ray) > 0).all()
     assert np.abs(combined).max() == pytest.approx(0) or (np.sign(combined) == np.sign(combined[0])).all()
 
 
@@ -92,14 +92,14 @@ def test_a_master_that_cannot_go_on_from_its_basis_starts_once_more(monkeypatch)
     read, answers = master_room.read_out, []
 
     def failing_first(highs, integer):
-        found = read(highs, integer)
-        answers.append(found if answers else replace(found, status=Status.FAILED))
+        solution = read(highs, integer)
+        answers.append(solution if answers else replace(solution, status=Status.FAILED))
         return answers[-1]
 
     monkeypatch.setattr(master_room, "read_out", failing_first)
-    found = master.solve()
+    solution = master.solve()
     assert [answer.status for answer in answers] == [Status.FAILED, Status.OPTIMAL]
-    assert found.bound == pytest.approx(10)
+    assert solution.bound == pytest.approx(10)
 
 
 @pytest.mark.parametrize("integer", [None, [True, True]], ids=["linear", "integer"])
@@ -107,18 +107,18 @@ def test_a_program_that_can_be_solved_is_tried_until_an_algorithm_solves_it(monk
     read, answers = solving.read_out, []
 
     def failing_twice(highs, whole):
-        found = read(highs, whole)
-        answers.append(found if len(answers) == 2 else replace(found, status=Status.FAILED))
+        solution = read(highs, whole)
+        answers.append(solution if len(answers) == 2 else replace(solution, status=Status.FAILED))
         return answers[-1]
 
     monkeypatch.setattr(solving, "read_out", failing_twice)
-    found = solve(
+    solution = solve(
         program([1, 2], [[1, 1]], [3], [INFINITY], upper=5, integer=integer),
         Limits(options={} if integer else {"solver": "ipm", "run_crossover": "off"}),
     )
-    assert found.attempts == 3
-    assert found.status is Status.OPTIMAL
-    assert found.objective == pytest.approx(3)
+    assert solution.attempts == 3
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(3)
 
 
 def test_what_every_algorithm_gives_up_is_a_failure_and_no_answer(monkeypatch):

@@ -144,7 +144,7 @@ def generated(quick: bool = False) -> Table:
         assert standard.sse <= mdav.sse * (1 + NO_LOSS) + NO_LOSS * mdav.sst, f"{name}: worse than MDAV"
         assert seconds <= max(TIMES * at_three, UNMEASURED), f"{name}: {seconds} s, {at_three} s at k = 3"
         excesses.append(_excess(standard, thorough))
-        losses = (100 * found.information_loss for found in (mdav, standard, thorough))
+        losses = (100 * clustering.information_loss for clustering in (mdav, standard, thorough))
         rows.append((name, *losses, 100 * excesses[-1], at_three, seconds, longer))
     median, worst = float(np.median(excesses)), max(excesses)
     assert median <= MEDIAN_EXCESS, f"standard loses {100 * median} % more than thorough in the median"
@@ -165,5 +165,5 @@ def _excess(standard: Clustering, thorough: Clustering) -> float:
 
 def _timed(records: np.ndarray, k: int, **options: str) -> tuple[Clustering, float]:
     start = time.process_time()
-    found = microaggregate(records, k, **options)
-    return found, time.process_time() - start
+    clustering = microaggregate(records, k, **options)
+    return clustering, time.process_time() - start

@@ -112,10 +112,10 @@ def _univariate(data: np.ndarray) -> tuple[dict[tuple[int, str], np.ndarray], di
     losses, impacts = {}, {}
     for k in KS:
         for method, algorithm in [*UNIVARIATE.items(), ("optimal", "optimal")]:
-            found = individual_ranking(data, k, algorithm=algorithm)
-            losses[k, method] = 100 * found.information_loss
+            clustering = individual_ranking(data, k, algorithm=algorithm)
+            losses[k, method] = 100 * clustering.information_loss
             protected = np.column_stack(
-                [_means(values, labels) for values, labels in zip(data.T, found.labels.T, strict=True)]
+                [_means(values, labels) for values, labels in zip(data.T, clustering.labels.T, strict=True)]
             )
             impacts[k, method] = impact(data, protected)
     return losses, impacts
@@ -133,20 +133,20 @@ def _multivariate(data: np.ndarray, k: int, choices: int) -> dict[str, list[tupl
     def ward(ends: k_ward.Ends) -> tuple[Clustering, Records]:
         return k_ward.cluster(records, k, ends, FOREVER), records
 
-    found = {"UF": [(maximum_distance(records, k, deadline=FOREVER, seed=0), records)]}
+    clusterings = {"UF": [(maximum_distance(records, k, deadline=FOREVER, seed=0), records)]}
     for name, scores in (
         ("PV", by_variable),
         ("SZ", [z_scores, -z_scores]),
         ("FPC", [component, -component]),
     ):
         ascending = scores if name == "PV" else scores[:1]
-        found[f"PF({name})"] = [along(s, _larger_last) for s in scores]
+        clusterings[f"PF({name})"] = [along(s, _larger_last) for s in scores]
         if name == "PV":
-            found["PF(PV)"] += [along(-s, _larger_last) for s in scores]
-        found[f"Pk-W({name})"] = [along(s, k_ward.connected) for s in ascending]
-        found[f"Uk-W({name})"] = [ward(k_ward.score_ends(s, k)) for s in ascending]
-    found["Uk-W(MD)"] = [ward(_either_end_first(records, k, seed)) for seed in range(choices)]
-    return found
+            clusterings["PF(PV)"] += [along(-s, _larger_last) for s in scores]
+        clusterings[f"Pk-W({name})"] = [along(s, k_ward.connected) for s in ascending]
+        clusterings[f"Uk-W({name})"] = [ward(k_ward.score_ends(s, k)) for s in ascending]
+    clusterings["Uk-W(MD)"] = [ward(_either_end_first(records, k, seed)) for seed in range(choices)]
+    return clusterings
 
 
 def _larger_last(values: np.ndarray, k: int) -> np.ndarray:
@@ -213,8 +213,8 @@ def _table_2(impacts: dict[tuple[int, str], Impact]) -> Table:
 def _table_3(clusterings: dict[int, dict[str, list[tuple[Clustering, Records]]]]) -> Table:
     rows: list[tuple[object, ...]] = []
     for (k, method), paper in TABLE_3.items():
-        found = [100 * clustering.information_loss for clustering, _ in clusterings[k][method]]
-        ours = (min(found), max(found))
+        losses = [100 * clustering.information_loss for clustering, _ in clusterings[k][method]]
+        ours = (min(losses), max(losses))
         if method == "Uk-W(MD)":
             assert paper[0] - 0.05 <= ours[0] <= ours[1] <= paper[1] + 0.05, f"{method}, k={k}: {ours}"
         else:
@@ -256,12 +256,12 @@ def _table_4(clusterings: dict[int, dict[str, list[tuple[Clustering, Records]]]]
     return Table("Table 4: impact of multivariate methods", _headings(), rows, note)
 
 
-def _measures(found: Impact) -> tuple[float, float, float, float]:
+def _measures(measured: Impact) -> tuple[float, float, float, float]:
     return (
-        found.correlation_change,
-        found.correlation_change_deviation,
-        100 * found.weight_change,
-        100 * found.share,
+        measured.correlation_change,
+        measured.correlation_change_deviation,
+        100 * measured.weight_change,
+        100 * measured.share,
     )
 
 

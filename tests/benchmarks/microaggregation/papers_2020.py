@@ -183,8 +183,8 @@ def _table(number: int, file: str, sizes: tuple[int, ...], count: int) -> Table:
     for k in KS:
         for n in sizes:
             for criterion in CRITERIA:
-                found = [measure(values[chosen], k) for chosen in subsets(values, n, criterion, count)]
-                rows.append((n, k, criterion, *_row(found, _printed(file, k, n, criterion))))
+                measurements = [measure(values[chosen], k) for chosen in subsets(values, n, criterion, count)]
+                rows.append((n, k, criterion, *_row(measurements, _printed(file, k, n, criterion))))
     return Table(
         f"Table {number} of Gentile et al. 2020: {file}, {count} subset(s) per row",
         COLUMNS,
@@ -195,23 +195,23 @@ def _table(number: int, file: str, sizes: tuple[int, ...], count: int) -> Table:
     )
 
 
-def _row(found: list[Measured], printed: list[float | None]) -> tuple[object, ...]:
+def _row(measurements: list[Measured], printed: list[float | None]) -> tuple[object, ...]:
     row: list[object] = []
     for place, name in enumerate(("mdav", "vmdav", "spanning-tree", "simple")):
-        gaps = [one.gaps[name] for one in found if name in one.gaps]
+        gaps = [one.gaps[name] for one in measurements if name in one.gaps]
         row += [float(np.mean(gaps)) if gaps else None, printed[place]]
-    certified_gaps = [one.certified_gap for one in found]
+    certified_gaps = [one.certified_gap for one in measurements]
     return (
         *row,
-        sum(one.integer for one in found),
+        sum(one.integer for one in measurements),
         printed[5],
-        float(np.mean([one.seconds for one in found])),
+        float(np.mean([one.seconds for one in measurements])),
         printed[4],
         float(np.mean(certified_gaps)),
         max(certified_gaps),
-        sum(one.proved for one in found),
-        float(np.mean([one.certified_seconds for one in found])),
-        max(one.certified_seconds for one in found),
+        sum(one.proved for one in measurements),
+        float(np.mean([one.certified_seconds for one in measurements])),
+        max(one.certified_seconds for one in measurements),
     )
 
 

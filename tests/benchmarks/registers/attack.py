@@ -28,7 +28,7 @@ STAYS = 0.5
 
 
 @dataclass(frozen=True)
-class Found:
+class Disclosures:
     """What the attacker knows.
 
     Attributes
@@ -69,12 +69,12 @@ class Found:
         return not (any(counts) or len(self.values) or len(self.removed))
 
 
-def attack(copies: Sequence[Copy]) -> Found:
+def attack(copies: Sequence[Copy]) -> Disclosures:
     """Attack the copies of all releases, oldest first."""
     followed = follow(copies)
     _, sizes = same_history(followed)
     values, sums = _solved(followed)
-    return Found(
+    return Disclosures(
         len(copies),
         int(sizes.sum()),
         int(sizes.min(initial=len(followed.rows))),
@@ -89,14 +89,14 @@ def attack(copies: Sequence[Copy]) -> Found:
 
 def _solved(followed: Followed) -> tuple[pd.DataFrame, int]:
     """Claims of all windows."""
-    found, sums, number = [], 0, len(followed.copies)
+    claimed, sums, number = [], 0, len(followed.copies)
     for first in range(max(1, number - WINDOW + 1)):
         window = followed.among(first, min(first + WINDOW, number))
         claims = solve(window)
         sums += claims.sums
         traces = window.traces().iloc[claims.values["track"].to_numpy(np.int64)].reset_index(drop=True)
-        found.append(traces.assign(**claims.values[["variable", "value"]], copy=first))
-    every = pd.concat(found, ignore_index=True)
+        claimed.append(traces.assign(**claims.values[["variable", "value"]], copy=first))
+    every = pd.concat(claimed, ignore_index=True)
     names = [name for name in every.columns if name not in ("value", "copy")]
     return every.drop_duplicates(names, ignore_index=True), sums
 
@@ -106,11 +106,11 @@ def close_totals(followed: Followed) -> int:
     of, sizes = same_history(followed)
     first = np.unique(of, return_index=True)[1]
     classes, region = followed.classes()[first], followed.regions()[first]
-    found = 0
+    count = 0
     for one, other in combinations(range(len(followed.copies)), 2):
         left, right = classes[:, one], classes[:, other]
         moved = np.bincount(region, np.where((left < 0) != (right < 0), sizes, 0))
-        found += _few(moved, followed.k)
+        count += _few(moved, followed.k)
         both = (left >= 0) & (right >= 0)
         pairs, place = np.unique(np.column_stack([left, right])[both], axis=0, return_inverse=True)
         if not len(pairs):
@@ -118,8 +118,8 @@ def close_totals(followed: Followed) -> int:
         width = int(classes.max()) + 1
         size = [np.bincount(each[each >= 0], sizes[each >= 0], width) for each in (left, right)]
         common = np.bincount(place.reshape(-1), sizes[both])
-        found += _few(size[0][pairs[:, 0]] + size[1][pairs[:, 1]] - 2 * common, followed.k)
-    return found
+        count += _few(size[0][pairs[:, 0]] + size[1][pairs[:, 1]] - 2 * common, followed.k)
+    return count
 
 
 def _few(apart: np.ndarray, k: int) -> int:
@@ -130,18 +130,18 @@ def one_value(followed: Followed) -> int:
     """Rows left with one sensitive value that each of their classes shows beside others."""
     of, sizes = same_history(followed)
     columns = followed.classes()[np.unique(of, return_index=True)[1]]
-    found = np.zeros(len(sizes), bool)
+    disclosed = np.zeros(len(sizes), bool)
     for name in followed.copies[0].sensitive:
         shown = []
         for number, copy in enumerate(followed.copies):
-            own = followed.rows[followed.rows["copy"] == number]
-            values = copy.frame[name].iloc[own["place"]].to_numpy()
-            shown.append(pd.Series(values).groupby(own["class"].to_numpy()).agg(frozenset).to_dict())
+            rows = followed.rows[followed.rows["copy"] == number]
+            values = copy.frame[name].iloc[rows["place"]].to_numpy()
+            shown.append(pd.Series(values).groupby(rows["class"].to_numpy()).agg(frozenset).to_dict())
         for history, classes in enumerate(columns):
             sets = {shown[copy][each] for copy, each in enumerate(classes) if each >= 0}
             common = frozenset.intersection(*sets)
-            found[history] |= len(common) == 1 and min(map(len, sets)) > 1
-    return int(sizes[found].sum())
+            disclosed[history] |= len(common) == 1 and min(map(len, sets)) > 1
+    return int(sizes[disclosed].sum())
 
 
 def removed(followed: Followed) -> pd.DataFrame:
@@ -149,7 +149,7 @@ def removed(followed: Followed) -> pd.DataFrame:
 
     Means keep totals, so the totals of two copies differ by those who came or left, up to rounding.
     """
-    first, found = followed.copies[0], []
+    first, differences = followed.copies[0], []
     for copy in range(len(followed.copies) - 1):
         tables = [_of_regions(followed, number) for number in (copy, copy + 1)]
         for region in tables[0].index.intersection(tables[1].index):
@@ -159,31 +159,39 @@ def removed(followed: Followed) -> pd.DataFrame:
             if 0 < abs(rows) < followed.k and stay < STAYS:
                 for name in first.numeric:
                     value = (before[name] - after[name]) * np.sign(rows)
-                    found.append((copy, region, rows, name, value))
-    return pd.DataFrame(found, columns=["copy", "region", "rows", "variable", "value"])
+                    differences.append((copy, region, rows, name, value))
+    return pd.DataFrame(differences, columns=["copy", "region", "rows", "variable", "value"])
 
 
 def _of_regions(followed: Followed, number: int) -> pd.DataFrame:
     """Rows, classes and totals of the regions of one copy, by number of the region."""
-    own = followed.rows[followed.rows["copy"] == number]
+    rows = followed.rows[followed.rows["copy"] == number]
     copy = followed.copies[number]
     names = list(copy.numeric)
-    frame = copy.frame[names].iloc[own["place"]].astype(np.float64)
-    by_region = frame.groupby(own["region"].to_numpy())
-    classes = own.groupby("region")["class"].agg(frozenset)
+    frame = copy.frame[names].iloc[rows["place"]].astype(np.float64)
+    by_region = frame.groupby(rows["region"].to_numpy())
+    classes = rows.groupby("region")["class"].agg(frozenset)
     return by_region.sum().assign(rows=by_region.size(), classes=classes)
 
 
 def main(folders: Sequence[str]) -> None:
     """Attack the releases in these folders and say how much was found; no value is shown."""
-    found = attack([Copy.of(Path(folder)) for folder in folders])
-    rows = found.values.drop(columns=["variable", "value", "copy"]).drop_duplicates()
-    print(f"{found.copies} copies, {found.tracks} rows followed; the fewest that share all: {found.smallest}")
-    print(f"{found.below_k} rows share their history with fewer than k")
-    print(f"{found.close_totals} pairs of totals are told apart by fewer than k rows")
-    print(f"{found.one_value} rows are left one sensitive value")
-    print(f"{len(found.values)} values of {len(rows)} rows and {found.sums} small sums follow from the means")
-    print(f"{len(found.removed)} totals of fewer than k rows that came or left follow from regions alone")
+    disclosures = attack([Copy.of(Path(folder)) for folder in folders])
+    rows = disclosures.values.drop(columns=["variable", "value", "copy"]).drop_duplicates()
+    print(
+        f"{disclosures.copies} copies, {disclosures.tracks} rows followed; "
+        f"the fewest that share all: {disclosures.smallest}"
+    )
+    print(f"{disclosures.below_k} rows share their history with fewer than k")
+    print(f"{disclosures.close_totals} pairs of totals are told apart by fewer than k rows")
+    print(f"{disclosures.one_value} rows are left one sensitive value")
+    print(
+        f"{len(disclosures.values)} values of {len(rows)} rows and {disclosures.sums} small sums "
+        "follow from the means"
+    )
+    print(
+        f"{len(disclosures.removed)} totals of fewer than k rows that came or left follow from regions alone"
+    )
 
 
 if __name__ == "__main__":

@@ -90,9 +90,9 @@ class Followed:
     def classes(self) -> np.ndarray:
         """Class of each track in each copy, -1 where it is in none, (tracks, copies); tracks renumbered."""
         track, _ = pd.factorize(self.rows["track"], sort=True)
-        found = np.full((int(track.max(initial=-1)) + 1, len(self.copies)), -1, np.int64)
-        found[track, self.rows["copy"]] = self.rows["class"]
-        return found
+        table = np.full((int(track.max(initial=-1)) + 1, len(self.copies)), -1, np.int64)
+        table[track, self.rows["copy"]] = self.rows["class"]
+        return table
 
     def regions(self) -> np.ndarray:
         """Region of each track, (tracks,), in the order of `classes`."""
@@ -103,9 +103,9 @@ class Followed:
         first = self.rows.drop_duplicates("track").sort_values("track")
         names = [*self.copies[0].region, *self.copies[0].plain]
         parts = []
-        for number, own in first.groupby("copy", sort=True):
-            frame = self.copies[int(number)].frame.iloc[own["place"]][names]
-            parts.append(frame.set_axis(own["track"].to_numpy()))
+        for number, rows in first.groupby("copy", sort=True):
+            frame = self.copies[int(number)].frame.iloc[rows["place"]][names]
+            parts.append(frame.set_axis(rows["track"].to_numpy()))
         return pd.concat(parts).sort_index().reset_index(drop=True)
 
 

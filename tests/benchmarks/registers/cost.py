@@ -46,20 +46,20 @@ def losses(series: Watched) -> list[tuple[float, float]]:
     SSE/SST, the mean over the numeric quasi-identifiers, plus the share of changed nominal values, by units
     of that night that are published. The second leaves out what is lost because a correction waits.
     """
-    found, seen = [], pd.DataFrame()
+    rows, seen = [], pd.DataFrame()
     for tonight, done in zip(series.nights, series.done, strict=True):
         published = released(done.release)
         truth = tonight.frame.set_index(TRACE)
         fresh = published.index.difference(seen.index) if series.register else published.index
         seen = pd.concat([seen, truth.loc[truth.index.intersection(fresh)]]) if series.register else truth
         both = published.index.intersection(truth.index)
-        found.append(
+        rows.append(
             (
                 _loss(series.kind, published.loc[both], truth.loc[both]),
                 _loss(series.kind, published.loc[both], seen.loc[both]),
             )
         )
-    return found
+    return rows
 
 
 def released(folder: Path) -> pd.DataFrame:
@@ -70,8 +70,8 @@ def released(folder: Path) -> pd.DataFrame:
 
 def _loss(kind: str, published: pd.DataFrame, truth: pd.DataFrame) -> float:
     numeric, changed = [], []
-    for name, own in QUASI_IDENTIFIERS[kind].items():
-        if own == "numeric":
+    for name, kind_of_variable in QUASI_IDENTIFIERS[kind].items():
+        if kind_of_variable == "numeric":
             values = truth[name].to_numpy(np.float64)
             errors = published[name].to_numpy(np.float64) - values
             numeric.append((errors**2).sum() / ((values - values.mean()) ** 2).sum())
@@ -102,7 +102,7 @@ def waiting(all_series: Sequence[Watched]) -> Table:
     """Ghosts, stale values and waiting units after the last night, and how long comers waited."""
     rows: list[tuple[object, ...]] = []
     for series in all_series:
-        counts, found = series.done[-1].counts, waits(series)
+        counts, waits_so_far = series.done[-1].counts, waits(series)
         shares = [100 * counts[name] / counts["published"] for name in ("ghosts", "stale")]
         most = max(100 * done.counts["waiting"] / done.counts["units"] for done in series.done)
         rows.append(
@@ -111,10 +111,10 @@ def waiting(all_series: Sequence[Watched]) -> Table:
                 len(series.nights),
                 *shares,
                 most,
-                found.comers,
-                found.median,
-                found.most,
-                found.never,
+                waits_so_far.comers,
+                waits_so_far.median,
+                waits_so_far.most,
+                waits_so_far.never,
             )
         )
     columns = (

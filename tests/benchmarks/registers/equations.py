@@ -66,20 +66,22 @@ def solve(followed: Followed) -> Claims:
     unit = np.array([rounding(followed.copies, name) for name in means.columns])
     track_of = np.full(len(sizes), -1, np.int64)
     track_of[of] = np.arange(len(of))
-    found, sums = [], 0
+    claims, sums = [], 0
     for which in np.flatnonzero((unknowns > 1) & (unknowns <= MOST_UNKNOWNS)):
-        own = np.flatnonzero(component == which)
-        block = matrix[np.flatnonzero(owner == which)][:, own].toarray()
+        members = np.flatnonzero(component == which)
+        block = matrix[np.flatnonzero(owner == which)][:, members].toarray()
         estimate, known = _known(block, right[owner == which], unit)
-        single, few = sizes[own] == 1, (sizes[own] > 1) & (sizes[own] < followed.k)
+        single, few = sizes[members] == 1, (sizes[members] > 1) & (sizes[members] < followed.k)
         sums += int(known[few].any(axis=1).sum())
         for j, name in enumerate(means.columns):
             chosen = np.flatnonzero(single & known[:, j])
-            found.append(
-                pd.DataFrame({"track": track_of[own[chosen]], "variable": name, "value": estimate[chosen, j]})
+            claims.append(
+                pd.DataFrame(
+                    {"track": track_of[members[chosen]], "variable": name, "value": estimate[chosen, j]}
+                )
             )
     columns_of = ["track", "variable", "value"]
-    return Claims(pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=columns_of), sums)
+    return Claims(pd.concat(claims, ignore_index=True) if claims else pd.DataFrame(columns=columns_of), sums)
 
 
 def _means(followed: Followed) -> pd.DataFrame:
@@ -87,8 +89,8 @@ def _means(followed: Followed) -> pd.DataFrame:
     names = list(followed.copies[0].numeric)
     first = followed.rows.drop_duplicates("class")
     parts = [
-        followed.copies[number].frame.iloc[own["place"]][names].set_axis(own["class"].to_numpy())
-        for number, own in first.groupby("copy")
+        followed.copies[number].frame.iloc[rows["place"]][names].set_axis(rows["class"].to_numpy())
+        for number, rows in first.groupby("copy")
     ]
     return pd.concat(parts)
 
@@ -96,10 +98,10 @@ def _means(followed: Followed) -> pd.DataFrame:
 def _known(block: np.ndarray, right: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Estimates of all unknowns, and which of them are known, both (unknowns, variables)."""
     left, values, turned = np.linalg.svd(block, full_matrices=False)
-    kept = values > NO_VALUE * values[0]
-    span = turned[kept]
+    spanning = values > NO_VALUE * values[0]
+    span = turned[spanning]
     follows = 1.0 - (span**2).sum(axis=0) < NO_VALUE
-    inverse = (span.T / values[kept]) @ left[:, kept].T
+    inverse = (span.T / values[spanning]) @ left[:, spanning].T
     estimate = inverse @ right
     spread = np.sqrt((inverse**2).sum(axis=1))[:, None] * unit / np.sqrt(12.0) * ERRORS
     residual = np.sqrt(((right - block @ estimate) ** 2).sum(axis=0))

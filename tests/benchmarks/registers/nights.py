@@ -14,7 +14,7 @@ import pandas as pd
 from pyspark.sql import SparkSession
 
 from tests.benchmarks.registers.agency import Agency, Done
-from tests.benchmarks.registers.attack import WINDOW, Found, attack
+from tests.benchmarks.registers.attack import WINDOW, Disclosures, attack
 from tests.benchmarks.registers.copies import Copy
 from tests.benchmarks.registers.equations import KNOWN_WITHIN
 from tests.benchmarks.registers.stream import TRACE, Tonight, register_nights
@@ -51,10 +51,10 @@ class Watched:
 
     def releases(self) -> dict[Path, int]:
         """Public folders in order, each with its first night, counted from 0."""
-        found: dict[Path, int] = {}
+        first_night: dict[Path, int] = {}
         for night, done in enumerate(self.done):
-            found.setdefault(done.release, night)
-        return found
+            first_night.setdefault(done.release, night)
+        return first_night
 
 
 def watched(
@@ -66,25 +66,25 @@ def watched(
     return Watched(kind, k, register, stream, tuple(agency.publish(tonight.frame) for tonight in stream))
 
 
-def attacked(series: Watched) -> tuple[Found, int, int]:
+def attacked(series: Watched) -> tuple[Disclosures, int, int]:
     """What the attacker finds, and how many of the claimed values, and of the claimed totals, are right."""
     releases = series.releases()
-    found = attack([Copy.of(folder) for folder in releases])
+    disclosures = attack([Copy.of(folder) for folder in releases])
     night_of = np.array(list(releases.values()))
     return (
-        found,
-        _right_values(series, found.values, night_of),
-        _right_totals(series, found.removed, night_of),
+        disclosures,
+        _right_values(series, disclosures.values, night_of),
+        _right_totals(series, disclosures.removed, night_of),
     )
 
 
 def _right_values(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -> int:
     """Claimed values that are the unit's on the first night of the window that it was there."""
     right = 0
-    for copy, own in claims.groupby("copy"):
+    for copy, of_copy in claims.groupby("copy"):
         window = [series.nights[night].frame for night in night_of[int(copy) : int(copy) + WINDOW]]
         truth = pd.concat(window).drop_duplicates(TRACE).set_index(TRACE)
-        for name, of_variable in own.groupby("variable"):
+        for name, of_variable in of_copy.groupby("variable"):
             values = truth[name].reindex(of_variable[TRACE]).to_numpy(np.float64)
             right += int(_same(of_variable["value"].to_numpy(np.float64), values).sum())
     return right
@@ -107,31 +107,31 @@ def _same(claimed: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return np.abs(claimed - truth) <= np.maximum(WHOLE, KNOWN_WITHIN * np.abs(truth))
 
 
-def found_in(all_series: Sequence[Watched]) -> Table:
+def disclosures_in(all_series: Sequence[Watched]) -> Table:
     """What the attack found; it must find nothing under the rule, and must break what was solved anew."""
     rows: list[tuple[object, ...]] = []
     for series in all_series:
-        found, values, totals = attacked(series)
+        disclosures, values, totals = attacked(series)
         who = f"{series.kind}, k = {series.k}, {'rule' if series.register else 'solved anew'}"
         if series.register:
-            assert found.nothing, f"{who}: the attack succeeded"
-            assert found.smallest >= series.k
+            assert disclosures.nothing, f"{who}: the attack succeeded"
+            assert disclosures.smallest >= series.k
         else:
-            assert found.below_k, f"{who}: the attack failed, so it is none"
+            assert disclosures.below_k, f"{who}: the attack failed, so it is none"
             assert series.kind == "nominal" or values, f"{who}: the attack knows no value, so it is none"
-        removed = f"{len(found.removed)} ({totals})"
+        removed = f"{len(disclosures.removed)} ({totals})"
         rows.append(
             (
                 who,
                 len(series.nights),
-                found.copies,
-                found.tracks,
-                found.smallest,
-                found.below_k,
-                found.close_totals,
-                found.one_value,
-                f"{len(found.values)} ({values})",
-                found.sums,
+                disclosures.copies,
+                disclosures.tracks,
+                disclosures.smallest,
+                disclosures.below_k,
+                disclosures.close_totals,
+                disclosures.one_value,
+                f"{len(disclosures.values)} ({values})",
+                disclosures.sums,
                 removed,
             )
         )

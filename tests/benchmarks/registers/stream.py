@@ -52,7 +52,8 @@ QUASI_IDENTIFIERS = {
 def roles(kind: str) -> dict[str, dict[str, str]]:
     """Roles of the columns, as a specification has them."""
     protected = {
-        name: {"role": "quasi_identifier", "kind": own} for name, own in QUASI_IDENTIFIERS[kind].items()
+        name: {"role": "quasi_identifier", "kind": kind_of_variable}
+        for name, kind_of_variable in QUASI_IDENTIFIERS[kind].items()
     }
     plain = {"diagnosis": {"role": "sensitive"}, TRACE: {"role": "weight"}}
     return {UNIT: {"role": "unit"}, "region": {"role": "region"}, **protected, **plain}
@@ -113,8 +114,8 @@ def register_nights(
             there[leavers] = False
             there[comers] = True
             if event == "region emptied":
-                own = np.flatnonzero(there & (regions == regions[0]))
-                there[random.permutation(own)[int(STAYS * len(own)) :]] = False
+                emptying = np.flatnonzero(there & (regions == regions[0]))
+                there[random.permutation(emptying)[int(STAYS * len(emptying)) :]] = False
             if event == "region returns":
                 there[np.setdiff1d(np.flatnonzero(regions == regions[0]), never)] = True
             if event == "taken back":
@@ -159,6 +160,6 @@ def _correct(people: pd.DataFrame, chosen: np.ndarray, kind: str, random: np.ran
     names = list(QUASI_IDENTIFIERS[kind])
     which = random.integers(0, len(names), len(chosen))
     for place, name in enumerate(names):
-        own = chosen[which == place]
-        other = random.choice(len(people), len(own))
-        people.iloc[own, people.columns.get_loc(name)] = people[name].to_numpy()[other]
+        corrected = chosen[which == place]
+        other = random.choice(len(people), len(corrected))
+        people.iloc[corrected, people.columns.get_loc(name)] = people[name].to_numpy()[other]

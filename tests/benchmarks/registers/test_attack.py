@@ -23,7 +23,7 @@ ILLNESS = {1: "a", 2: "b", 3: "a", 4: "c", 5: "b", 6: "c", 7: "a"}
 
 def copies(folder, nights, *, k=2, roles=TRACED, income=None):
     """Public folders of nights, each a list of classes, and what their reader makes of them."""
-    found = []
+    files = []
     for number, classes in enumerate(nights):
         known = INCOME | ((income or {}).get(number, {}))
         rows = [
@@ -37,8 +37,8 @@ def copies(folder, nights, *, k=2, roles=TRACED, income=None):
             for unit in members
         ]
         frame = pd.DataFrame(rows)[list(roles)].sample(frac=1, random_state=number, ignore_index=True)
-        found.append(Copy.of(write_records(folder, f"night{number}", frame, roles, k)))
-    return found
+        files.append(Copy.of(write_records(folder, f"night{number}", frame, roles, k)))
+    return files
 
 
 def test_what_is_attacked_lends_the_attacker_no_code():
@@ -60,37 +60,37 @@ def test_the_income_of_who_was_removed_is_the_difference_of_two_totals(tmp_path)
 
 
 def test_rows_that_can_be_followed_are_alone_where_their_classes_meet(tmp_path):
-    found = attack(copies(tmp_path, [[[1, 2], [3, 4]], [[1, 3], [2, 4]]]))
-    assert (found.smallest, found.below_k) == (1, 4)
-    assert len(found.values) == 0  # sums of two pairs each leave one degree of freedom
+    disclosures = attack(copies(tmp_path, [[[1, 2], [3, 4]], [[1, 3], [2, 4]]]))
+    assert (disclosures.smallest, disclosures.below_k) == (1, 4)
+    assert len(disclosures.values) == 0  # sums of two pairs each leave one degree of freedom
 
 
 def test_three_partitions_of_four_rows_give_all_their_values(tmp_path):
-    found = attack(copies(tmp_path, [[[1, 2], [3, 4]], [[1, 3], [2, 4]], [[1, 4], [2, 3]]]))
-    told = dict(zip(found.values["weight"], found.values["value"], strict=True))
+    disclosures = attack(copies(tmp_path, [[[1, 2], [3, 4]], [[1, 3], [2, 4]], [[1, 4], [2, 3]]]))
+    told = dict(zip(disclosures.values["weight"], disclosures.values["value"], strict=True))
     assert told == {1 + unit / 8: pytest.approx(INCOME[unit], rel=0.01) for unit in (1, 2, 3, 4)}
 
 
 def test_a_system_that_contradicts_itself_is_claimed_nothing_of(tmp_path):
     nights = [[[1, 2], [3, 4]], [[1, 3], [2, 4]], [[1, 4], [2, 3]]]
-    found = attack(copies(tmp_path, nights, income={2: {4: 7700.0}}))
-    assert len(found.values) == 0
-    assert found.below_k == 4
+    disclosures = attack(copies(tmp_path, nights, income={2: {4: 7700.0}}))
+    assert len(disclosures.values) == 0
+    assert disclosures.below_k == 4
 
 
 def test_classes_of_several_illnesses_that_have_one_in_common_tell_it(tmp_path):
-    found = attack(copies(tmp_path, [[[1, 2], [3, 4]], [[1, 4], [3, 2]]]))
-    assert found.one_value == 2  # a and b, a and c: a of the first and third
+    disclosures = attack(copies(tmp_path, [[[1, 2], [3, 4]], [[1, 4], [3, 2]]]))
+    assert disclosures.one_value == 2  # a and b, a and c: a of the first and third
 
 
 def test_one_that_leaves_a_class_is_told_apart_although_no_row_can_be_followed(tmp_path):
-    found = attack(copies(tmp_path, [[[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [5, 6]]], roles=ROLES, k=3))
-    assert found.below_k > 0
+    disclosures = attack(copies(tmp_path, [[[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [5, 6]]], roles=ROLES, k=3))
+    assert disclosures.below_k > 0
 
 
 @pytest.mark.parametrize("roles", [ROLES, TRACED])
 def test_classes_that_are_born_whole_and_leave_whole_give_nothing_away(tmp_path, roles):
     nights = [[[1, 2, 3], [4, 5]], [[1, 2, 3], [4, 5], [6, 7]], [[1, 2, 3], [6, 7]]]
-    found = attack(copies(tmp_path, nights, roles=roles))
-    assert found.nothing, found
-    assert found.smallest == 2
+    disclosures = attack(copies(tmp_path, nights, roles=roles))
+    assert disclosures.nothing, disclosures
+    assert disclosures.smallest == 2

@@ -30,14 +30,14 @@ def test_every_night_has_each_unit_once_and_what_tells_it_apart(nights):
 
 
 def test_events_are_what_they_are_named_for(nights):
-    found = {after.event: changes(before, after) for before, after in pairwise(nights)}
-    assert found["empty"] == (0, 0, 0)
-    assert found["few"] == (1, 1, 0)
-    assert found["burst"][0] == pytest.approx(60, abs=2)
-    assert found["mass departure"][1] == pytest.approx(120, abs=12)
-    assert found["region emptied"][1] > 200
-    assert found["region returns"][0] > 200
-    assert found["taken back"][2] > 20
+    changed = {after.event: changes(before, after) for before, after in pairwise(nights)}
+    assert changed["empty"] == (0, 0, 0)
+    assert changed["few"] == (1, 1, 0)
+    assert changed["burst"][0] == pytest.approx(60, abs=2)
+    assert changed["mass departure"][1] == pytest.approx(120, abs=12)
+    assert changed["region emptied"][1] > 200
+    assert changed["region returns"][0] > 200
+    assert changed["taken back"][2] > 20
 
 
 def test_units_that_return_were_there_before(nights):

@@ -22,31 +22,31 @@ def limits(requirements: tuple[Requirement, ...]) -> dict[str, tuple[float | Non
 
 
 def test_the_input_needs_k_records_and_regions_of_k(tmp_path: Path) -> None:
-    found = limits(input_requirements(specified(tmp_path)))
-    assert found["records_kept"] == (3, None)
-    assert found["smallest_region of region"] == (3, None)
-    assert found["records_rejected"] == (None, 0)
-    assert found["not_positive of weight"] == (None, 0)
-    assert found["repeated of person_id"] == (None, 0)
+    required = limits(input_requirements(specified(tmp_path)))
+    assert required["records_kept"] == (3, None)
+    assert required["smallest_region of region"] == (3, None)
+    assert required["records_rejected"] == (None, 0)
+    assert required["not_positive of weight"] == (None, 0)
+    assert required["repeated of person_id"] == (None, 0)
 
 
 def test_policies_decide_what_may_be_missing(tmp_path: Path) -> None:
-    found = limits(input_requirements(specified(tmp_path)))
-    assert "missing of income" in found
-    assert "missing of sex" not in found
+    required = limits(input_requirements(specified(tmp_path)))
+    assert "missing of income" in required
+    assert "missing of sex" not in required
     other = ["missing.nominal=reject", "missing.numeric=own_cluster", "blocking.small_regions=suppress"]
-    found = limits(input_requirements(specified(tmp_path, *other)))
-    assert "missing of income" not in found
-    assert "missing of sex" in found
-    assert found["patterns_below_k of income"] == (None, 0)
-    assert found["complete_below_k"] == (None, 0)
-    assert "smallest_region of region" not in found
+    required = limits(input_requirements(specified(tmp_path, *other)))
+    assert "missing of income" not in required
+    assert "missing of sex" in required
+    assert required["patterns_below_k of income"] == (None, 0)
+    assert required["complete_below_k"] == (None, 0)
+    assert "smallest_region of region" not in required
 
 
 def test_every_release_must_keep_its_promise(tmp_path: Path) -> None:
-    found = limits(promised_requirements(specified(tmp_path)))
-    assert found["smallest_class of all"] == (3, None)
-    assert found["records_unaccounted"] == (None, 0)
+    required = limits(promised_requirements(specified(tmp_path)))
+    assert required["smallest_class of all"] == (3, None)
+    assert required["records_unaccounted"] == (None, 0)
     assert all(each.promised for each in promised_requirements(specified(tmp_path)))
 
 

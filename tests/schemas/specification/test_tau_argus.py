@@ -61,12 +61,12 @@ def specification(folder: Path, metadata: str = METADATA, more: str = "", *overr
 
 
 def test_every_keyword_becomes_a_key(tmp_path: Path) -> None:
-    found = specification(tmp_path)
-    assert found.table is not None
-    assert (found.input.format, found.input.delimiter) == ("csv", ";")
+    parsed = specification(tmp_path)
+    assert parsed.table is not None
+    assert (parsed.input.format, parsed.input.delimiter) == ("csv", ";")
     fields = ("Region", "Size class", "Turnover", "Firms", "Top1", "Top2", "Price", "Flag")
-    assert found.input.columns == fields == tuple(found.variables)
-    table = found.table
+    assert parsed.input.columns == fields == tuple(parsed.variables)
+    table = parsed.table
     assert table.tables == (("Region", "Size class"),)
     assert (table.source, table.kind, table.value, table.total, table.digits) == (
         "cells", "magnitude", "Turnover", "T", 1)  # fmt: skip
@@ -78,16 +78,16 @@ def test_every_keyword_becomes_a_key(tmp_path: Path) -> None:
 
 def test_what_the_specification_says_stands_over_the_metadata(tmp_path: Path) -> None:
     more = '[table]\ntau_argus = false\ndecimals = 0\n[variables]\nRegion = { role = "region" }\n'
-    found = specification(tmp_path, METADATA, more, "table.total=all")
-    assert found.table is not None
-    assert (found.table.tau_argus, found.table.digits, found.table.total) == (False, 0, "all")
-    assert found.variables["Region"].role == "region"
+    parsed = specification(tmp_path, METADATA, more, "table.total=all")
+    assert parsed.table is not None
+    assert (parsed.table.tau_argus, parsed.table.digits, parsed.table.total) == (False, 0, "all")
+    assert parsed.variables["Region"].role == "region"
 
 
 def test_frequencies_alone_are_a_table_of_counts(tmp_path: Path) -> None:
-    found = specification(tmp_path, "Region\n <RECODEABLE>\nFirms\n <FREQUENCY>\n")
-    assert found.table is not None
-    assert (found.table.kind, found.table.value, found.table.total) == ("frequency", "Firms", "Total")
+    parsed = specification(tmp_path, "Region\n <RECODEABLE>\nFirms\n <FREQUENCY>\n")
+    assert parsed.table is not None
+    assert (parsed.table.kind, parsed.table.value, parsed.table.total) == ("frequency", "Firms", "Total")
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ def test_points_have_the_order_of_any_costs_and_the_least_constant_added(costs: 
     matrix[np.triu_indices(5, 1)] = costs
     priced = CostMatrix(tuple("abcde"), matrix + matrix.T)
     rows = np.random.default_rng(seed).integers(0, 6, 12)
-    found = squares(priced.coordinates(rows))
-    np.testing.assert_allclose(found, priced.of_points[np.ix_(rows, rows)], atol=1e-9)
-    assert found.max() <= 1 + 1e-9
+    squared = squares(priced.coordinates(rows))
+    np.testing.assert_allclose(squared, priced.of_points[np.ix_(rows, rows)], atol=1e-9)
+    assert squared.max() <= 1 + 1e-9
     apart = ~np.eye(6, dtype=bool)
     asked, given_points = priced.mismatches[apart], priced.of_points[apart]
     nearest = asked.argmin()

@@ -37,16 +37,16 @@ def occupations(values, **others):
 def test_codes_differ_in_as_many_levels_as_lie_below_a_common_ancestor(values):
     tree = Tree(level_codes(column(values), PATHS))
     for j, other in enumerate(values):
-        found = tree.distances(np.full(len(values), j))
-        assert found.tolist() == pytest.approx([distance(one, other) for one in values])
+        distances = tree.distances(np.full(len(values), j))
+        assert distances.tolist() == pytest.approx([distance(one, other) for one in values])
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(CODES, st.integers(0, 2), st.integers(1, 4)), min_size=1, max_size=12))
 def test_costs_of_categories_agree_with_brute_force(rows):
     values, labels, weights = zip(*rows, strict=True)
-    found = tree_costs(level_codes(column(values), PATHS), np.array(labels), np.array(weights, float))
-    for (value, label, _), cost in zip(rows, found, strict=True):
+    costs = tree_costs(level_codes(column(values), PATHS), np.array(labels), np.array(weights, float))
+    for (value, label, _), cost in zip(rows, costs, strict=True):
         assert cost == pytest.approx(sum(w * distance(value, o) for o, where, w in rows if where == label))
 
 
@@ -59,8 +59,8 @@ def test_a_cluster_takes_the_category_nearest_to_the_others_and_the_lower_code_o
 
 
 def test_the_category_snaps_to_a_combination_that_occurs_and_is_nearest():
-    found = occupations(["A11", "A11", "A12", "B11"], sex=["m", "m", "f", "f"])
-    assert found[0] in ({"occupation": "A11", "sex": "m"}, {"occupation": "A12", "sex": "f"})
+    snapped = occupations(["A11", "A11", "A12", "B11"], sex=["m", "m", "f", "f"])
+    assert snapped[0] in ({"occupation": "A11", "sex": "m"}, {"occupation": "A12", "sex": "f"})
     torn = occupations(["A11", "A11", "A12", "B11", "C11"], sex=["m", "m", "f", "f", "f"])
     assert torn[0] == {"occupation": "A12", "sex": "f"}
 

@@ -56,8 +56,8 @@ def test_squared_distances_of_coordinates_are_those_asked_for(ranks):
 @given(st.lists(st.tuples(st.integers(MISSING, 5), st.integers(0, 2), st.integers(1, 4)), min_size=1))
 def test_costs_of_categories_agree_with_brute_force(rows):
     ranks, labels, weights = (np.array(column) for column in zip(*rows, strict=True))
-    found = rank_costs(ranks, 6, labels, weights.astype(float))
-    for (rank, label, _), cost in zip(rows, found, strict=True):
+    costs = rank_costs(ranks, 6, labels, weights.astype(float))
+    for (rank, label, _), cost in zip(rows, costs, strict=True):
         expected = sum(w * distance(rank, other) for other, where, w in rows if where == label)
         assert cost == pytest.approx(expected, abs=1e-9)
 
@@ -77,8 +77,8 @@ def test_the_middle_of_an_order_is_not_invented_and_missing_is_a_category():
 
 
 def test_medians_snap_to_a_combination_that_occurs_and_is_nearest():
-    found = ages(["child", "young", "old", "old"], sex=["f", "f", "m", "f"])
-    assert found == [{"age": "young", "sex": "f"}] * 4
+    snapped = ages(["child", "young", "old", "old"], sex=["f", "f", "m", "f"])
+    assert snapped == [{"age": "young", "sex": "f"}] * 4
     torn = ages(["young", "young", "child", "old", "adult"], sex=["m", "m", "f", "f", "f"])
     assert torn[0] in ({"age": "child", "sex": "f"}, {"age": "adult", "sex": "f"})
 

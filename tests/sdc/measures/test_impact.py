@@ -30,18 +30,18 @@ def test_the_loss_does_not_depend_on_units():
 
 def test_unchanged_data_have_no_loss_and_no_changes():
     data = np.random.default_rng(1).normal(size=(30, 4))
-    found = impact(data, data)
-    assert (found.information_loss, found.correlation_change, found.weight_change) == (0.0, 0.0, 0.0)
-    assert found.share == found.original_share
+    measured = impact(data, data)
+    assert (measured.information_loss, measured.correlation_change, measured.weight_change) == (0.0, 0.0, 0.0)
+    assert measured.share == measured.original_share
 
 
 def test_the_first_component_of_two_variables_is_their_sum_or_difference():
     x = np.array([0.0, 1.0, 2.0, 3.0, 5.0])
     y = np.array([1.0, 0.0, 2.0, 4.0, 4.0])
     r = np.corrcoef(x, y)[0, 1]
-    found = first_component(np.column_stack([x, y]))
-    assert found.share == pytest.approx((1 + r) / 2)
-    assert found.weights == pytest.approx(np.full(2, 1 / np.sqrt(2 * (1 + r))))
+    component = first_component(np.column_stack([x, y]))
+    assert component.share == pytest.approx((1 + r) / 2)
+    assert component.weights == pytest.approx(np.full(2, 1 / np.sqrt(2 * (1 + r))))
 
 
 def test_changes_of_correlations_are_those_of_corrcoef():
@@ -49,9 +49,9 @@ def test_changes_of_correlations_are_those_of_corrcoef():
     before, after = random.normal(size=(2, 50, 4))
     pairs = np.triu_indices(4, k=1)
     changes = np.abs(np.corrcoef(after.T) - np.corrcoef(before.T))[pairs]
-    found = impact(before, after)
-    assert found.correlation_change == pytest.approx(changes.mean())
-    assert found.correlation_change_deviation == pytest.approx(changes.std())
+    measured = impact(before, after)
+    assert measured.correlation_change == pytest.approx(changes.mean())
+    assert measured.correlation_change_deviation == pytest.approx(changes.std())
 
 
 def test_shapes_that_differ_and_variables_without_variation_are_named():
@@ -73,9 +73,9 @@ def test_the_measures_of_fixed_size_in_table_2_are_reproduced():
     data = pd.read_csv(reference_file("tarragona.csv"))
     labels = individual_ranking(data, 3, algorithm="fixed-size").labels
     protected = np.column_stack([data.iloc[:, j].groupby(labels[:, j]).transform("mean") for j in range(13)])
-    found = impact(data.to_numpy(float), protected)
-    assert found.correlation_change == pytest.approx(0.0251, abs=0.00005)
-    assert found.correlation_change_deviation == pytest.approx(0.0208, abs=0.00005)
-    assert 100 * found.weight_change == pytest.approx(1.768, abs=0.007)
-    assert 100 * found.share == pytest.approx(64.3, abs=0.05)
-    assert 100 * found.original_share == pytest.approx(63.4, abs=0.05)
+    measured = impact(data.to_numpy(float), protected)
+    assert measured.correlation_change == pytest.approx(0.0251, abs=0.00005)
+    assert measured.correlation_change_deviation == pytest.approx(0.0208, abs=0.00005)
+    assert 100 * measured.weight_change == pytest.approx(1.768, abs=0.007)
+    assert 100 * measured.share == pytest.approx(64.3, abs=0.05)
+    assert 100 * measured.original_share == pytest.approx(63.4, abs=0.05)

@@ -34,13 +34,13 @@ def test_bounds_of_parts_with_their_reach_add_up_to_a_bound_of_the_whole(k: int,
     leaf = tree.assign(values, keys)
     parts = [values[leaf == part] for part in range(tree.leaves)]
     blind = [nearest_neighbour_bound(part, k) for part in parts]
-    found = [
+    bounds = [
         nearest_neighbour_bound(part, k, reach=tree.margins(part, number))
         for number, part in enumerate(parts)
     ]
     whole = nearest_neighbour_bound(values, k)
     rounding = 1 + 1e-12
-    assert 0.0 < sum(found) <= whole * rounding <= sum(blind) * rounding**2
+    assert 0.0 < sum(bounds) <= whole * rounding <= sum(blind) * rounding**2
     assert whole <= least_sse(values, k) + 1e-9
 
 

@@ -27,16 +27,16 @@ def test_one_variable_is_bred_alike_alone_and_by_name():
 
 def test_each_variable_is_clustered_by_its_own_order():
     records = np.array([[1.0, 9.0], [2.0, 1.0], [8.0, 8.0], [9.0, 2.0]])
-    found = individual_ranking(records, 2)
-    assert found.labels.tolist() == [[0, 1], [0, 0], [1, 1], [1, 0]]
-    assert found.optimal
+    clustering = individual_ranking(records, 2)
+    assert clustering.labels.tolist() == [[0, 1], [0, 0], [1, 1], [1, 0]]
+    assert clustering.optimal
 
 
 def test_the_result_is_its_labels_where_an_array_is_expected():
-    found = individual_ranking(np.arange(12.0).reshape(6, 2), 3)
-    assert found.shape == (6, 2)
-    assert np.array_equal(np.asarray(found), found.labels)
-    assert np.array_equal(found[:, 1], found.labels[:, 1])
+    clustering = individual_ranking(np.arange(12.0).reshape(6, 2), 3)
+    assert clustering.shape == (6, 2)
+    assert np.array_equal(np.asarray(clustering), clustering.labels)
+    assert np.array_equal(clustering[:, 1], clustering.labels[:, 1])
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,31 +54,31 @@ def test_clusters_are_runs_of_at_least_k_whatever_the_values(records, k, algorit
     k = min(k, len(frame))
     if frame.nunique().max() == 1:
         return
-    found = individual_ranking(frame, k, algorithm=algorithm)
+    clustering = individual_ranking(frame, k, algorithm=algorithm)
     for j, name in enumerate(frame.columns):
-        assert np.bincount(found.labels[:, j]).min() >= k
+        assert np.bincount(clustering.labels[:, j]).min() >= k
         values = frame[name].astype(np.float64)
-        lowest, highest = values.groupby(found.labels[:, j]).agg(["min", "max"]).to_numpy().T
+        lowest, highest = values.groupby(clustering.labels[:, j]).agg(["min", "max"]).to_numpy().T
         assert np.all(lowest[1:] >= highest[:-1] - 1e-12 * np.ptp(values))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_loss_is_measured_on_the_published_means_and_the_optimum_is_the_least(algorithm):
     records = np.random.default_rng(0).lognormal(sigma=1.5, size=(200, 3))
-    found = individual_ranking(records, 4, algorithm=algorithm, seed=1)
+    clustering = individual_ranking(records, 4, algorithm=algorithm, seed=1)
     for j in range(3):
-        means = pd.Series(records[:, j]).groupby(found.labels[:, j]).transform("mean").to_numpy()
+        means = pd.Series(records[:, j]).groupby(clustering.labels[:, j]).transform("mean").to_numpy()
         loss = np.sum((records[:, j] - means) ** 2) / np.sum((records[:, j] - records[:, j].mean()) ** 2)
-        assert found.information_loss[j] == pytest.approx(loss)
+        assert clustering.information_loss[j] == pytest.approx(loss)
     least = individual_ranking(records, 4).information_loss
-    assert np.all(found.information_loss >= least * (1 - 1e-12))
+    assert np.all(clustering.information_loss >= least * (1 - 1e-12))
 
 
 def test_a_constant_variable_beside_others_is_clustered_without_loss():
     records = np.column_stack([np.arange(10.0), np.full(10, 7.0)])
-    found = individual_ranking(records, 3)
-    assert found.information_loss[1] == 0.0
-    assert np.bincount(found.labels[:, 1]).min() >= 3
+    clustering = individual_ranking(records, 3)
+    assert clustering.information_loss[1] == 0.0
+    assert np.bincount(clustering.labels[:, 1]).min() >= 3
 
 
 def test_the_same_seed_gives_the_same_labels_and_the_order_of_records_does_not_matter():
@@ -124,5 +124,5 @@ def test_all_figures_of_fixed_size_and_k_ward_in_table_1_are_reproduced():
     data = pd.read_csv(reference_file("tarragona.csv"))
     for k in (3, 4):
         for method in ("F", "k-W"):
-            found = individual_ranking(data, k, algorithm=UNIVARIATE[method])
-            assert np.abs(100 * found.information_loss - TABLE_1[k, method]).max() <= PRINTED
+            clustering = individual_ranking(data, k, algorithm=UNIVARIATE[method])
+            assert np.abs(100 * clustering.information_loss - TABLE_1[k, method]).max() <= PRINTED

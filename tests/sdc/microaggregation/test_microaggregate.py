@@ -42,9 +42,9 @@ def _sse(points, labels, weights=None):
 def test_six_points_on_two_heaps_make_two_clusters():
     points = np.array([[0, 0], [9, 9], [0, 1], [9, 8], [1, 0], [8, 9]], dtype=float)
     for name in MULTIVARIATE:
-        found = microaggregate(points, 3, algorithm=name, standardise=False)
-        assert _clusters(found.labels) == {frozenset({0, 2, 4}), frozenset({1, 3, 5})}, name
-        assert found.sse == pytest.approx(8 / 3)
+        clustering = microaggregate(points, 3, algorithm=name, standardise=False)
+        assert _clusters(clustering.labels) == {frozenset({0, 2, 4}), frozenset({1, 3, 5})}, name
+        assert clustering.sse == pytest.approx(8 / 3)
 
 
 @st.composite
@@ -86,19 +86,19 @@ def test_any_file_is_clustered_by_k_with_its_true_cost_and_in_any_order(file, me
     options = {"effort": method} if method in TIERS else {"algorithm": method}
     if np.all(points == points[0]):
         return
-    found = microaggregate(points, k, **options)
-    assert np.bincount(found.labels).min() >= k
-    assert np.isfinite(found.sse)
-    assert found.sse <= found.sst * (1 + 1e-9) + 1e-12
+    clustering = microaggregate(points, k, **options)
+    assert np.bincount(clustering.labels).min() >= k
+    assert np.isfinite(clustering.sse)
+    assert clustering.sse <= clustering.sst * (1 + 1e-9) + 1e-12
     scaled = points / np.maximum(np.abs(points).max(axis=0), np.finfo(float).tiny)
     if points.dtype.kind == "f" and np.all(np.ptp(scaled, axis=0) > 1e-6):
         standardised = (scaled - scaled.mean(axis=0)) / scaled.std(axis=0, ddof=1)
-        assert found.sse == pytest.approx(_sse(standardised, found.labels), rel=1e-6, abs=1e-9)
+        assert clustering.sse == pytest.approx(_sse(standardised, clustering.labels), rel=1e-6, abs=1e-9)
     order = np.random.default_rng(1).permutation(len(points))
     again = microaggregate(points[order], k, **options)
-    assert again.sse == found.sse
+    assert again.sse == clustering.sse
     if len(np.unique(points, axis=0)) == len(points):
-        assert np.array_equal(again.labels, found.labels[order])
+        assert np.array_equal(again.labels, clustering.labels[order])
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -109,9 +109,9 @@ def test_where_every_record_occurs_k_times_nothing_is_lost_and_that_is_said_to_b
     points = random.permutation(np.repeat(contents, random.integers(k, 3 * k, len(contents)), axis=0))
     if len(contents) == 1:
         return
-    found = microaggregate(points, k, effort=effort, seed=seed)
-    assert found.sse == 0.0
-    assert found.optimal
+    clustering = microaggregate(points, k, effort=effort, seed=seed)
+    assert clustering.sse == 0.0
+    assert clustering.optimal
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -125,35 +125,35 @@ def test_no_algorithm_claims_less_than_the_optimum_and_thorough_search_finds_it(
         for name in MULTIVARIATE:
             if weighted and not ALGORITHMS[name].record_weights:
                 continue
-            found = microaggregate(points, k, algorithm=name, standardise=False, record_weights=weights)
-            assert found.sse == pytest.approx(_sse(points, found.labels, weights))
-            assert found.sse >= least * (1 - 1e-9), name
-            assert found.lower_bound is None or found.lower_bound <= least * (1 + 1e-9), name
+            clustering = microaggregate(points, k, algorithm=name, standardise=False, record_weights=weights)
+            assert clustering.sse == pytest.approx(_sse(points, clustering.labels, weights))
+            assert clustering.sse >= least * (1 - 1e-9), name
+            assert clustering.lower_bound is None or clustering.lower_bound <= least * (1 + 1e-9), name
     thorough = microaggregate(points, k, effort="thorough", standardise=False, record_weights=weights)
     assert thorough.sse == pytest.approx(least)
 
 
 def test_one_variable_is_solved_to_optimality_and_says_so():
     values = np.random.default_rng(3).normal(size=(11, 1))
-    found = microaggregate(values, 3, standardise=False)
-    assert found.algorithm == "univariate-optimal"
-    assert found.optimal
-    assert found.sse == pytest.approx(least_sse(values, np.ones(11), 3))
+    clustering = microaggregate(values, 3, standardise=False)
+    assert clustering.algorithm == "univariate-optimal"
+    assert clustering.optimal
+    assert clustering.sse == pytest.approx(least_sse(values, np.ones(11), 3))
 
 
 def test_fewer_than_2k_records_make_one_cluster_which_is_optimal():
-    found = microaggregate(np.random.default_rng(0).normal(size=(5, 2)), 3)
-    assert found.optimal
-    assert found.stopped_by == "proof"
-    assert found.information_loss == pytest.approx(1.0)
+    clustering = microaggregate(np.random.default_rng(0).normal(size=(5, 2)), 3)
+    assert clustering.optimal
+    assert clustering.stopped_by == "proof"
+    assert clustering.information_loss == pytest.approx(1.0)
 
 
 def test_a_nominal_mismatch_costs_exactly_one():
     records = np.array([[0.0, 5], [0.0, 5], [1.0, 8], [1.0, 8]])
-    found = microaggregate(records, 4, nominal=np.array([False, True]), standardise=False)
+    clustering = microaggregate(records, 4, nominal=np.array([False, True]), standardise=False)
     numeric = 4 * 0.5**2
     nominal = 4 * 0.5  # the two categories lie 1 apart in squared distance: a quarter each from the mean
-    assert found.sse == pytest.approx(numeric + nominal / 2)
+    assert clustering.sse == pytest.approx(numeric + nominal / 2)
 
 
 def test_a_variable_with_weight_zero_does_not_count():
@@ -216,9 +216,9 @@ def test_standard_stays_below_its_targets_on_the_reference_files(name, k, at_mos
 def test_large_integers_are_told_apart_beyond_the_precision_of_floats():
     base = 2**62
     values = np.array([[base, 0], [base + 1, 0], [base + 1000, 0], [base + 1001, 1]])
-    found = microaggregate(values, 2, standardise=False, algorithm="mdav")
-    assert _clusters(found.labels) == {frozenset({0, 1}), frozenset({2, 3})}
-    assert found.sse == pytest.approx(1.5)
+    clustering = microaggregate(values, 2, standardise=False, algorithm="mdav")
+    assert _clusters(clustering.labels) == {frozenset({0, 1}), frozenset({2, 3})}
+    assert clustering.sse == pytest.approx(1.5)
 
 
 GOOD = np.arange(12.0).reshape(6, 2)
@@ -285,6 +285,6 @@ def test_a_search_that_runs_out_of_time_is_no_worse_than_its_start_and_says_so()
     records = np.random.default_rng(7).normal(size=(2_000, 4))
     fast = microaggregate(records, 3, effort="fast")
     for effort in ("standard", "thorough"):
-        found = microaggregate(records, 3, effort=effort, time_limit=1e-6)
-        assert found.stopped_by == "time"
-        assert found.sse <= fast.sse * (1 + 1e-12)
+        clustering = microaggregate(records, 3, effort=effort, time_limit=1e-6)
+        assert clustering.stopped_by == "time"
+        assert clustering.sse <= fast.sse * (1 + 1e-12)

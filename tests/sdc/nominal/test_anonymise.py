@@ -78,8 +78,8 @@ def test_exact_effort_proves_a_small_file_and_local_search_meets_it():
     assert proved.optimal
     assert proved.algorithm == "chi-exact"
     only_chi2 = SearchParameters(deviation_weight=0, absolute_weight={})
-    found = anonymise(frame, 3, 2, parameters=only_chi2)
-    assert proved.chi2 - 1e-6 <= found.chi2 <= 1.005 * proved.chi2
+    anonymised = anonymise(frame, 3, 2, parameters=only_chi2)
+    assert proved.chi2 - 1e-6 <= anonymised.chi2 <= 1.005 * proved.chi2
 
 
 def test_the_answer_does_not_depend_on_the_order_of_records():

@@ -45,10 +45,10 @@ def test_points_are_apart_by_the_distances_asked_for():
     points = similarity_of(coded, DISTANCES).points
     rows = [tuple(row) for row in coded.carriers().itertuples(index=False)]
     ages = sorted(frame["age"].unique())
-    found = all_distances(points)
+    distances = all_distances(points)
     for (i, one), (j, other) in combinations(enumerate(rows), 2):
-        assert found[i, j] == distance(one, other, ages)
-    assert found.max() <= points.diameter
+        assert distances[i, j] == distance(one, other, ages)
+    assert distances.max() <= points.diameter
 
 
 def test_an_order_may_leave_gaps_and_know_what_is_missing():

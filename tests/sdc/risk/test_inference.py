@@ -42,11 +42,11 @@ def test_closeness_is_the_cheapest_transport(rows, ordered):
     cost = np.abs(place[:, None] - place) / (v - 1) if ordered else (place[:, None] != place).astype(float)
     whole = counts.sum(axis=0) / counts.sum()
     supply, demand = np.kron(np.eye(v), np.ones(v)), np.kron(np.ones(v), np.eye(v))
-    for row, found in zip(counts, closeness(counts, ordered), strict=True):
+    for row, distance in zip(counts, closeness(counts, ordered), strict=True):
         program = linprog(
             cost.ravel(), A_eq=np.vstack([supply, demand]), b_eq=np.concatenate([row / row.sum(), whole])
         )
-        assert found == pytest.approx(program.fun, abs=1e-9)
+        assert distance == pytest.approx(program.fun, abs=1e-9)
 
 
 def test_lengths_that_differ_are_refused():

@@ -48,13 +48,14 @@ def test_what_cannot_be_compared_is_refused():
 @settings(max_examples=25, deadline=None)
 @given(arrays(np.float64, (8, 2), elements=NUMBERS), arrays(np.float64, (8, 2), elements=NUMBERS))
 def test_what_is_nearer_or_tied_adds_up_over_parts_of_a_file(original, protected):
-    own = np.sqrt(np.sum((original - protected) ** 2, axis=1))
+    own_distance = np.sqrt(np.sum((original - protected) ** 2, axis=1))
     ones = np.ones(8, dtype=np.int64)
-    nearer, tied = nearer_and_tied(original, own, protected, ones)
+    nearer, tied = nearer_and_tied(original, own_distance, protected, ones)
     parts = [
-        nearer_and_tied(original, own, part, ones[: len(part)]) for part in (protected[:3], protected[3:])
+        nearer_and_tied(original, own_distance, part, ones[: len(part)])
+        for part in (protected[:3], protected[3:])
     ]
     assert np.array_equal(nearer, parts[0][0] | parts[1][0])
     assert np.array_equal(tied[~nearer], (parts[0][1] + parts[1][1])[~nearer])
     distances = np.sqrt(((original[:, None] - protected[None]) ** 2).sum(axis=2))
-    assert np.array_equal(nearer, (distances < own[:, None] - 1e-9).any(axis=1))
+    assert np.array_equal(nearer, (distances < own_distance[:, None] - 1e-9).any(axis=1))

@@ -16,19 +16,8 @@ from sdc.nominal.frequency import from_frame
 from sdc.safe import SafeParams, safe
 from sdc.safe.protection import safe_frequencies
 from sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
-from tests.reference import reference_file
+from tests.reference import ADULT, reference_file
 from tests.sdc.nominal.instances import assert_protected, nominal_frames, rows
-
-ADULT = [
-    "sex",
-    "race",
-    "relationship",
-    "marital_status",
-    "workclass",
-    "occupation",
-    "education_num",
-    "native_country",
-]
 
 
 def test_three_single_records_alike_in_one_variable_become_three_of_one_kind():
@@ -155,15 +144,15 @@ def test_the_exact_problems_reach_the_brute_force_optimum(records, k, modified):
 
 @pytest.mark.reference
 def test_full_adult_keeps_maxima_of_a_few_records_in_every_dimension():
-    adult = pd.read_csv(reference_file("adult.csv"), usecols=ADULT)[ADULT]
+    adult = pd.read_csv(reference_file("adult.csv"), usecols=list(ADULT))[list(ADULT)]
     adult = adult[(adult != "?").all(axis=1)]
     frequencies = from_frame(adult).frequencies
     tables = ControlTables.of(frequencies, 3)
-    found = safe_frequencies(frequencies, 3, tables)
+    protected = safe_frequencies(frequencies, 3, tables)
     assert frequencies.records == 30_162
-    assert ((found.counts == 0) | (found.counts >= 3)).all()
-    assert all(found.errors[d] <= most for d, most in {1: 8, 2: 10, 3: 15}.items())
-    assert abs(found.record_change) <= 30
+    assert ((protected.counts == 0) | (protected.counts >= 3)).all()
+    assert all(protected.errors[d] <= most for d, most in {1: 8, 2: 10, 3: 15}.items())
+    assert abs(protected.record_change) <= 30
 
 
 def test_safe_is_deterministic_and_needs_no_fixed_record_order():

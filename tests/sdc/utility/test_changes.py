@@ -11,9 +11,9 @@ from sdc.utility.changes import changes, hellinger, il1s
 def test_a_value_that_stays_missing_has_not_changed():
     before = pd.DataFrame({"a": ["x", None, "y", "y"], "b": [1.0, np.nan, 3.0, 4.0]})
     after = pd.DataFrame({"a": ["x", None, "z", "y"], "b": [1.0, 2.0, 3.5, 4.0]})
-    found = changes(before, after)
-    assert found.values == {"a": 0.25, "b": 0.5}
-    assert found.records == 0.5
+    changed = changes(before, after)
+    assert changed.values == {"a": 0.25, "b": 0.5}
+    assert changed.records == 0.5
     with pytest.raises(ShapeMismatch):
         changes(before, after[1:])
 

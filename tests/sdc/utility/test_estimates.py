@@ -28,10 +28,10 @@ def test_whole_weights_are_repeated_records(records):
 
 
 def test_missing_values_count_nowhere():
-    found = estimates(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 0]), np.array([0.1, 9.0, 0.3]))
-    assert found.means[0] == pytest.approx(2.5)
-    assert np.isnan(found.means[1])
-    assert np.isnan(found.quantiles[1]).all()
+    summary = estimates(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 0]), np.array([0.1, 9.0, 0.3]))
+    assert summary.means[0] == pytest.approx(2.5)
+    assert np.isnan(summary.means[1])
+    assert np.isnan(summary.quantiles[1]).all()
 
 
 def test_a_total_that_was_nothing_has_no_relative_change():

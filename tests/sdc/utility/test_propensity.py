@@ -15,9 +15,9 @@ def test_scores_are_those_of_statsmodels():
     protected = ORIGINAL[:200] * [1.0, 0.7, 1.0] + [0.3, 0.0, 0.0]
     design = api.add_constant(np.vstack([ORIGINAL, protected]))
     fit = api.Logit(np.repeat([0.0, 1.0], [300, 200]), design).fit(disp=0)
-    found = propensity(ORIGINAL, protected)
-    assert found.converged
-    assert found.error == pytest.approx(np.mean((fit.predict() - 0.4) ** 2), rel=1e-6)
+    scores = propensity(ORIGINAL, protected)
+    assert scores.converged
+    assert scores.error == pytest.approx(np.mean((fit.predict() - 0.4) ** 2), rel=1e-6)
 
 
 def test_the_same_records_cannot_be_told_apart_and_others_entirely():

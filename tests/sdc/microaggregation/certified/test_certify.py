@@ -31,10 +31,10 @@ def certify(values: np.ndarray, k: int, work: certified.Work | None = None) -> C
 
 
 def test_two_far_triples_are_proved_optimal() -> None:
-    found = certify(np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]), 3)
-    assert found.sse == pytest.approx(4.0)
-    assert found.optimal
-    assert found.stopped_by == "proof"
+    clustering = certify(np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]), 3)
+    assert clustering.sse == pytest.approx(4.0)
+    assert clustering.optimal
+    assert clustering.stopped_by == "proof"
 
 
 @pytest.mark.parametrize(("n", "k"), [(8, 2), (10, 2), (11, 3), (12, 3), (12, 4), (11, 5)])
@@ -42,12 +42,12 @@ def test_two_far_triples_are_proved_optimal() -> None:
 def test_the_optimum_agrees_with_brute_force(n: int, k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(n, 3)) * rng.choice([0.5, 4.0], size=(n, 1))
-    found = certify(values, k)
+    clustering = certify(values, k)
     optimum = least_sse(values, k)
-    assert found.optimal
-    assert found.sse == pytest.approx(optimum, rel=1e-9)
-    assert found.lower_bound is not None
-    assert found.lower_bound <= optimum * (1 + 1e-9)
+    assert clustering.optimal
+    assert clustering.sse == pytest.approx(optimum, rel=1e-9)
+    assert clustering.lower_bound is not None
+    assert clustering.lower_bound <= optimum * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -61,10 +61,10 @@ def test_levels_raise_the_bound_up_to_the_optimum_and_never_above(
         monkeypatch.setattr(levels, "SHARES", shares)
         for largest in (3, 30, 100, 4_000):
             work = certified.Work(Allowance(10**9, 10**9), 1, 0, 500, largest, 1_000)
-            found = certify(values, 3, work)
-            assert found.lower_bound is not None
-            assert found.lower_bound <= optimum * (1 + 1e-12)
-            assert found.optimal or largest < 4_000
+            clustering = certify(values, 3, work)
+            assert clustering.lower_bound is not None
+            assert clustering.lower_bound <= optimum * (1 + 1e-12)
+            assert clustering.optimal or largest < 4_000
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
@@ -72,32 +72,37 @@ def test_a_bound_without_the_last_step_is_below_the_optimum(rounds: int) -> None
     work = certified.Work(Allowance(10**9, 10**9), 1, rounds, 1, 1, 1)
     for seed in range(4):
         values = np.random.default_rng(seed).normal(size=(12, 2))
-        found = certify(values, 3, work)
-        assert found.lower_bound is not None
-        assert found.lower_bound <= least_sse(values, 3) * (1 + 1e-9)
+        clustering = certify(values, 3, work)
+        assert clustering.lower_bound is not None
+        assert clustering.lower_bound <= least_sse(values, 3) * (1 + 1e-9)
 
 
 def test_a_clustering_that_is_not_proved_optimal_can_be_reported_as_json() -> None:
     work = certified.Work(Allowance(10**9, 10**9), 1, 1, 1, 1, 1)
-    found = certify(np.random.default_rng(0).normal(size=(40, 4)), 3, work)
-    assert not found.optimal
-    told = {"gap": found.gap, "optimal": found.optimal, "bound": found.lower_bound, "work": dict(found.work)}
-    assert json.loads(json.dumps(told)) == told
+    clustering = certify(np.random.default_rng(0).normal(size=(40, 4)), 3, work)
+    assert not clustering.optimal
+    arguments = {
+        "gap": clustering.gap,
+        "optimal": clustering.optimal,
+        "bound": clustering.lower_bound,
+        "work": dict(clustering.work),
+    }
+    assert json.loads(json.dumps(arguments)) == arguments
 
 
 def test_without_work_only_the_weak_bound_is_claimed() -> None:
     values = np.random.default_rng(1).normal(size=(40, 4))
-    found = certify(values, 3, certified.Work(Allowance(0, 10**9), 1, 3, 100, 100, 10))
-    assert found.bound_kind == "nearest neighbours"
-    assert not found.optimal
-    assert found.stopped_by == "work"
+    clustering = certify(values, 3, certified.Work(Allowance(0, 10**9), 1, 3, 100, 100, 10))
+    assert clustering.bound_kind == "nearest neighbours"
+    assert not clustering.optimal
+    assert clustering.stopped_by == "work"
 
 
 def test_a_deadline_that_has_passed_is_reported() -> None:
     records = Records.of(np.random.default_rng(1).normal(size=(60, 4)), 3)[0]
-    found = certified.solve(records, 3, deadline=Deadline(0.0), seed=0)
-    assert found.stopped_by == "time"
-    assert found.sizes.min() >= 3
+    clustering = certified.solve(records, 3, deadline=Deadline(0.0), seed=0)
+    assert clustering.stopped_by == "time"
+    assert clustering.sizes.min() >= 3
 
 
 def test_the_same_input_gives_the_same_labels_and_bound() -> None:
@@ -126,11 +131,11 @@ def test_duplicates_collinear_records_and_scales_keep_optimum_and_bound(
     values = np.array(points, dtype=float) * 10.0**exponent
     if np.all(values == values[0]):
         return
-    found = certify(values, 2)
+    clustering = certify(values, 2)
     optimum = least_sse(values, 2)
-    assert found.sse == pytest.approx(optimum, rel=1e-9, abs=1e-12 * found.sst)
-    assert found.lower_bound is not None
-    assert found.lower_bound <= optimum + 1e-9 * found.sst
+    assert clustering.sse == pytest.approx(optimum, rel=1e-9, abs=1e-12 * clustering.sst)
+    assert clustering.lower_bound is not None
+    assert clustering.lower_bound <= optimum + 1e-9 * clustering.sst
 
 
 @pytest.mark.reference
@@ -138,5 +143,5 @@ def test_a_hundred_companies_are_proved_optimal() -> None:
     frame = pd.read_csv(reference_file("tarragona.csv"))
     chosen = np.random.default_rng(0).permutation(len(frame))[:100]
     records = Records.of(frame.to_numpy()[chosen], 3)[0]
-    found = certified.solve(records, 3, deadline=NEVER, seed=0)
-    assert found.optimal
+    clustering = certified.solve(records, 3, deadline=NEVER, seed=0)
+    assert clustering.optimal

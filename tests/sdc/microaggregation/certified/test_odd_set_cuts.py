@@ -23,8 +23,8 @@ def ring(length: int) -> np.ndarray:
 
 @pytest.mark.parametrize("length", [5, 7])
 def test_a_ring_of_half_chosen_clusters_is_cut_off(length: int) -> None:
-    found = separate_larger(ring(length), np.full(length, 0.5), 2 * length, NONE)
-    assert [*range(length), *[-1] * (WIDTH - length)] in found.tolist()
+    cuts = separate_larger(ring(length), np.full(length, 0.5), 2 * length, NONE)
+    assert [*range(length), *[-1] * (WIDTH - length)] in cuts.tolist()
 
 
 def test_known_cuts_are_not_found_again() -> None:

@@ -45,9 +45,9 @@ def test_separation_finds_every_violated_triple(seed: int) -> None:
         # One pair alone never exceeds one in a solution of the master problem.
         if left > 1.02 and together >= 2:
             violated.add(triple)
-    found = separate(members, x, n, NONE, per_record=1_000, in_all=10_000)
-    assert {tuple(row[:3]) for row in found.tolist()} == violated
-    assert np.all(found[:, 3:] == -1)
+    cuts = separate(members, x, n, NONE, per_record=1_000, in_all=10_000)
+    assert {tuple(row[:3]) for row in cuts.tolist()} == violated
+    assert np.all(cuts[:, 3:] == -1)
 
 
 def test_an_integer_solution_violates_no_cut() -> None:

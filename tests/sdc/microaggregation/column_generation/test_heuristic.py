@@ -30,21 +30,21 @@ def records_of(seed: int, n: int, k: int) -> Records:
 
 def test_two_far_triples_are_solved_exactly() -> None:
     records = Records.of(np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]), 3, standardise=False)[0]
-    found = solve(records, 3, deadline=NEVER, seed=0)
-    assert found.sse == pytest.approx(4.0)
-    assert found.optimal
+    clustering = solve(records, 3, deadline=NEVER, seed=0)
+    assert clustering.sse == pytest.approx(4.0)
+    assert clustering.optimal
 
 
 @pytest.mark.parametrize("rounding", ["both", "simple", "spanning-tree"])
 @pytest.mark.parametrize("seed", range(3))
 def test_bound_and_clustering_enclose_the_optimum(seed: int, rounding: str) -> None:
     records = records_of(seed, 12, 3)
-    found = solve(records, 3, deadline=NEVER, seed=0, rounding=rounding)
+    clustering = solve(records, 3, deadline=NEVER, seed=0, rounding=rounding)
     optimum = least_sse(records.values, 3)
-    assert found.lower_bound is not None
-    assert found.lower_bound <= optimum * (1 + 1e-6)
-    assert found.sse >= optimum * (1 - 1e-9)
-    assert found.sizes.min() >= 3
+    assert clustering.lower_bound is not None
+    assert clustering.lower_bound <= optimum * (1 + 1e-6)
+    assert clustering.sse >= optimum * (1 - 1e-9)
+    assert clustering.sizes.min() >= 3
 
 
 def test_table_2_and_branch_and_bound_reach_the_same_bound() -> None:
@@ -64,15 +64,15 @@ def test_table_2_chooses_as_printed() -> None:
 def test_the_clustering_is_never_worse_than_mdav_and_vmdav() -> None:
     for seed in range(3):
         outcome = microaggregation_heuristic_mp(records_of(seed, 40, 3), 3, deadline=NEVER)
-        found = solve(records_of(seed, 40, 3), 3, deadline=NEVER, seed=0)
-        assert found.sse <= min(outcome.sse["mdav"], outcome.sse["vmdav"]) * (1 + 1e-12)
-        assert found.sse == pytest.approx(min(outcome.sse.values()))
+        clustering = solve(records_of(seed, 40, 3), 3, deadline=NEVER, seed=0)
+        assert clustering.sse <= min(outcome.sse["mdav"], outcome.sse["vmdav"]) * (1 + 1e-12)
+        assert clustering.sse == pytest.approx(min(outcome.sse.values()))
 
 
 def test_a_passed_deadline_claims_no_bound() -> None:
-    found = solve(records_of(0, 30, 3), 3, deadline=Deadline(0.0), seed=0)
-    assert found.lower_bound is None
-    assert found.stopped_by == "time"
+    clustering = solve(records_of(0, 30, 3), 3, deadline=Deadline(0.0), seed=0)
+    assert clustering.lower_bound is None
+    assert clustering.stopped_by == "time"
 
 
 def test_what_it_cannot_carry_is_refused_by_name() -> None:

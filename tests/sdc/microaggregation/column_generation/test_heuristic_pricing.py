@@ -14,8 +14,8 @@ NONE = np.empty((0, 3), dtype=int)
 
 def test_two_far_triples_are_both_found() -> None:
     distances = squared_distances(np.array([[0.0], [1.0], [2.0], [100.0], [101.0], [102.0]]))
-    found = price_heuristically(distances, np.full(6, 5.0), 3, 0.0)
-    assert sorted(sorted(row) for row in found.tolist()) == [[0, 1, 2], [3, 4, 5]]
+    clusters = price_heuristically(distances, np.full(6, 5.0), 3, 0.0)
+    assert sorted(sorted(row) for row in clusters.tolist()) == [[0, 1, 2], [3, 4, 5]]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -24,9 +24,9 @@ def test_clusters_are_disjoint_and_of_negative_reduced_cost(seed: int) -> None:
     values = rng.normal(size=(30, 3))
     duals = rng.uniform(0.0, 3.0, size=30)
     for size in (2, 3, 5):
-        found = price_heuristically(squared_distances(values), duals, size, 0.0)
-        assert len(np.unique(found)) == found.size
-        for cluster in found:
+        clusters = price_heuristically(squared_distances(values), duals, size, 0.0)
+        assert len(np.unique(clusters)) == clusters.size
+        for cluster in clusters:
             assert reduced_cost(values, tuple(cluster), duals, NONE, np.empty(0)) < 0.0
 
 

@@ -35,9 +35,9 @@ def test_simple_rounding_adds_too_few_left_over_to_the_nearest_centroid() -> Non
 
 def test_spanning_tree_rounding_glues_along_the_heaviest_edges() -> None:
     members = as_members([(0, 1, 2), (1, 2, 3), (4, 5, 6)], 3)
-    found = spanning_tree_roundings(members, np.array([0.5, 0.5, 1.0]), 7, 3)
-    assert found
-    for labels in found:
+    roundings = spanning_tree_roundings(members, np.array([0.5, 0.5, 1.0]), 7, 3)
+    assert roundings
+    for labels in roundings:
         assert same_cluster(labels, 4, 5, 6)
         assert same_cluster(labels, 0, 1, 2, 3)
 

@@ -67,12 +67,12 @@ def test_a_listing_holds_exactly_the_clusters_below_the_threshold(cuts: int) -> 
         priced = price(squared_distances(values), 3, duals, penalised, threshold=threshold, keep=5_000)
         assert priced.complete
         assert not priced.full
-        found = {
+        listed = {
             tuple(int(i) for i in row if i >= 0): c
             for row, c in zip(priced.members, priced.reduced_costs, strict=True)
         }
-        assert set(found) == {c for c, reduced in exact.items() if reduced < threshold}
-        for cluster, reduced in found.items():
+        assert set(listed) == {c for c, reduced in exact.items() if reduced < threshold}
+        for cluster, reduced in listed.items():
             assert reduced == pytest.approx(exact[cluster], abs=1e-9)
 
 

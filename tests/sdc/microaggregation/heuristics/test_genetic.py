@@ -57,9 +57,9 @@ def test_selection_draws_a_string_without_rivals_always():
 def test_the_result_lies_between_fixed_size_and_the_optimum(convergence):
     values = np.sort(np.random.default_rng(5).lognormal(sigma=2.0, size=400))
     starts = genetic(values, 3, params=GeneticParams(convergence=convergence), seed=0)
-    found = sum_of_squares(values, starts)
-    assert found >= sum_of_squares(values, optimal(values, 3)) * (1 - 1e-12)
-    assert found <= sum_of_squares(values, fixed_size(values, 3)) * (1 + 1e-12)
+    sse = sum_of_squares(values, starts)
+    assert sse >= sum_of_squares(values, optimal(values, 3)) * (1 - 1e-12)
+    assert sse <= sum_of_squares(values, fixed_size(values, 3)) * (1 + 1e-12)
 
 
 def test_the_same_seed_gives_the_same_partition_and_another_seed_may_not():

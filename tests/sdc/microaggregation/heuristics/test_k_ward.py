@@ -59,8 +59,8 @@ def test_chains_make_the_mergers_of_the_search_for_the_closest_pair(seed):
     values = random.normal(size=(26, 3)) ** 3
     weights = random.uniform(0.5, 2.0, size=26) if seed % 2 else np.ones(26)
     records = Records(values, weights, 3)
-    found = cluster(records, k, score_ends(values[:, 0], k), FOREVER)
-    assert _as_sets(found.labels) == _literal(values, weights, values[:, 0], k)
+    clustering = cluster(records, k, score_ends(values[:, 0], k), FOREVER)
+    assert _as_sets(clustering.labels) == _literal(values, weights, values[:, 0], k)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -102,9 +102,9 @@ def test_clusters_of_records_have_k_to_2k_minus_1_whatever_the_records(rows, k, 
 
 def test_a_passed_deadline_cuts_what_waits_and_says_so():
     records, _ = Records.of(np.random.default_rng(0).normal(size=(50, 2)), 3)
-    found = cluster(records, 3, score_ends(records.values[:, 0], 3), Deadline(0.0))
-    assert found.stopped_by == "time"
-    assert found.sizes.min() >= 3
+    clustering = cluster(records, 3, score_ends(records.values[:, 0], 3), Deadline(0.0))
+    assert clustering.stopped_by == "time"
+    assert clustering.sizes.min() >= 3
 
 
 def test_rankings_by_numbers_refuse_nominal_variables_and_unknown_ones_are_named():
@@ -133,5 +133,5 @@ def test_rankings_by_numbers_refuse_nominal_variables_and_unknown_ones_are_named
 )
 def test_the_losses_of_table_3_are_reproduced(algorithm, ranking, k, loss):
     data = pd.read_csv(reference_file("tarragona.csv"))
-    found = microaggregate(data, k, algorithm=algorithm, ranking=ranking)
-    assert 100 * found.information_loss == pytest.approx(loss, abs=0.0051)
+    clustering = microaggregate(data, k, algorithm=algorithm, ranking=ranking)
+    assert 100 * clustering.information_loss == pytest.approx(loss, abs=0.0051)

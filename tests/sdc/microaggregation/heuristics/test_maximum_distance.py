@@ -48,8 +48,8 @@ def _literal(values: np.ndarray, k: int) -> set[frozenset[int]]:
 def test_clusters_are_those_of_algorithm_2_for_every_remainder(n, k):
     values = np.random.default_rng(n).normal(size=(n, 3))
     labels = solve(Records(values, np.ones(n), 3), k, deadline=FOREVER, seed=0).labels
-    found = {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
-    assert found == _literal(values, k)
+    clusters = {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
+    assert clusters == _literal(values, k)
 
 
 @pytest.mark.parametrize("discrete", [False, True])
@@ -85,9 +85,9 @@ def test_equal_records_and_fewer_than_twice_k_are_clustered():
 
 def test_a_passed_deadline_clusters_the_rest_along_one_axis_and_says_so():
     records, _ = Records.of(np.random.default_rng(0).normal(size=(50, 2)), 3)
-    found = solve(records, 3, deadline=Deadline(0.0), seed=0)
-    assert found.stopped_by == "time"
-    assert found.sizes.min() >= 3
+    clustering = solve(records, 3, deadline=Deadline(0.0), seed=0)
+    assert clustering.stopped_by == "time"
+    assert clustering.sizes.min() >= 3
 
 
 def test_the_order_of_the_records_does_not_change_the_clusters():
@@ -103,5 +103,5 @@ def test_the_order_of_the_records_does_not_change_the_clusters():
 @pytest.mark.parametrize(("k", "loss"), [(3, 15.60), (4, 19.27)])
 def test_the_losses_of_table_3_are_reproduced(k, loss):
     data = pd.read_csv(reference_file("tarragona.csv"))
-    found = microaggregate(data, k, algorithm="maximum-distance")
-    assert 100 * found.information_loss == pytest.approx(loss, abs=0.0051)
+    clustering = microaggregate(data, k, algorithm="maximum-distance")
+    assert 100 * clustering.information_loss == pytest.approx(loss, abs=0.0051)

@@ -71,5 +71,5 @@ def test_constant_and_tied_variables_leave_clusters_of_k_to_2k_minus_1(algorithm
 )
 def test_the_losses_of_table_3_are_reproduced(algorithm, loss):
     data = pd.read_csv(reference_file("tarragona.csv"))
-    found = microaggregate(data, 3, algorithm=algorithm)
-    assert 100 * found.information_loss == pytest.approx(loss, abs=0.0051)
+    clustering = microaggregate(data, 3, algorithm=algorithm)
+    assert 100 * clustering.information_loss == pytest.approx(loss, abs=0.0051)

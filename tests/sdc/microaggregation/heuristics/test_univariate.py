@@ -82,8 +82,8 @@ def test_the_optimum_is_the_least_of_all_partitions_connected_or_not():
     random = np.random.default_rng(0)
     for n, k in [(4, 2), (6, 2), (7, 3), (8, 2), (8, 4)]:
         values = np.sort(random.normal(size=n) ** 3)
-        found = sum_of_squares(values, optimal(values, k))
-        assert found == pytest.approx(_least_sse_of_any_partition(values.tolist(), k), abs=1e-12)
+        sse = sum_of_squares(values, optimal(values, k))
+        assert sse == pytest.approx(_least_sse_of_any_partition(values.tolist(), k), abs=1e-12)
 
 
 @settings(max_examples=150, deadline=None)
@@ -105,8 +105,8 @@ def test_the_optimum_equals_the_plain_dynamic_programme(values, k):
 def test_the_optimum_equals_the_plain_dynamic_programme_for_long_heavy_tails():
     values = np.sort(np.random.default_rng(3).standard_cauchy(800))
     for k in (2, 3, 10, 40):
-        found = sum_of_squares(values, optimal(values, k))
-        assert found == pytest.approx(_plain_programme(values, k), rel=1e-12)
+        sse = sum_of_squares(values, optimal(values, k))
+        assert sse == pytest.approx(_plain_programme(values, k), rel=1e-12)
 
 
 @pytest.mark.parametrize("code", [-9, -1e6, -1e9, -1e15])
@@ -114,13 +114,13 @@ def test_the_optimum_equals_the_plain_dynamic_programme_for_long_heavy_tails():
 def test_exact_arithmetic_confirms_the_optimum_beside_codes_for_missing_values(seed, code):
     for k in (2, 3, 5):
         values = values_beside_a_code(seed, k, code)
-        found = microaggregate(values[:, None], k)
+        clustering = microaggregate(values[:, None], k)
         optimum = least_sse_of_one_variable(values, k)
         variance = sse_of_one_variable(values, np.zeros(len(values))) / (len(values) - 1)
-        assert found.optimal
-        assert Fraction(found.lower_bound) * variance <= optimum
-        assert sse_of_one_variable(values, found.labels) <= optimum * (1 + Fraction(1, 10**9))
-        assert found.sse == pytest.approx(float(optimum / variance), rel=1e-12)
+        assert clustering.optimal
+        assert Fraction(clustering.lower_bound) * variance <= optimum
+        assert sse_of_one_variable(values, clustering.labels) <= optimum * (1 + Fraction(1, 10**9))
+        assert clustering.sse == pytest.approx(float(optimum / variance), rel=1e-12)
         alone = individual_ranking(values[:, None], k)
         assert sse_of_one_variable(values, alone.labels[:, 0]) <= optimum * (1 + Fraction(1, 10**9))
 

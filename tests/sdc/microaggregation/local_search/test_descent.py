@@ -238,8 +238,8 @@ def test_trees_find_most_of_the_nearest_of_large_files():
     distances = ((points[:200, None] - points) ** 2).sum(axis=2)
     distances[np.arange(200), np.arange(200)] = np.inf
     nearest = np.argsort(distances, axis=1)[:, :5]
-    found = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(near[:200], nearest, strict=True)])
-    assert found > 0.9
+    share = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(near[:200], nearest, strict=True)])
+    assert share > 0.9
     assert np.array_equal(near, nearest_neighbours(points, 5, trees=6, seed=0))
 
 

@@ -51,19 +51,19 @@ def test_categories_are_kept_wherever_they_can_be_and_at_little_more_than_the_le
     seed: int, regions: int
 ):
     frequencies, tables = file(seed, regions)
-    found = protect_frequencies(
+    solution = protect_frequencies(
         frequencies, K, tables, kept_dimension=1, parameters=CHI2, effort="fast", seed=seed
     ).counts
-    assert ((found == 0) | (found >= K)).all()
-    assert found.sum() == frequencies.records
+    assert ((solution == 0) | (solution >= K)).all()
+    assert solution.sum() == frequencies.records
     kept = tables.original >= K
     vectors = every_vector(frequencies)
     totals = vectors @ tables.incidence.T.toarray()
     emptied = (totals[:, kept] == 0).sum(axis=1)
-    assert np.count_nonzero(tables.totals(found)[kept] == 0) == emptied.min()
+    assert np.count_nonzero(tables.totals(solution)[kept] == 0) == emptied.min()
     weights = np.where(tables.level == 0, 1.0, CHI2.region_weight) * tables.reciprocals
     costs = (totals - tables.original) ** 2 @ weights
-    reached = float(weights @ tables.errors(found) ** 2)
+    reached = float(weights @ tables.errors(solution) ** 2)
     assert reached <= 1.05 * costs[emptied == emptied.min()].min()
 
 

@@ -40,8 +40,8 @@ def test_two_single_records_and_a_pair_become_one_combination_of_the_nearest():
     frame = pd.DataFrame({"x": ["a", "a", "a", "b", "b"], "y": ["p", "p", "q", "r", "r"]})
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 2)
-    found = protect_frequencies(frequencies, 2, tables, effort="fast")
-    assert found.counts.tolist() == [3, 0, 2]
+    solution = protect_frequencies(frequencies, 2, tables, effort="fast")
+    assert solution.counts.tolist() == [3, 0, 2]
 
 
 @settings(max_examples=40)
@@ -53,12 +53,12 @@ def test_any_frame_ends_with_counts_of_zero_or_k_and_its_number_of_records(frame
         with pytest.raises(TooFewRecords):
             protect_frequencies(frequencies, k, tables)
         return
-    found = protect_frequencies(frequencies, k, tables, effort="fast", seed=seed)
-    assert found.counts.sum() == len(frame)
-    assert ((found.counts == 0) | (found.counts >= k)).all()
-    assert found.chi2 == pytest.approx(tables.chi2(found.counts))
+    solution = protect_frequencies(frequencies, k, tables, effort="fast", seed=seed)
+    assert solution.counts.sum() == len(frame)
+    assert ((solution.counts == 0) | (solution.counts >= k)).all()
+    assert solution.chi2 == pytest.approx(tables.chi2(solution.counts))
     if not frequencies.at_risk(k).any():
-        assert np.array_equal(found.counts, frequencies.counts)
+        assert np.array_equal(solution.counts, frequencies.counts)
 
 
 def every_protected_vector(records: int, m: int, k: int):
@@ -75,19 +75,21 @@ def test_on_tiny_files_chi_square_alone_reaches_the_brute_force_optimum(records,
     frequencies = from_frame(pd.DataFrame(records, columns=["a", "b"])).frequencies
     tables = ControlTables.of(frequencies, 2)
     only_chi2 = SearchParameters(deviation_weight=0, absolute_weight={})
-    found = protect_frequencies(frequencies, k, tables, parameters=only_chi2, effort="fast")
+    solution = protect_frequencies(frequencies, k, tables, parameters=only_chi2, effort="fast")
     best = min(tables.chi2(v) for v in every_protected_vector(len(records), len(frequencies), k))
-    assert found.chi2 == pytest.approx(best)
+    assert solution.chi2 == pytest.approx(best)
 
 
 def test_regions_keep_their_records_and_the_same_seed_gives_the_same_answer():
     frequencies = town(3_000, 4, 1)
     tables = ControlTables.of(frequencies, 2)
-    found = protect_frequencies(frequencies, 3, tables, effort="fast", seed=5)
+    solution = protect_frequencies(frequencies, 3, tables, effort="fast", seed=5)
     again = protect_frequencies(frequencies, 3, tables, effort="fast", seed=5)
-    assert np.array_equal(found.counts, again.counts)
-    assert records_by_region(frequencies, found.counts) == records_by_region(frequencies, frequencies.counts)
-    assert found.stopped_by == "work"
+    assert np.array_equal(solution.counts, again.counts)
+    assert records_by_region(frequencies, solution.counts) == records_by_region(
+        frequencies, frequencies.counts
+    )
+    assert solution.stopped_by == "work"
 
 
 def test_a_maximum_absolute_error_is_respected_where_it_can_be():
@@ -95,25 +97,27 @@ def test_a_maximum_absolute_error_is_respected_where_it_can_be():
     tables = ControlTables.of(frequencies, 3)
     free = protect_frequencies(frequencies, 3, tables, effort="fast")
     bounds = {1: 1, 2: 3, 3: max(3, free.errors[3] - 1)}
-    found = protect_frequencies(frequencies, 3, tables, max_absolute_error=bounds, effort="fast")
-    assert all(found.errors[d] <= bounds[d] for d in bounds)
+    solution = protect_frequencies(frequencies, 3, tables, max_absolute_error=bounds, effort="fast")
+    assert all(solution.errors[d] <= bounds[d] for d in bounds)
 
 
 def test_no_combination_changes_by_more_than_the_cap():
     frequencies = town(4_000, 1, 3)
     tables = ControlTables.of(frequencies, 2)
     capped = SearchParameters(max_deviation=3)
-    found = protect_frequencies(frequencies, 3, tables, parameters=capped, effort="fast")
-    assert np.abs(found.counts - frequencies.counts).max() == found.max_deviation <= 3
+    solution = protect_frequencies(frequencies, 3, tables, parameters=capped, effort="fast")
+    assert np.abs(solution.counts - frequencies.counts).max() == solution.max_deviation <= 3
 
 
 def test_structural_zeros_end_empty_and_the_records_stay():
     frequencies = town(500, 2, 4)
     tables = ControlTables.of(frequencies, 2)
     allowed = np.arange(len(frequencies)) % 5 != 0
-    found = protect_frequencies(frequencies, 3, tables, allowed=allowed, effort="fast")
-    assert not found.counts[~allowed].any()
-    assert records_by_region(frequencies, found.counts) == records_by_region(frequencies, frequencies.counts)
+    solution = protect_frequencies(frequencies, 3, tables, allowed=allowed, effort="fast")
+    assert not solution.counts[~allowed].any()
+    assert records_by_region(frequencies, solution.counts) == records_by_region(
+        frequencies, frequencies.counts
+    )
 
 
 def test_a_search_of_no_moves_ends_where_it_starts():
@@ -126,8 +130,8 @@ def test_a_search_of_no_moves_ends_where_it_starts():
     settled = state.counts.copy()
     movable = np.flatnonzero(frequencies.at_risk(3))
     search = Annealing.of(state, frequencies, tables, objective, movable, new_stream(1))
-    found, work, stopped_by = search.run(0, Deadline.after(None))
-    assert np.array_equal(found, settled)
+    counts, work, stopped_by = search.run(0, Deadline.after(None))
+    assert np.array_equal(counts, settled)
     assert (work, stopped_by) == (0, "work")
 
 
@@ -151,9 +155,9 @@ def test_blocks_protected_apart_and_reconciled_come_close_to_the_single_process(
 def test_a_deadline_that_fires_says_so_and_still_protects():
     frequencies = town(2_000, 1, 7)
     tables = ControlTables.of(frequencies, 4)
-    found = protect_frequencies(frequencies, 3, tables, effort="thorough", deadline=Deadline.after(1e-6))
-    assert found.stopped_by == "time"
-    assert ((found.counts == 0) | (found.counts >= 3)).all()
+    solution = protect_frequencies(frequencies, 3, tables, effort="thorough", deadline=Deadline.after(1e-6))
+    assert solution.stopped_by == "time"
+    assert ((solution.counts == 0) | (solution.counts >= 3)).all()
 
 
 def test_bad_input_gets_named_errors():

@@ -27,13 +27,13 @@ def random_problem(seed: int, combinations: int, k: int) -> tuple[PartitionProbl
 
 
 def all_clusters(problem: PartitionProblem, duals: np.ndarray) -> dict[tuple[int, ...], float]:
-    found = {}
+    reduced_costs = {}
     for size in range(problem.k, problem.largest + 1):
         for members in combinations_with_replacement(range(len(duals)), size):
             if (np.bincount(members, minlength=len(duals)) <= problem.multiplicity).all():
                 weight = sum(problem.distances[a, b] for i, a in enumerate(members) for b in members[:i])
-                found[members] = weight - duals[list(members)].sum()
-    return found
+                reduced_costs[members] = weight - duals[list(members)].sum()
+    return reduced_costs
 
 
 def as_tuple(column: np.ndarray) -> tuple[int, ...]:
@@ -92,9 +92,9 @@ def test_heuristics_find_only_clusters_of_negative_reduced_cost(seed: int) -> No
     problem, duals = random_problem(seed, 12, 3)
     clusters = all_clusters(problem, duals)
     distances, multiplicity = problem.distances, problem.multiplicity
-    for found in (
+    for columns in (
         greedy_columns(distances, multiplicity, duals, 3, 20, REDUCED_COST_TOLERANCE),
         enumerate_columns(distances, multiplicity, duals, 3, 18, REDUCED_COST_TOLERANCE),
     ):
-        for column in found:
+        for column in columns:
             assert clusters[as_tuple(column)] < 0
