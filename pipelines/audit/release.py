@@ -18,6 +18,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from pipelines.audit import description, tables
+from pipelines.audit.queries import number, quiet_engine, quoted_name
 
 FREQUENCY = "frequency"
 #: Where the table of each format is audited; a library is imported where its format is used.
@@ -74,8 +75,7 @@ def audit(folder: Path) -> Audit:
         findings += [*_described(folder, manifest)]
         findings += [_columns(folder, manifest), _metadata(folder), _dictionaries(folder)]
     if all(finding.passed for finding in findings):
-        with duckdb.connect() as engine:
-            engine.execute("SET enable_progress_bar = false")
+        with quiet_engine() as engine:
             names = [column["name"] for column in manifest["columns"]]
             _view(
                 engine, "microdata", folder / "microdata" / "*.parquet", [_key(names, name) for name in names]
@@ -115,8 +115,7 @@ def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
     ]
     if wrong:
         return findings
-    with duckdb.connect() as engine:
-        engine.execute("SET enable_progress_bar = false")
+    with quiet_engine() as engine:
         cells, named = tables.cells(engine, folder, manifest), manifest["cells"]
         repeated = tables.repeated(engine, folder, manifest)
         margins = tables.margins(engine, folder, manifest)
@@ -189,7 +188,7 @@ def _dictionaries(folder: Path) -> Finding:
 
 
 def _records(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any]) -> Finding:
-    records = _one(engine, "SELECT count(*) FROM microdata")
+    records = number(engine, "SELECT count(*) FROM microdata")
     return Finding(
         "records",
         records == manifest["records"],
@@ -230,7 +229,7 @@ def _tables(
         counted = f"SELECT {keys}, count(*) AS {FREQUENCY} FROM microdata GROUP BY {keys}"
         published = f"SELECT {keys}, {FREQUENCY} FROM published"
         different += (
-            _one(
+            number(
                 engine,
                 f"SELECT (SELECT count(*) FROM ({counted} EXCEPT ALL {published})) "
                 f"+ (SELECT count(*) FROM ({published} EXCEPT ALL {counted}))",
@@ -254,15 +253,10 @@ def _statistics(
     ]
 
 
-def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:
-    ((value,),) = engine.execute(query).fetchall()
-    return int(value)
-
-
 def _view(engine: duckdb.DuckDBPyConnection, view: str, files: Path, columns: list[str]) -> None:
     """Show files under names of our own, by position: to DuckDB, "Sex" and "sex" are one name."""
     relation = engine.read_parquet(str(files))
-    quoted = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
+    quoted = map(quoted_name, relation.columns)
     shown = ", ".join(f"{name} AS {column}" for name, column in zip(quoted, columns, strict=True))
     relation.project(shown).create_view(view, replace=True)
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet as pq
+
+from pipelines.audit.queries import quiet_engine, quoted_name
 
 
 def files_of(public: Path, manifest: dict[str, Any]) -> list[str]:
@@ -38,10 +39,9 @@ def contents(files: Sequence[str]) -> tuple[int, ...]:
 
     Columns are taken by position, as names that differ in case alone are one name to DuckDB.
     """
-    with duckdb.connect() as engine:
-        engine.execute("SET enable_progress_bar = false")
+    with quiet_engine() as engine:
         relation = engine.read_parquet(list(files))
-        names = ", ".join('"' + name.replace('"', '""') + '"' for name in relation.columns)
+        names = ", ".join(map(quoted_name, relation.columns))
         ((records, total, mixed),) = relation.aggregate(
             f"count(*), sum(hash({names})::HUGEINT), bit_xor(hash({names}))"
         ).fetchall()

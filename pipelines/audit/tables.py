@@ -11,6 +11,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.audit.queries import number, quoted_name, quoted_text
+
 
 @dataclass(frozen=True)
 class Margins:
@@ -33,13 +35,13 @@ def wrong_columns(folder: Path, manifest: dict[str, Any]) -> int:
 
 def cells(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> int:
     """Cells of all files, each counted where it stands."""
-    return sum(_one(engine, f"SELECT count(*) FROM {_file(folder, table)}") for table in manifest["tables"])
+    return sum(number(engine, f"SELECT count(*) FROM {_file(folder, table)}") for table in manifest["tables"])
 
 
 def repeated(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> int:
     """Cells that stand twice in a table, or with two values in linked ones."""
-    keys = ", ".join(_name(name) for name in _columns(manifest))
-    return _one(
+    keys = ", ".join(quoted_name(name) for name in _columns(manifest))
+    return number(
         engine,
         f"SELECT count(*) FROM (SELECT 1 FROM ({_every_cell(folder, manifest)}) GROUP BY {keys} "
         "HAVING min(v) <> max(v) OR count(*) <> count(DISTINCT t))",
@@ -48,9 +50,9 @@ def repeated(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str
 
 def off_base(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> int:
     """Cells that are no multiple of the base that the manifest names."""
-    value, base = _name(manifest["value"]["name"]), int(manifest["method"]["base"])
+    value, base = quoted_name(manifest["value"]["name"]), int(manifest["method"]["base"])
     return sum(
-        _one(engine, f"SELECT count(*) FROM {_file(folder, table)} WHERE {value} % {base} <> 0")
+        number(engine, f"SELECT count(*) FROM {_file(folder, table)} WHERE {value} % {base} <> 0")
         for table in manifest["tables"]
     )
 
@@ -61,11 +63,11 @@ def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str,
     totals = wrong = 0
     for table in manifest["tables"]:
         for parts in _parts(engine, folder, table, manifest):
-            keys = ", ".join(_name(name) for name in table["columns"])
-            value = _name(manifest["value"]["name"])
-            published = f"coalesce(m.{value}, 0)" if manifest.get("zeros") == "omit" else f"m.{value}"
+            keys = ", ".join(quoted_name(name) for name in table["columns"])
+            value = quoted_name(manifest["value"]["name"])
+            there = f"coalesce(m.{value}, 0)" if manifest.get("zeros") == "omit" else f"m.{value}"
             ((compared, different),) = engine.execute(
-                f"SELECT count(*), count(*) FILTER (WHERE {published} IS DISTINCT FROM p.s) FROM "
+                f"SELECT count(*), count(*) FILTER (WHERE {there} IS DISTINCT FROM p.s) FROM "
                 f"(SELECT {keys}, sum({value}) AS s FROM ({parts}) GROUP BY ALL) AS p "
                 f"LEFT JOIN {_file(folder, table)} AS m USING ({keys})"
             ).fetchall()
@@ -80,18 +82,18 @@ def _grouped(
     engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], grouping: dict[str, Any]
 ) -> tuple[int, int]:
     """Cells of a further hierarchy, of any kind that tables have, compared with the codes they group."""
-    above, levels, total = grouping["above"], grouping["levels"], _text(manifest["total"])
+    above, levels, total = grouping["above"], grouping["levels"], quoted_text(manifest["total"])
     codes = {"__code": list(grouping["codes"])}
     codes |= {f"__{n}": [groups[n] for groups in grouping["codes"].values()] for n in range(len(above))}
     engine.register("codes", pa.table(codes))
-    finer, names = _name(grouping["column"]), _columns(manifest)
+    finer, names = quoted_name(grouping["column"]), _columns(manifest)
     summed = [*levels[levels.index(grouping["column"]) + 1 :], *above]
-    whole = "".join(f" AND {_name(each)} = {total}" for each in summed)
-    put = [f"__{n} AS {_name(name)}" for n, name in enumerate(above)]
-    put += [f"{total} AS {_name(name)}" for name in levels]
-    keys = ", ".join(_name(name) for name in names)
-    kind = " || ".join(f"({_name(name)} = {total})::text" for name in names)
-    published = "coalesce(m.v, 0)" if manifest.get("zeros") == "omit" else "m.v"
+    whole = "".join(f" AND {quoted_name(each)} = {total}" for each in summed)
+    put = [f"__{n} AS {quoted_name(name)}" for n, name in enumerate(above)]
+    put += [f"{total} AS {quoted_name(name)}" for name in levels]
+    keys = ", ".join(quoted_name(name) for name in names)
+    kind = " || ".join(f"({quoted_name(name)} = {total})::text" for name in names)
+    there = "coalesce(m.v, 0)" if manifest.get("zeros") == "omit" else "m.v"
     ((compared, different),) = engine.execute(
         f"""
         WITH cells AS (SELECT DISTINCT * EXCLUDE (t) FROM ({_every_cell(folder, manifest)})),
@@ -100,7 +102,7 @@ def _grouped(
             FROM cells JOIN codes ON __code = {finer} WHERE {finer} <> {total}{whole}
         ),
         sums AS (SELECT {keys}, sum(v) AS __sum FROM parts GROUP BY ALL)
-        SELECT count(*), count(*) FILTER (WHERE {published} IS DISTINCT FROM __sum)
+        SELECT count(*), count(*) FILTER (WHERE {there} IS DISTINCT FROM __sum)
         FROM (SELECT * FROM sums WHERE {kind} IN (SELECT {kind} FROM cells))
         LEFT JOIN cells AS m USING ({keys})
         """
@@ -112,26 +114,26 @@ def _parts(
     engine: duckdb.DuckDBPyConnection, folder: Path, table: dict[str, Any], manifest: dict[str, Any]
 ) -> Iterator[str]:
     """Queries that give the parts of totals, each under the codes of its total."""
-    total, file = _text(manifest["total"]), _file(folder, table)
+    total, file = quoted_text(manifest["total"]), _file(folder, table)
     for dimension in table["dimensions"]:
         levels = dimension["levels"]
         if dimension["parents"]:
             engine.register("parents", _mapping(dimension["parents"]))
-            name = _name(levels[0])
+            name = quoted_name(levels[0])
             yield (
                 f"SELECT * REPLACE (coalesce(parent, {total}) AS {name}) FROM {file} "
                 f"LEFT JOIN parents ON code = {name} WHERE {name} <> {total}"
             )
             continue
         for depth, level in enumerate(levels):
-            deeper = "".join(f" AND {_name(each)} = {total}" for each in levels[depth + 1 :])
-            name = _name(level)
+            deeper = "".join(f" AND {quoted_name(each)} = {total}" for each in levels[depth + 1 :])
+            name = quoted_name(level)
             yield f"SELECT * REPLACE ({total} AS {name}) FROM {file} WHERE {name} <> {total}{deeper}"
 
 
 def _every_cell(folder: Path, manifest: dict[str, Any]) -> str:
     """A query for the cells of all tables: table t, codes in all columns, value v."""
-    value, total = _name(manifest["value"]["name"]), _text(manifest["total"])
+    value, total = quoted_name(manifest["value"]["name"]), quoted_text(manifest["total"])
     return " UNION ALL ".join(
         f"SELECT {position} AS t, {_selected(_columns(manifest), table['columns'], total)}, {value} AS v "
         f"FROM {_file(folder, table)}"
@@ -148,21 +150,10 @@ def _mapping(parents: dict[str, str]) -> pa.Table:
 
 
 def _selected(names: list[str], columns: list[str], total: str) -> str:
-    return ", ".join(_name(name) if name in columns else f"{total} AS {_name(name)}" for name in names)
-
-
-def _one(engine: duckdb.DuckDBPyConnection, query: str) -> int:
-    ((number,),) = engine.execute(query).fetchall()
-    return int(number)
+    return ", ".join(
+        quoted_name(name) if name in columns else f"{total} AS {quoted_name(name)}" for name in names
+    )
 
 
 def _file(folder: Path, table: dict[str, Any]) -> str:
-    return f"read_parquet({_text(str(folder / table['file']))})"
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return f"read_parquet({quoted_text(str(folder / table['file']))})"
