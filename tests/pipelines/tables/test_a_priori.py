@@ -7,46 +7,21 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pipelines.publication.identity import identity
 from pipelines.tables.a_priori import a_priori_information, read_a_priori
-from pipelines.tables.cells import Cells, tabulated
 from pipelines.tables.problem import table_problem
 from schemas.errors import InputRejected, SpecificationError
-from schemas.specification.model import Specification
-from schemas.specification.read import build_specification
+from tests.pipelines.tables.regions import KEY, regional, regional_cells
 from tests.schemas.specification.test_table import build
-
-KEY = bytes(range(32))
-
-
-def magnitude(folder: Path, text: str) -> Specification:
-    (folder / "known.csv").write_text(text)
-    content = {
-        "release": {"name": "turnover", "k": 3},
-        "input": {"path": "records.parquet"},
-        "variables": {"region": {"role": "region"}, "turnover": {"role": "other", "kind": "numeric"}},
-        "table": {"value": "turnover", "tables": [["region"]], "decimals": 1, "a_priori": "known.csv",
-                  "levels": "exact"},
-        "publish": {"path": "lake", "evidence": "evidence"},
-    }  # fmt: skip
-    return build_specification(content, folder)
-
-
-def cells_of(specification: Specification) -> Cells:
-    assert specification.table is not None
-    codes = pd.DataFrame({"region": ["n", "s", "w", "Total"]})
-    return tabulated(codes, specification.table, units=np.array([100.0, 200, 300, 600]),
-                     contributors=np.array([1.0, 9, 9, 19]))  # fmt: skip
 
 
 def test_a_cell_is_safe_sensitive_or_fixed_as_the_file_says(tmp_path: Path) -> None:
     text = "region,status,upper_protection,lower_protection,upper_capacity,cost\n"
     text += "n,safe,,,,7\ns,sensitive,4,3,,\n,fixed,,,,\nw,,,,5,\n"
-    specification = magnitude(tmp_path, text)
-    cells = cells_of(specification)
+    specification = regional(tmp_path, text)
+    cells = regional_cells(specification)
     rule = table_problem(cells, specification, KEY).by_rule
     place = {code: row for row, code in enumerate(cells.codes["region"])}
     assert np.flatnonzero(rule.sensitive).tolist() == [place["s"]]
@@ -67,16 +42,16 @@ def test_a_cell_is_safe_sensitive_or_fixed_as_the_file_says(tmp_path: Path) -> N
     ],
 )
 def test_a_faulty_file_is_rejected_by_row_without_a_value(tmp_path: Path, text: str, message: str) -> None:
-    specification = magnitude(tmp_path, text)
+    specification = regional(tmp_path, text)
     assert specification.table is not None
     with pytest.raises(InputRejected, match=message):
-        read_a_priori(str(tmp_path / "known.csv"), cells_of(specification), specification.table)
+        read_a_priori(str(tmp_path / "known.csv"), regional_cells(specification), specification.table)
 
 
 def test_a_release_is_another_one_where_the_file_says_something_else(tmp_path: Path) -> None:
     def made_from(text: str) -> object:
         screened = SimpleNamespace(fingerprint="of the input")
-        return identity(screened, magnitude(tmp_path, text), "table")  # type: ignore[arg-type]
+        return identity(screened, regional(tmp_path, text), "table")  # type: ignore[arg-type]
 
     before = made_from("region,status\nn,safe\n")
     assert before == made_from("region,status\nn,safe\n")
@@ -84,8 +59,8 @@ def test_a_release_is_another_one_where_the_file_says_something_else(tmp_path: P
 
 
 def test_a_tau_argus_file_says_the_same(tmp_path: Path) -> None:
-    specification = magnitude(tmp_path, "region,status\n")
-    cells = cells_of(specification)
+    specification = regional(tmp_path, "region,status\n")
+    cells = regional_cells(specification)
     assert specification.table is not None
     (tmp_path / "known.hst").write_text("n;s\nn;c;7\ns;pl;3;4\nTotal;p\n")
     text = "region,status,lower_protection,upper_protection,cost\nn,safe,,,7\ns,sensitive,3,4,\n,fixed,,,\n"
@@ -98,8 +73,8 @@ def test_a_tau_argus_file_says_the_same(tmp_path: Path) -> None:
 
 
 def test_the_status_of_a_finished_table_stands_where_the_file_says_nothing(tmp_path: Path) -> None:
-    specification = magnitude(tmp_path, "region,status,cost\nn,safe,\nw,,5\n")
-    cells = cells_of(specification)
+    specification = regional(tmp_path, "region,status,cost\nn,safe,\nw,,5\n")
+    cells = regional_cells(specification)
     places = {code: row for row, code in enumerate(cells.codes["region"])}
     status = np.full(4, "", dtype=object)
     status[[places["n"], places["w"]]] = "sensitive", "fixed"

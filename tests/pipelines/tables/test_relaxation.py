@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pipelines.tables.adjusted import protected_by_method
 from pipelines.tables.attacks import intervals_of
-from pipelines.tables.cells import Cells, tabulated
 from pipelines.tables.manifest import RELAXED, table_manifest
 from pipelines.tables.measures import measured
 from pipelines.tables.problem import table_problem
@@ -20,36 +18,18 @@ from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.standing import StandingCells
 from schemas.errors import ProtectionFailed, SpecificationError
 from schemas.specification.model import Specification
-from schemas.specification.read import build_specification
+from tests.pipelines.tables.regions import KEY, regional, regional_cells
 from tests.schemas.specification.test_table import build
-
-KEY = bytes(range(32))
 
 
 def specification(folder: Path, *relax: str, capacity: float = 1) -> Specification:
     """Three regions of 100, 200 and 300: the first is to move by 20, the others may by 2 and 3."""
-    (folder / "known.csv").write_text("region,status\nTotal,fixed\n")
-    content = {
-        "release": {"name": "turnover", "k": 3},
-        "input": {"path": "records.parquet"},
-        "variables": {"region": {"role": "region"}, "turnover": {"role": "other", "kind": "numeric"}},
-        "table": {"value": "turnover", "tables": [["region"]], "decimals": 1, "a_priori": "known.csv",
-                  "levels": "exact", "capacity": capacity, "relax": list(relax)},
-        "publish": {"path": "lake", "evidence": "evidence"},
-    }  # fmt: skip
-    return build_specification(content, folder)
-
-
-def cells_of(chosen: Specification) -> Cells:
-    assert chosen.table is not None
-    codes = pd.DataFrame({"region": ["n", "s", "w", "Total"]})
-    return tabulated(codes, chosen.table, units=np.array([1000.0, 2000, 3000, 6000]),
-                     contributors=np.array([1.0, 9, 9, 19]))  # fmt: skip
+    return regional(folder, "region,status\nTotal,fixed\n", capacity=capacity, relax=list(relax))
 
 
 def relaxed(chosen: Specification, standing: StandingCells | None = None):
     assert chosen.table is not None
-    cells = cells_of(chosen)
+    cells = regional_cells(chosen, 1000.0)
     problem = table_problem(cells, chosen, KEY, standing)
     return cells, *protected_by_method(problem, chosen, chosen.table, KEY)
 
