@@ -2,8 +2,8 @@
 
 A worker that starts from nothing imports the methods and loads their compiled code, seconds in each, while
 the run waits. Spark starts the process that workers are forked from by the name of a module
-(``spark.python.daemon.module``): this one loads everything once, beside the first stages of the run. What
-is loaded starts no threads, which would not survive the fork.
+(``spark.python.daemon.module``): `pipelines.engine.daemon` loads everything once, beside the first stages of
+the run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 _SETTING = "spark.python.daemon.module"
 #: Settings of a session whose workers have the methods loaded.
-PRELOADED = {_SETTING: "pipelines.engine.workers"}
+PRELOADED = {_SETTING: "pipelines.engine.daemon"}
 
 
 def start_ahead(spark: SparkSession) -> None:
@@ -36,19 +36,3 @@ def _first_worker(spark: SparkSession) -> None:
 
     with suppress(Exception):  # a run that ends early takes the session away, in whatever state it is
         spark.range(1, numPartitions=1).mapInArrow(nothing, "id long").collect()
-
-
-def _load() -> None:
-    """What a worker that clusters records needs; compiled code where it was compiled before."""
-    from sdc.compile_ahead import clusters
-    from sdc.kernels.compile import compiled
-
-    if compiled():
-        clusters()
-
-
-if __name__ == "__main__":
-    from pyspark.daemon import manager
-
-    _load()
-    manager()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from zipimport import zipimporter
 
 import pyarrow as pa
 
@@ -13,3 +14,12 @@ def test_worker_has_the_methods_loaded_before_it_is_told_what_to_do(spark):
             yield pa.record_batch([pa.array(["sdc.microaggregation" in sys.modules])], names=["loaded"])
 
     assert spark.range(1, numPartitions=1).mapInArrow(loaded, "loaded boolean").first()["loaded"]
+
+
+def test_worker_reads_no_archive_anew_before_each_task(spark):
+    def archives(batches):
+        for _ in batches:
+            found = [type(each) for each in sys.path_importer_cache.values()]
+            yield pa.record_batch([pa.array([found.count(zipimporter)])], names=["archives"])
+
+    assert spark.range(1, numPartitions=1).mapInArrow(archives, "archives long").first()["archives"] == 0

@@ -1,0 +1,43 @@
+"""The process that Spark's Python workers on this machine are forked from; Spark starts it by its name.
+
+What it loads starts no threads, which would not survive the fork.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+
+def load() -> None:
+    """What a worker that clusters records needs; compiled code where it was compiled before."""
+    from sdc.compile_ahead import clusters
+    from sdc.kernels.compile import compiled
+
+    if compiled():
+        clusters()
+
+
+def leave_archives() -> None:
+    """Import from folders alone, where pyspark lies in one.
+
+    Before each task a worker lets Python forget what it knows of the path (``importlib.invalidate_caches``),
+    upon which Python 3.11 reads the contents of each archive anew for each package in it: of pyspark's zip,
+    and of Spark's core jar, which Spark puts on the path: more work than most tasks are.
+    """
+    whole = list(sys.path)
+    archives = {entry for entry in whole if entry.endswith((".zip", ".jar"))}
+    sys.path[:] = [entry for entry in whole if entry not in archives]
+    if find_spec("pyspark") is None:
+        sys.path[:] = whole
+        return
+    for entry in archives:
+        sys.path_importer_cache.pop(entry, None)
+
+
+if __name__ == "__main__":
+    leave_archives()
+    from pyspark.daemon import manager
+
+    load()
+    manager()
