@@ -7,6 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+#: Examples of a property here, and in a long run (`pytest --hypothesis-profile long`). Without a deadline, as
+#: the first example of a test compiles kernels.
+settings.register_profile("suite", max_examples=20, deadline=None)
+settings.register_profile("long", max_examples=300, deadline=None)
+settings.load_profile("suite")
 
 #: Folder for pictures of pages; by default "pictures" in the base of pytest's own folders.
 PICTURES = "MICROGUARD_PICTURES"
@@ -30,8 +37,8 @@ def spark(tmp_path_factory):
     from pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
-    settings = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
-    session = open_session("local[2]", private, settings, size=InputSize.TINY, clustering=True)
+    chosen = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
+    session = open_session("local[2]", private, chosen, size=InputSize.TINY, clustering=True)
     yield session
     session.stop()
 

@@ -247,7 +247,7 @@ def test_a_file_that_cannot_be_drafted_is_rejected_without_its_values(content: b
         draft(str(tmp_path / "absent.csv"))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=4, unique=True),
     data=st.data(),

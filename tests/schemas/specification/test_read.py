@@ -202,7 +202,7 @@ _anything = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.dictionaries(_keys, _anything, max_size=5), section=_keys)
 def test_nothing_but_a_specification_error_comes_of_any_content(
     noise: dict[str, Any], section: str, sound: Path

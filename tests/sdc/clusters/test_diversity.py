@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.clusters.diversity import diversify
@@ -25,7 +25,6 @@ def test_clusters_that_are_diverse_stay_as_they_are():
     assert np.array_equal(merged, labels)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(6, 60), st.integers(1, 4), st.integers(0, 1000))
 def test_every_cluster_is_diverse_and_none_is_split(n, wanted, seed):
     random = np.random.default_rng(seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.clusters.hierarchical import Tree, level_codes, tree_costs
@@ -32,7 +32,6 @@ def occupations(values, **others):
     return represent(table, labels, nominal=names, trees={"occupation": PATHS}).to_pylist()
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(CODES, min_size=1, max_size=9))
 def test_codes_differ_in_as_many_levels_as_lie_below_a_common_ancestor(values):
     tree = Tree(level_codes(column(values), PATHS))
@@ -41,7 +40,6 @@ def test_codes_differ_in_as_many_levels_as_lie_below_a_common_ancestor(values):
         assert distances.tolist() == pytest.approx([distance(one, other) for one in values])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(CODES, st.integers(0, 2), st.integers(1, 4)), min_size=1, max_size=12))
 def test_costs_of_categories_agree_with_brute_force(rows):
     values, labels, weights = zip(*rows, strict=True)

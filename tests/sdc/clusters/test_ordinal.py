@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.clusters.ordinal import MISSING, ordinal_coordinates, rank_costs, rank_distances
@@ -42,7 +42,6 @@ def test_the_ends_of_an_order_are_one_mismatch_apart_and_neighbours_a_step():
     np.testing.assert_allclose(squares, expected, atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(RANKS)
 def test_squared_distances_of_coordinates_are_those_asked_for(ranks):
     points = ordinal_coordinates(np.array(ranks), 6)
@@ -52,7 +51,6 @@ def test_squared_distances_of_coordinates_are_those_asked_for(ranks):
             assert rank_distances(np.array([one]), np.array([other]), 6)[0] == distance(one, other)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(MISSING, 5), st.integers(0, 2), st.integers(1, 4)), min_size=1))
 def test_costs_of_categories_agree_with_brute_force(rows):
     ranks, labels, weights = (np.array(column) for column in zip(*rows, strict=True))

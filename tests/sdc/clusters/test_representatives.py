@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.clusters.representatives import represent
@@ -55,7 +55,6 @@ def test_floats_stay_floats():
     assert _numbers([0.5, 1.0, 1e300, 1e300], pa.float64()) == [0.75, 0.75, 1e300, 1e300]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=9))
 def test_means_and_medians_of_any_integers_agree_with_fractions(values):
     labels = np.zeros(len(values), dtype=int)

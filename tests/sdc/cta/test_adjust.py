@@ -192,7 +192,7 @@ def test_margins_are_summed_again_where_the_table_is_too_large_for_a_linear_prog
     assert d.lower_bound <= solved.objective * (1 + 1e-9)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.integers(0, 10**6), st.floats(0.02, 0.5), st.sampled_from(["exact", "at-least"]))
 def test_tight_or_wide_capacities_end_in_a_sound_table_a_proof_or_an_honest_no(seed, room, mode):
     table = random_grid((3, 3), seed, room=room, sensitive=0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, NotFinite, NoVariation, TooFewRecords, UnsupportedCombination
@@ -39,7 +39,6 @@ def test_the_result_is_its_labels_where_an_array_is_expected():
     assert np.array_equal(clustering[:, 1], clustering.labels[:, 1])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     records=st.lists(
         st.tuples(st.integers(0, 3), st.floats(-1e12, 1e12), st.integers(2**53, 2**60)),

@@ -78,7 +78,7 @@ def _files(draw):
     return points, k
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(_files(), st.sampled_from([*MULTIVARIATE, "fast", "standard"]))
 @example((np.array([[0.0], [1.0]]), 2), "standard")
 def test_any_file_is_clustered_by_k_with_its_true_cost_and_in_any_order(file, method):
@@ -101,7 +101,7 @@ def test_any_file_is_clustered_by_k_with_its_true_cost_and_in_any_order(file, me
         assert np.array_equal(again.labels, clustering.labels[order])
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(2, 5), st.integers(2, 12), st.sampled_from(TIERS), st.integers(0, 2**16))
 def test_where_every_record_occurs_k_times_nothing_is_lost_and_that_is_said_to_be_optimal(k, m, effort, seed):
     random = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, ShapeMismatch
@@ -19,7 +19,6 @@ def test_two_heaps_are_cut_apart():
     assert blocks == {frozenset({0, 2, 4}), frozenset({1, 3, 5})}
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(2, 300), st.integers(1, 4), st.integers(2, 7), st.integers(5, 60), st.booleans())
 def test_blocks_hold_every_record_once_and_never_fewer_than_k(n, p, k, size, tied):
     k = min(k, n)

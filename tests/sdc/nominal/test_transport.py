@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.errors import ShapeMismatch
@@ -42,7 +42,6 @@ def test_a_single_record_moves_to_the_combination_that_differs_in_one_value():
     assert moved.index.tolist() == [4, 5, 6, 7]
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_few_records_move_the_least_total_distance(data):
     rows = data.draw(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=2, max_size=7))

@@ -32,7 +32,7 @@ def test_equally_frequent_values_count_as_many_and_one_value_as_one():
     assert best_guess_share(counts) == pytest.approx(8 / 12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=2, max_size=4), st.booleans())
 def test_closeness_is_the_cheapest_transport(rows, ordered):
     counts = np.array(rows)

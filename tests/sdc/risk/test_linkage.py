@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -12,7 +12,6 @@ from sdc.risk.linkage import inside_interval, linked_share, nearer_and_tied
 NUMBERS = st.integers(-4, 4).map(float)
 
 
-@settings(max_examples=25, deadline=None)
 @given(arrays(np.float64, (7, 2), elements=NUMBERS), arrays(np.float64, (7, 2), elements=NUMBERS))
 def test_an_original_counts_by_the_ties_among_its_nearest_protected_records(original, protected):
     spread = original.std(axis=0)
@@ -45,7 +44,6 @@ def test_what_cannot_be_compared_is_refused():
         linked_share(np.ones((3, 1)), np.ones((3, 1)))
 
 
-@settings(max_examples=25, deadline=None)
 @given(arrays(np.float64, (8, 2), elements=NUMBERS), arrays(np.float64, (8, 2), elements=NUMBERS))
 def test_what_is_nearer_or_tied_adds_up_over_parts_of_a_file(original, protected):
     own_distance = np.sqrt(np.sum((original - protected) ** 2, axis=1))

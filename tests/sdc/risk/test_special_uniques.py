@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -30,7 +30,6 @@ def by_definition(codes, most):
     return counts, scores
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     arrays(np.int64, st.tuples(st.integers(2, 9), st.integers(2, 4)), elements=st.integers(0, 2)),
     st.integers(1, 3),

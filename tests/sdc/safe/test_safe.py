@@ -56,7 +56,6 @@ def judged_by_hand(counts, original, k, deviation, cells, errors, bounds, penalt
     return min(candidates)[3] if candidates else (0,) * len(counts)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]), st.booleans())
 def test_the_selection_rules_choose_what_the_paper_s_enumeration_chooses(seed, k, improving):
     rng = np.random.default_rng(seed)
@@ -80,7 +79,6 @@ def test_the_selection_rules_choose_what_the_paper_s_enumeration_chooses(seed, k
     assert np.array_equal(live, errors)
 
 
-@settings(max_examples=40)
 @given(nominal_frames(), st.sampled_from([2, 3, 5, 10]))
 def test_any_frame_is_protected_with_its_records_kept(frame, k):
     if len(frame) < k:
@@ -92,7 +90,6 @@ def test_any_frame_is_protected_with_its_records_kept(frame, k):
     assert result.record_change == 0
 
 
-@settings(max_examples=30)
 @given(nominal_frames(), st.sampled_from([2, 3, 5]))
 def test_a_change_of_the_number_of_records_is_reported(frame, k):
     if len(frame) < k:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, ShapeMismatch
@@ -13,7 +13,6 @@ RECORDS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(RECORDS)
 def test_whole_weights_are_repeated_records(records):
     values, regions, weights = (np.array(part, dtype=float) for part in zip(*records, strict=True))

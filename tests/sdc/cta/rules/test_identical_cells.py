@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.cta import CellTable, adjust
@@ -51,7 +51,6 @@ def test_a_merged_table_costs_what_the_whole_one_costs():
     assert np.abs(values - whole.values).sum() == adjustment.objective == adjust(whole).objective
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6))
 def test_a_solution_of_the_merged_table_is_one_of_the_whole_table(seed):
     rng = np.random.default_rng(seed)

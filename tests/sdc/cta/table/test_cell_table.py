@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -99,7 +99,6 @@ def test_a_sensitive_zero_needs_no_levels():
     assert table.sensitive[0]
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=0, max_size=4),
     st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=0, max_size=4),

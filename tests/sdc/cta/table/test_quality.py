@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.cta import CellTable, adjust
@@ -63,7 +63,6 @@ def test_a_reader_can_solve_a_kept_mean_and_a_kept_slope():
     assert np.polyfit([10, 20, 30], adjustment.values[:3], 1)[0] == pytest.approx(1)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6))
 def test_kept_sums_are_the_change_of_mean_slope_and_of_a_slope_on_another_variable(seed):
     rng = np.random.default_rng(seed)

@@ -120,7 +120,7 @@ def test_record_weights_and_files_too_large_are_refused() -> None:
         microaggregate(values, 3, effort="exact")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     points=st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 1)), min_size=4, max_size=10),
     exponent=st.sampled_from([-60, 0, 60]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.microaggregation.column_generation.columns import squared_distances
@@ -126,7 +126,6 @@ def test_only_the_sizes_asked_for_are_searched() -> None:
     assert len(priced.members) == 495
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     points=st.lists(st.integers(-3, 3), min_size=6, max_size=9),
     duals=st.lists(st.integers(-2, 6), min_size=9, max_size=9),

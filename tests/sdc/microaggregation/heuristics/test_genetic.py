@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter
@@ -16,7 +16,6 @@ def _zeros_between_ones(string: np.ndarray) -> np.ndarray:
     return np.diff(np.flatnonzero(string), append=len(string)) - 1
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     bits=st.lists(st.booleans(), min_size=3, max_size=60),
     k=st.integers(2, 6),

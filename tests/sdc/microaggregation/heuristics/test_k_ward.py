@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, UnsupportedCombination
@@ -77,7 +77,6 @@ def test_a_value_between_two_groups_joins_the_nearer_one():
     assert connected(np.array([0.0, 1.0, 2.0, 3.5, 10.0, 11.0, 12.0]), 3).tolist() == [0, 4]
 
 
-@settings(max_examples=60, deadline=None)
 @given(values=st.lists(st.integers(-3, 3), min_size=2, max_size=50), k=st.integers(2, 6))
 def test_clusters_of_one_variable_have_k_to_2k_minus_1_values_whatever_the_ties(values, k):
     ascending = np.sort(np.array(values, dtype=np.float64))
@@ -87,7 +86,6 @@ def test_clusters_of_one_variable_have_k_to_2k_minus_1_values_whatever_the_ties(
     assert sizes.max() < 2 * k
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     rows=st.lists(st.tuples(*[st.sampled_from([0.0, 1.0, 1e-9, 7.0, 1e9])] * 2), min_size=4, max_size=30),
     k=st.integers(2, 4),

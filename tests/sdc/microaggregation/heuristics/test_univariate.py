@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.microaggregation import individual_ranking, microaggregate
@@ -86,7 +86,6 @@ def test_the_optimum_is_the_least_of_all_partitions_connected_or_not():
         assert sse == pytest.approx(_least_sse_of_any_partition(values.tolist(), k), abs=1e-12)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     values=st.lists(st.one_of(st.integers(-5, 5), st.floats(-1e6, 1e6)), min_size=2, max_size=60),
     k=st.integers(2, 9),

@@ -82,7 +82,7 @@ def _after(partition, i, target, partner):
 @pytest.mark.parametrize("heaviest", [0.5, 2.0])
 def test_the_best_move_gains_what_it_says_and_no_move_gains_more(heaviest):
     partition, near = _start(heaviest=heaviest)
-    for i in range(60):
+    for i in range(0, 60, 4):
         known = list(_moves(partition, near, i, 3))
         gain, target, partner, tried = best_move(partition, near[i], i, 3)
         before = _sse(partition)

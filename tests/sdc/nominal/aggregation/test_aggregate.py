@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
@@ -92,7 +92,6 @@ def test_faulty_arguments_are_named() -> None:
         aggregate(frame, np.zeros(3, dtype=int), algorithm="mode")
 
 
-@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["x", None, "y"]), st.integers(0, 3), st.integers(0, 4)),

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.clusters.representatives import modes
@@ -108,7 +108,6 @@ def test_rows_of_clusters_and_combinations_give_the_answer_of_records_in_any_ord
     assert whole.chi2 == collected.chi2
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 1_000), st.integers(1, 12), st.sampled_from(["fast", "standard"]))
 def test_every_cluster_publishes_one_of_its_own_combinations(seed: int, clusters: int, effort: str) -> None:
     codes, labels, _ = clustering(seed, clusters, 3)

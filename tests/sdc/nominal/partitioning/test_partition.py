@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, TooFewRecords
@@ -108,7 +108,6 @@ def test_faulty_arguments_are_named() -> None:
         partition(frame, 3, time_limit=0)
 
 
-@settings(max_examples=25)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["x", None, "y"]), st.integers(0, 2), st.just(7)), min_size=2, max_size=14
