@@ -9,6 +9,7 @@ from pipelines.adjust import adjust
 from pipelines.engine.progress import Progress
 from pipelines.publication import publish
 from pipelines.publication.areas import Areas
+from tests.pipelines import standard
 from tests.pipelines.releases import entry, manifest, staged
 
 
@@ -33,3 +34,13 @@ def adjusted(spark, monkeypatch):
 
     monkeypatch.setattr(the_run, "session", shared)
     return lambda chosen: adjust(chosen, progress=Progress(quiet=True)).content
+
+
+@pytest.fixture(scope="session")
+def mixed_release(spark, tmp_path_factory):
+    return standard.mixed(spark, tmp_path_factory.mktemp("mixed"))
+
+
+@pytest.fixture(scope="session")
+def nominal_release(spark, tmp_path_factory):
+    return standard.nominal(spark, tmp_path_factory.mktemp("nominal"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import GateRefused
-from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
+from tests.pipelines.microdata import ROLES, persons, published, quality, run, specification
 
 pytestmark = pytest.mark.spark
 
@@ -24,22 +24,11 @@ def diversity_by_hand(frame, keys, name):
     return homogeneous, min(distinct), min(entropies), max(distances)
 
 
-@pytest.mark.parametrize("roles", [ROLES, NOMINAL], ids=["mixed", "nominal"])
-def test_homogeneity_and_uniques_are_those_of_the_published_records(roles, spark, tmp_path):
-    persons(90).to_parquet(tmp_path / "data", index=False)
-    counts = persons(90).groupby(["region", "sex"]).size().reset_index(name="people")
-    counts.assign(people=np.arange(len(counts))).to_parquet(tmp_path / "counts")
-    population = {"path": "counts", "count": "people", "variables": ["sex", "region"]}
-    spec = specification(tmp_path, roles, method={"effort": "fast"}, population=population)
-    _, areas = run(spark, spec)
-    frame, found = published(areas), quality(areas)
-    sizes = frame.groupby(["region", "sex"]).size().to_numpy()
-    assert found["k_map"]["after"]["absent"] == sizes[0]
-    assert found["k_map"]["after"]["rare"] == sizes[1] + sizes[2]
-    assert (
-        "Held by few of the population" in (areas.record(areas.public.served()) / "report.html").read_text()
-    )
-    keys = ["region", *[name for name, each in roles.items() if each["role"] == "quasi_identifier"]]
+@pytest.mark.parametrize("kind", ["mixed", "nominal"])
+def test_homogeneity_and_uniques_are_those_of_the_published_records(kind, request):
+    release = request.getfixturevalue(f"{kind}_release")
+    frame, found = release.frame, release.found
+    keys = ["region", *release.spec.quasi_identifiers]
     section = found["homogeneity"]["diagnosis"]
     homogeneous, distinct, entropy, t = diversity_by_hand(frame, keys, "diagnosis")
     assert (section["homogeneous"], section["least_distinct"]) == (homogeneous, distinct)
@@ -52,6 +41,16 @@ def test_homogeneity_and_uniques_are_those_of_the_published_records(roles, spark
     assert found["uniques_published"]["by_column"] == unique
     jointly = int((frame.groupby([*keys, *joined], dropna=False).size() == 1).sum())
     assert found["uniques_published"]["jointly"] == jointly
+
+
+@pytest.mark.parametrize("kind", ["mixed", "nominal"])
+def test_how_many_of_the_population_share_a_published_combination_is_counted(kind, request):
+    release = request.getfixturevalue(f"{kind}_release")
+    people = release.frame.merge(release.population, how="left")["people"].fillna(0)
+    section = release.found["k_map"]["after"]
+    assert (section["absent"], section["rare"]) == ((people == 0).sum(), people.isin([1, 2]).sum())
+    assert section["absent"] > 0
+    assert "Held by few of the population" in (release.record / "report.html").read_text()
 
 
 def test_limits_on_disclosure_hold_although_no_specification_asks_for_them(spark, tmp_path):
@@ -79,8 +78,6 @@ def test_a_release_with_good_roles_and_diversity_passes_them(spark, tmp_path):
     assert areas.public.served() == entry["release_id"]
 
 
-def test_what_a_steward_accepts_by_name_stands_in_the_ledger(spark, tmp_path):
-    persons(90).to_parquet(tmp_path / "data", index=False)
-    _, areas = run(spark, specification(tmp_path, method={"effort": "fast"}))
-    entry = json.loads(areas.ledger.read_text().splitlines()[-1])
+def test_what_a_steward_accepts_by_name_stands_in_the_ledger(mixed_release):
+    entry = json.loads(mixed_release.areas.ledger.read_text().splitlines()[-1])
     assert entry["accept"]["max_homogeneous"] == "a test of something else"

@@ -5,21 +5,16 @@ import pandas as pd
 import pytest
 
 from sdc.risk.individual import individual_risk
-from tests.pipelines.microdata import persons, published, quality, run, specification
 
 pytestmark = pytest.mark.spark
 NUMBERS, KEYS = ["age", "income"], ["region", "sex", "age", "income"]
 
 
 @pytest.fixture(scope="module")
-def release(spark, tmp_path_factory):
-    """Originals and protected records by person, and the evidence."""
-    folder = tmp_path_factory.mktemp("pairs")
-    original = persons(120).assign(note=lambda frame: frame["person"])
-    original.to_parquet(folder / "data", index=False)
-    _, areas = run(spark, specification(folder))
-    both = original.merge(published(areas), on="note", suffixes=("", "_after"))
-    return both, quality(areas), areas
+def release(mixed_release):
+    """Originals and protected records by person, the evidence and its areas."""
+    both = mixed_release.original.merge(mixed_release.frame, on="note", suffixes=("", "_after"))
+    return both, mixed_release.found, mixed_release.areas
 
 
 def test_shares_of_changed_records_and_values_are_those_of_the_file(release):
