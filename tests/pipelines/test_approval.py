@@ -1,5 +1,7 @@
 """Sign-off: a verified release waits, and a person's word publishes or rejects it."""
 
+import shutil
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -12,15 +14,27 @@ from tests.pipelines.microdata import persons, run, specification
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture
-def waiting(spark, tmp_path):
-    """A specification whose release waits, its areas and its evidence folder."""
-    persons().to_parquet(tmp_path / "data", index=False)
-    spec = specification(tmp_path, publish={"approval": "required"}, method={"effort": "fast"})
+@pytest.fixture(scope="module")
+def verified(spark, tmp_path_factory):
+    """A specification whose release waits, its areas and evidence, and a copy of its folder."""
+    folder = tmp_path_factory.mktemp("verified") / "run"
+    folder.mkdir()
+    persons().to_parquet(folder / "data", index=False)
+    spec = specification(folder, publish={"approval": "required"}, method={"effort": "fast"})
     outcome, areas = run(spark, spec)
     assert "waiting for approval" in outcome.text
     assert not areas.public.folder.exists()
-    return spec, areas, areas.record(outcome.content["release_id"])
+    copy = shutil.copytree(folder, folder.with_name("copy"))
+    return spec, areas, areas.record(outcome.content["release_id"]), copy
+
+
+@pytest.fixture
+def waiting(verified):
+    """The same before anybody has decided."""
+    spec, areas, record, copy = verified
+    shutil.rmtree(spec.folder)
+    shutil.copytree(copy, spec.folder)
+    return spec, areas, record
 
 
 def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark, waiting):
