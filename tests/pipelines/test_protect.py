@@ -276,31 +276,39 @@ def test_a_format_that_cannot_hold_the_columns_is_refused_before_the_work(spark,
         run(spark, specification(tmp_path, publish={"format": "delta"}))
 
 
-@pytest.mark.parametrize("roles", [ROLES, NOMINAL], ids=["mixed", "nominal"])
-def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spark, tmp_path, monkeypatch):
-    """What it had protected is compared with what is published in the end."""
+@pytest.fixture
+def killed(monkeypatch):
+    """Runs are killed when they are to write; what each had protected until then, as a sorted frame."""
+    protected = []
 
-    def killed(_, __, protected, *___):
-        frame = protected.comparison.protected
-        expected.append(frame.select(*map(column, protected.contract.names)).toPandas())
+    def stage(_, __, records, *___):
+        frame = records.comparison.protected.select(*map(column, records.contract.names)).toPandas()
+        protected.append(frame.sort_values(list(frame.columns), ignore_index=True))
         raise Killed
 
-    expected = []
+    monkeypatch.setattr(product.Records, "stage", stage)
+    return protected
+
+
+@pytest.mark.parametrize("roles", [ROLES, NOMINAL], ids=["mixed", "nominal"])
+def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spark, tmp_path, killed):
     persons().to_parquet(tmp_path / "data", index=False)
-    with monkeypatch.context() as patched:
-        patched.setattr(product.Records, "stage", killed)
-        with pytest.raises(Killed):
-            run(spark, specification(tmp_path, roles))
+    spec = specification(tmp_path, roles, method={"effort": "fast"})
+    with pytest.raises(Killed):
+        run(spark, spec)
     (resume,) = (tmp_path / "evidence" / ".work").glob("*/resume")
-    for path in [*resume.glob("protected-all/*.parquet"), *resume.glob("blocks-all/*.npz")]:
+    left = [*resume.glob("protected-all/*.parquet"), *resume.glob("blocks-all/*.npz")]
+    assert left
+    for path in left:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    frame = published(run(spark, specification(tmp_path, roles))[1])
-    whole = expected[0].sort_values(list(frame.columns), ignore_index=True)
-    pd.testing.assert_frame_equal(whole, frame)
+    with pytest.raises(Killed):
+        run(spark, spec)
+    pd.testing.assert_frame_equal(*killed)
 
 
-def test_blocks_that_failed_are_tried_again_by_the_next_run(spark, tmp_path, monkeypatch):
+def test_blocks_that_failed_are_tried_again_by_the_next_run(spark, tmp_path, monkeypatch, killed):
     persons().to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, method={"effort": "fast"})
     honest = product.cluster_blocks
 
     def failing(frame, task):
@@ -309,9 +317,12 @@ def test_blocks_that_failed_are_tried_again_by_the_next_run(spark, tmp_path, mon
     with monkeypatch.context() as patched:
         patched.setattr(product, "cluster_blocks", failing)
         with pytest.raises(ProtectionFailed, match="9"):
-            run(spark, specification(tmp_path))
-    run(spark, specification(tmp_path))
-    assert (tmp_path / "lake" / "current.json").exists()
+            run(spark, spec)
+    assert killed == []
+    with pytest.raises(Killed):
+        run(spark, spec)
+    (protected,) = killed
+    assert len(protected) == 70
 
 
 def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
