@@ -15,6 +15,7 @@ import pandas as pd
 
 from sdc.clusters.diversity import diversify
 from sdc.clusters.dominance import dominated
+from sdc.clusters.weight_shares import spread
 from sdc.cta import CellTable, adjust
 from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, with_adjacent_multiples
 from sdc.kernels.compile import forget_earlier
@@ -52,6 +53,7 @@ def microaggregation() -> None:
     for method in ("optimal", "fixed-size", "k-ward", "genetic-average"):
         individual_ranking(points, 3, algorithm=method)
     diversify(points, keys // 3, keys[:, np.newaxis] % 3, 2)
+    spread(points, keys // 3, 1.0 + 9.0 * (keys % 3 == 0), 0.6)
     dominated(points[:, 0], keys // 3, 1, 85)
 
 

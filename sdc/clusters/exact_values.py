@@ -55,6 +55,19 @@ class ExactValues:
             return np.array(sorted(range(len(labels)), key=lambda i: (labels[i], self.values[i], i)))
         return np.lexsort((self.values, labels))
 
+    def rounded(self, step: Fraction) -> ExactValues:
+        """Floats at the nearest multiples of `step`, whole numbers at those of its multiple of their unit."""
+        if self.values.dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                near = np.rint(self.values / float(step)) * step.numerator / step.denominator
+            return ExactValues(np.where(np.isfinite(near), near, self.values))
+        whole = max(1, int(step))
+        if whole == 1:
+            return self
+        quotient, rest = self.values // whole, self.values % whole
+        up = (2 * rest > whole) | ((2 * rest == whole) & (quotient % 2 == 1))
+        return ExactValues((quotient + up) * whole)
+
     def means(self, labels: np.ndarray, weights: np.ndarray) -> ExactValues:
         """Mean of each cluster 0 to m - 1, whole multiples rounded half to even.
 
@@ -105,6 +118,11 @@ class ExactValues:
         means = np.empty(len(anchor), dtype=object)
         means[:] = [round(total / mass) for total, mass in zip(totals, masses, strict=True)]
         return ExactValues(means if self.values.dtype == object else means.astype(np.int64))
+
+
+def units_of(kind: pa.DataType) -> Fraction:
+    """How many units of `ExactValues` make up 1 of a column of this type."""
+    return Fraction(10) ** kind.scale if pa.types.is_decimal(kind) else Fraction(1)
 
 
 def _rounded_quotient(anchor: np.ndarray, totals: np.ndarray, masses: np.ndarray) -> np.ndarray:

@@ -10,16 +10,17 @@ that exists. Records come in an order decided by their content, as ties go to th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 
 from sdc.clusters.codes import category_codes
 from sdc.clusters.cost_matrix import CostMatrix, Prices
-from sdc.clusters.exact_values import ExactValues
+from sdc.clusters.exact_values import ExactValues, units_of
 from sdc.clusters.hierarchical import Tree, level_codes
 from sdc.clusters.ordinal import Ranks, ranks_of
-from sdc.errors import NotFinite, NotNumeric, ShapeMismatch, UnsupportedCombination
+from sdc.errors import InvalidParameter, NotFinite, NotNumeric, ShapeMismatch, UnsupportedCombination
 
 #: What `represent` can be asked for.
 REPRESENTATIVES = ("auto", "mean", "median", "mode", "medoid")
@@ -37,6 +38,7 @@ def represent(
     costs: Mapping[str, CostMatrix] | None = None,
     points: np.ndarray | None = None,
     record_weights: np.ndarray | None = None,
+    steps: Mapping[str, Fraction] | None = None,
 ) -> pa.Table:
     """Replace the named columns of each record by the representatives of its cluster.
 
@@ -62,7 +64,10 @@ def represent(
     points : (n, p) array, optional
         Coordinates of the records in the units of the clustering; needed for medoids.
     record_weights : (n,) array, optional
-        Weights of the records in means, medians, votes and distances.
+        Weights of the records in means, medians, votes and distances; not negative. In a cluster whose
+        weights are all zero every record counts alike.
+    steps : mapping of name to Fraction, optional
+        Steps that the means of numeric columns are rounded to, half to even, coarser than their type's.
 
     Returns
     -------
@@ -75,13 +80,14 @@ def represent(
         A representative that none of the columns can have.
     NotNumeric, NotFinite, ShapeMismatch
     InvalidParameter
-        A category that is not in the order, the tree or the cost matrix of its variable.
+        A category that is not in the order, the tree or the cost matrix of its variable; a weight that is
+        negative or no number.
     """
     _check_choice(representative, numeric, nominal)
     if len(labels) != len(table):
         raise ShapeMismatch(f"there are {len(labels)} labels for {len(table)} records")
     clusters = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
-    weights = np.ones(len(table)) if record_weights is None else np.asarray(record_weights, dtype=float)
+    weights = _counting(record_weights, clusters)
     if representative == "medoid":
         if points is None:
             raise ShapeMismatch("medoids need the points of the records")
@@ -89,9 +95,12 @@ def represent(
         for name in (*numeric, *nominal):
             table = _with(table, name, table[name].take(carriers))
         return table
-    choose = medians if representative == "median" else means
     for name in numeric:
-        table = _with(table, name, choose(table[name], clusters, weights, name))
+        if representative == "median":
+            values = medians(table[name], clusters, weights, name)
+        else:
+            values = means(table[name], clusters, weights, name, (steps or {}).get(name))
+        table = _with(table, name, values)
     if nominal:
         codes = np.column_stack([category_codes(table[name]) for name in nominal])
         measured = [
@@ -104,9 +113,23 @@ def represent(
     return table
 
 
-def means(column: pa.ChunkedArray, labels: np.ndarray, weights: np.ndarray, name: str = "") -> pa.Array:
-    """Mean of each record's cluster (0 to m - 1), in the column's type; NULL where all are missing."""
-    return _of_numbers(column, name, lambda values: values.means(labels, weights), labels)
+def means(
+    column: pa.ChunkedArray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    name: str = "",
+    step: Fraction | None = None,
+) -> pa.Array:
+    """Mean of each record's cluster (0 to m - 1), in the column's type; NULL where all are missing.
+
+    Rounded to multiples of `step`, where there is one, as far as they are multiples of the type's unit.
+    """
+
+    def mean(values: ExactValues) -> ExactValues:
+        found = values.means(labels, weights)
+        return found if step is None else found.rounded(step * units_of(column.type))
+
+    return _of_numbers(column, name, mean, labels)
 
 
 def medians(column: pa.ChunkedArray, labels: np.ndarray, weights: np.ndarray, name: str = "") -> pa.Array:
@@ -173,6 +196,18 @@ def modes(
         mismatches += column != winner[labels]
         votes += count[cell.ravel()]
     return _first_of_each(labels, np.lexsort((-votes, mismatches, labels)))
+
+
+def _counting(weights: np.ndarray | None, clusters: np.ndarray) -> np.ndarray:
+    """Weights that every cluster has some of."""
+    if weights is None:
+        return np.ones(len(clusters))
+    given = np.asarray(weights, dtype=float)
+    if given.shape != clusters.shape:
+        raise ShapeMismatch(f"there are {given.size} weights for {len(clusters)} records")
+    if not np.all(np.isfinite(given)) or np.any(given < 0.0):
+        raise InvalidParameter("record_weights must be finite and not negative")
+    return np.where(np.bincount(clusters, given)[clusters] > 0.0, given, 1.0)
 
 
 def _measured(

@@ -15,12 +15,12 @@ from sdc.errors import ShapeMismatch
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over records; variables that are missing in a record do not count there.
+    """Sums over records, weighted where they have weights; a variable that is missing does not count there.
 
     Attributes
     ----------
     pairs : (p, p) array
-        Records in which both variables are present.
+        Records in which both variables are present: their number, or their weights added up.
     before, after : (p, p) arrays
         Entry (i, j): sum of variable i over the records in which j is present too.
     squares_before, squares_after : (p, p) arrays
@@ -46,21 +46,27 @@ class Moments:
         return cls.of(np.empty((0, p)), np.empty((0, p)))
 
     @classmethod
-    def of(cls, before: np.ndarray, after: np.ndarray) -> Moments:
-        """Of one block: (n, p) arrays in shared units, NaN where missing in both."""
+    def of(cls, before: np.ndarray, after: np.ndarray, weights: np.ndarray | None = None) -> Moments:
+        """Of one block: (n, p) arrays in shared units, NaN where missing in both.
+
+        Weights, (n,), have a mean of 1 over the whole file: so sums and degrees of freedom are of records.
+        """
         if before.shape != after.shape:
             raise ShapeMismatch(f"before has shape {before.shape}, after {after.shape}")
         present = (~np.isnan(before)).astype(np.float64)
         x, y = np.nan_to_num(before, nan=0.0), np.nan_to_num(after, nan=0.0)
+        counted, wx, wy = (
+            each if weights is None else each * weights[:, np.newaxis] for each in (present, x, y)
+        )
         return cls(
-            present.T @ present,
-            x.T @ present,
-            y.T @ present,
-            (x * x).T @ present,
-            (y * y).T @ present,
-            x.T @ x,
-            y.T @ y,
-            np.sum((y - x) ** 2, axis=0),
+            counted.T @ present,
+            wx.T @ present,
+            wy.T @ present,
+            (wx * x).T @ present,
+            (wy * y).T @ present,
+            wx.T @ x,
+            wy.T @ y,
+            np.sum((wy - wx) * (y - x), axis=0),
         )
 
     def __add__(self, other: Moments) -> Moments:
@@ -68,7 +74,7 @@ class Moments:
 
     @property
     def records(self) -> np.ndarray:
-        """Records with a value, by variable."""
+        """Records with a value (their weights added up), by variable."""
         return np.diagonal(self.pairs)
 
     @property
@@ -84,7 +90,7 @@ class Moments:
 
     def means(self) -> tuple[np.ndarray, np.ndarray]:
         """Means before and after, (p,)."""
-        n = np.maximum(self.records, 1)
+        n = _some(self.records)
         return np.diagonal(self.before) / n, np.diagonal(self.after) / n
 
     def variances(self) -> tuple[np.ndarray, np.ndarray]:
@@ -102,13 +108,18 @@ class Moments:
 
 
 def _centred(squares: np.ndarray, sums: np.ndarray, n: np.ndarray) -> np.ndarray:
-    return np.maximum(squares - sums**2 / np.maximum(n, 1), 0.0)
+    return np.maximum(squares - sums**2 / _some(n), 0.0)
+
+
+def _some(n: np.ndarray) -> np.ndarray:
+    """Records to divide by: 1 where there are none."""
+    return np.where(n > 0.0, n, 1.0)
 
 
 def _correlations(
     pairs: np.ndarray, sums: np.ndarray, squares: np.ndarray, products: np.ndarray
 ) -> np.ndarray:
-    covariance = products - sums * sums.T / np.maximum(pairs, 1)
+    covariance = products - sums * sums.T / _some(pairs)
     spread = _centred(squares, sums, pairs)
     scale = np.sqrt(spread * spread.T)
     return np.divide(covariance, scale, out=np.full(pairs.shape, np.nan), where=scale > 0.0)

@@ -63,7 +63,7 @@ class Algorithm:
         Efforts it can be asked for. A construction is the same at fast and standard; thorough and exact
         ask for more than it can do.
     record_weights, nominal : bool
-        Whether it can carry record weights, and coordinates of nominal variables.
+        Whether it heeds unequal record weights, and can carry coordinates of nominal variables.
     most_records : int, optional
         Largest file it takes; larger ones are cut into blocks by the caller.
     """
@@ -105,8 +105,12 @@ class Algorithm:
 ALGORITHMS: dict[str, Algorithm] = {
     "mdav": Algorithm(mdav.solve),
     "vmdav": Algorithm(vmdav.solve, parameters=frozenset({"gain"})),
-    "univariate-optimal": Algorithm(optimal_univariate.solve, efforts=EFFORTS, nominal=False),
-    "genetic": Algorithm(genetic.solve, parameters=frozenset({"genetic_parameters"}), nominal=False),
+    "univariate-optimal": Algorithm(
+        optimal_univariate.solve, efforts=EFFORTS, record_weights=False, nominal=False
+    ),
+    "genetic": Algorithm(
+        genetic.solve, parameters=frozenset({"genetic_parameters"}), record_weights=False, nominal=False
+    ),
     "mdav-in-blocks": Algorithm(local_search.construct),
     "local-search": Algorithm(
         local_search.search, parameters=frozenset({"effort"}), efforts=("standard", "thorough")

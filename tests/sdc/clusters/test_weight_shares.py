@@ -1,0 +1,148 @@
+"""Nobody's value shines through a weighted mean: clusters are merged, or weights are trimmed."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.clusters.granularity import step_of
+from sdc.clusters.representatives import represent
+from sdc.clusters.weight_shares import largest_share, spread, trimmed
+from sdc.errors import InvalidParameter, ShapeMismatch
+
+
+def shares(labels, weights, owners=None):
+    owners = np.arange(len(labels)) if owners is None else owners
+    return [
+        max(weights[mine & (owners == owner)].sum() for owner in owners[mine]) / weights[mine].sum()
+        for mine in (labels == label for label in np.unique(labels))
+    ]
+
+
+def test_a_record_counts_for_two_of_k_and_the_others_for_a_third():
+    assert largest_share(2) == largest_share(3) == pytest.approx(2 / 3)
+    assert largest_share(5) == pytest.approx(2 / 5)
+
+
+def test_a_cluster_that_hangs_on_one_record_is_merged_with_the_nearest():
+    points = np.array([[0.0], [0.1], [5.0], [5.1], [1.0], [1.2]])
+    labels, weights = np.array([0, 0, 1, 1, 2, 2]), np.array([9.0, 1.0, 1.0, 1.0, 4.0, 4.0])
+    assert spread(points, labels, weights, 0.6).tolist() == [0, 0, 1, 1, 0, 0]
+    assert spread(points, labels, np.ones(6), 0.6).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_what_merging_does_not_mend_stays_as_it_was_and_is_trimmed():
+    points, labels = np.arange(12.0)[:, None], np.arange(12) // 2
+    weights = np.array([1e6, 1.0, *[1.0] * 10])
+    assert spread(points, labels, weights, 0.5).tolist() == labels.tolist()
+    assert trimmed(weights, labels, 0.5) == pytest.approx(np.ones(12))
+    assert trimmed(np.array([9.0, 1.0, 2.0]), np.zeros(3, int), 2 / 3) == pytest.approx([6.0, 1.0, 2.0])
+
+
+def test_the_weights_of_one_household_are_one_share():
+    labels, weights = np.zeros(4, int), np.array([3.0, 3.0, 1.0, 1.0])
+    owners = np.array([7, 7, 8, 9])
+    assert trimmed(weights, labels, 0.6).tolist() == weights.tolist()
+    assert trimmed(weights, labels, 0.6, owners) == pytest.approx([1.5, 1.5, 1.0, 1.0])
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**16), st.integers(2, 5), st.booleans())
+def test_no_share_is_larger_than_asked_and_clusters_are_only_merged(seed, k, together):
+    random = np.random.default_rng(seed)
+    n = int(random.integers(2 * k, 30))
+    labels = np.sort(np.arange(n) % max(1, n // k))
+    weights, points = random.lognormal(0.0, 1.5, n), random.normal(size=(n, 2))
+    owners = random.integers(0, n, n) if together else np.arange(n)
+    most = largest_share(k)
+    merged = spread(points, labels, weights, most, owners)
+    assert all(len(np.unique(merged[labels == label])) == 1 for label in labels)
+    cut = trimmed(weights, merged, most, owners)
+    assert (cut <= weights * (1 + 1e-12)).all()
+    for label in np.unique(merged):
+        mine = merged == label
+        alone = 1 / len(np.unique(owners[mine]))
+        assert max(shares(merged[mine], cut[mine], owners[mine])) <= max(most, alone) * (1 + 1e-9)
+        if max(shares(merged[mine], weights[mine], owners[mine])) <= most:
+            assert np.array_equal(cut[mine], weights[mine])
+
+
+def test_weights_and_shares_that_are_none_are_refused():
+    with pytest.raises(InvalidParameter):
+        trimmed(np.array([1.0, 0.0]), np.zeros(2, int), 0.5)
+    with pytest.raises(ShapeMismatch):
+        trimmed(np.ones(3), np.zeros(2, int), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([6000.0, 12500.0, 0.0, 7500.0], 500),
+        ([1.0, 2.0, 3.0], 1),
+        ([0.25, 1.5, np.nan], 0.05),
+        ([1000.0] * 19 + [1234.0], 1000),
+        ([0.0], 1),
+        (np.array([6000.1, 7.3], np.float32), 0.1),
+    ],
+)
+def test_the_step_of_a_variable_is_what_most_of_its_values_are_multiples_of(values, step):
+    assert float(step_of(np.array(values, np.float64), 1.0)) == step
+
+
+def test_a_variable_without_a_step_keeps_three_digits_of_its_deviation():
+    values = np.random.default_rng(0).normal(0.0, 50.0, 500)
+    assert float(step_of(values, 50.0)) == 0.01
+
+
+def test_no_digit_of_a_weighted_mean_tells_which_record_has_which_value():
+    """Whole numbers in a column of floats: below a whole, the mean would say who has which of them."""
+    values, weights = np.array([31207.0, 31311.0, 31298.0]), np.array([112.37, 98.11, 140.93])
+    table, labels = pa.table({"income": values}), np.zeros(3, int)
+    near = np.arange(31190.0, 31320.0)
+    steps = {"income": step_of(values, float(values.std()))}
+    consistent = {}
+    for name, given_steps in (("plain", None), ("rounded", steps)):
+        shown = represent(table, labels, numeric=["income"], record_weights=weights, steps=given_steps)
+        mean = shown["income"][0].as_py()
+        unit = 1e-6 if given_steps is None else 0.5
+        first, second, third = (near * w for w in weights)
+        sums = (first[:, None, None] + second[:, None] + third) / weights.sum()
+        consistent[name] = int((np.abs(sums - mean) <= unit).sum())
+    assert consistent["plain"] == 1  # the three incomes, and who has which
+    assert consistent["rounded"] > 130**2 / 4  # as many as the sum of three leaves
+
+
+def test_a_cluster_without_weight_counts_every_record_alike():
+    table = pa.table({"x": [1.0, 2.0, 9.0], "sex": ["f", "m", "m"]})
+    for weights, mean in ((np.zeros(3), 4.0), (np.array([0.0, 0.0, 2.0]), 9.0)):
+        shown = represent(table, np.zeros(3, int), numeric=["x"], nominal=["sex"], record_weights=weights)
+        assert shown["x"].to_pylist() == [mean] * 3
+        assert shown["sex"].to_pylist() == ["m"] * 3
+    with pytest.raises(InvalidParameter):
+        represent(table, np.zeros(3, int), numeric=["x"], record_weights=np.array([-1.0, 1.0, 1.0]))
+
+
+@pytest.mark.parametrize(("kind", "shown"), [(pa.int64(), 1000), (pa.float64(), 1000.0)])
+def test_means_are_rounded_to_the_step_half_to_even(kind, shown):
+    table = pa.table({"x": pa.array([500, 1000, 1200, 500], kind)})
+    labels = np.array([0, 0, 1, 1])
+    found = represent(table, labels, numeric=["x"], steps={"x": Fraction(500)})["x"].to_pylist()
+    assert found == [shown, shown, shown, shown]  # 750 lies between 500 and 1000; 850 is nearer to 1000
+
+
+def test_weighted_votes_and_means_agree_with_all_records_repeated():
+    random = np.random.default_rng(1)
+    for weights in product((1, 2, 3), repeat=3):
+        values, kinds = random.integers(0, 50, 3), ["a", "b", "b"]
+        table = pa.table({"x": values, "kind": kinds})
+        again = np.repeat(np.arange(3), weights)
+        labels = np.zeros(3, int)
+        shown = represent(table, labels, numeric=["x"], nominal=["kind"], record_weights=np.array(weights))
+        repeated = represent(
+            table.take(again), labels[:1].repeat(len(again)), numeric=["x"], nominal=["kind"]
+        )
+        assert shown.slice(0, 1).to_pylist() == repeated.slice(0, 1).to_pylist()
