@@ -39,6 +39,8 @@ class Algorithm:
         Whether it can carry nominal variables.
     one_variable : bool
         Whether it takes a single variable only.
+    record_weights : bool
+        Whether it heeds unequal weights of the records.
     max_records : int or None
         Records of a block where blocking.max_records is "auto"; None: as many as the effort allows. Few where
         it solves programs in each block, or its work grows with their square.
@@ -47,6 +49,7 @@ class Algorithm:
     efforts: tuple[Effort, ...] = EFFORTS
     nominal: bool = True
     one_variable: bool = False
+    record_weights: bool = True
     max_records: int | None = None
 
 
@@ -56,8 +59,8 @@ _SQUARE = 10_000
 CLUSTERING: dict[str, Algorithm] = {
     "mdav": Algorithm(CONSTRUCTION, max_records=_SQUARE),
     "vmdav": Algorithm(CONSTRUCTION, max_records=_SQUARE),
-    "univariate-optimal": Algorithm(nominal=False, one_variable=True),
-    "genetic": Algorithm(CONSTRUCTION, nominal=False, one_variable=True),
+    "univariate-optimal": Algorithm(nominal=False, one_variable=True, record_weights=False),
+    "genetic": Algorithm(CONSTRUCTION, nominal=False, one_variable=True, record_weights=False),
     "mdav-in-blocks": Algorithm(CONSTRUCTION),
     "local-search": Algorithm(("standard", "thorough")),
     "maximum-distance": Algorithm(CONSTRUCTION, max_records=_SQUARE),
@@ -66,7 +69,9 @@ CLUSTERING: dict[str, Algorithm] = {
     "projection-fpc": Algorithm(CONSTRUCTION),
     "k-ward": Algorithm(CONSTRUCTION, max_records=_SQUARE),
     "k-ward-projected": Algorithm(CONSTRUCTION),
-    "column-generation": Algorithm(("standard", "thorough", "exact"), max_records=_PROGRAMS),
+    "column-generation": Algorithm(
+        ("standard", "thorough", "exact"), record_weights=False, max_records=_PROGRAMS
+    ),
 }
 """Of records in clusters (`sdc.microaggregation`)."""
 
@@ -111,12 +116,17 @@ MAX_RECORDS_BY_EFFORT: dict[Effort, int] = {
 """Records of a block where blocking.max_records is "auto"."""
 
 
-def algorithms(way: Way, kinds: Kinds, variables: int) -> tuple[str, ...]:
-    """Names `method.algorithm` may take for so many quasi-identifiers of these kinds, "auto" first."""
+def algorithms(way: Way, kinds: Kinds, variables: int, weighted: bool = False) -> tuple[str, ...]:
+    """Names `method.algorithm` may take for so many quasi-identifiers of these kinds, "auto" first.
+
+    Those only that heed the weights of the records, where these are `weighted`.
+    """
     able = (
         name
         for name, row in ALGORITHMS[way].items()
-        if (row.nominal or kinds == "numeric") and (variables == 1 or not row.one_variable)
+        if (row.nominal or kinds == "numeric")
+        and (variables == 1 or not row.one_variable)
+        and (row.record_weights or not weighted)
     )
     return ("auto", *able)
 
@@ -127,9 +137,11 @@ def all_algorithms(method: MethodName) -> tuple[str, ...]:
     return ("auto", *dict.fromkeys(name for way in ways for name in ALGORITHMS[way]))
 
 
-def efforts(way: Way, algorithm: str) -> tuple[Effort, ...]:
-    """Efforts an algorithm can be asked for; "auto" picks one that carries the effort."""
-    return EFFORTS if algorithm == "auto" else ALGORITHMS[way][algorithm].efforts
+def efforts(way: Way, algorithm: str, weighted: bool = False) -> tuple[Effort, ...]:
+    """Efforts an algorithm can be asked for; "auto" picks one that carries the effort, and the weights."""
+    if algorithm != "auto":
+        return ALGORITHMS[way][algorithm].efforts
+    return UNPROVED if weighted else EFFORTS
 
 
 def max_records(way: Way, algorithm: str, effort: Effort) -> int:

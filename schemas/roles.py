@@ -8,7 +8,7 @@
 | region | no block crosses it; published as it is |
 | quasi_identifier | protected |
 | sensitive | published as it is; its diversity within a cluster can be demanded |
-| weight | sampling weight, positive; published as it is |
+| weight | sampling weight, positive; published as it is; means and losses are weighted by it |
 | other | published as it is |
 """
 
@@ -28,7 +28,7 @@ CATEGORIES: frozenset[str] = frozenset({"nominal", "ordinal", "hierarchical"})
 
 PUBLISHED_AS_IT_IS: frozenset[str] = frozenset({"region", "sensitive", "weight", "other"})
 PUBLISHED: frozenset[str] = PUBLISHED_AS_IT_IS | {"quasi_identifier"}
-AT_MOST_ONE: tuple[str, ...] = ("unit", "household", "region", "weight")
+AT_MOST_ONE: tuple[str, ...] = ("unit", "household", "region")
 NOMINAL_ONLY: tuple[str, ...] = ("unit", "identifier", "household", "region")
 """Roles whose values are names: declaring them numeric is a mistake ("007" would become 7)."""
 

@@ -100,8 +100,10 @@ def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
             )
     else:
         tests["text not in the declared encoding"] = _unreadable(TEXT)
-    for name in specification.with_role("weight"):
-        tests["weight not positive"] = not_positive(name) | column(name).isNull()
+    if specification.weight is not None:
+        further = [f.coalesce(column(name) < 0, f.lit(False)) for name in specification.further_weights]
+        missing = column(specification.weight).isNull()
+        tests["weight not positive"] = _any([not_positive(specification.weight), missing, *further])
     return tests
 
 

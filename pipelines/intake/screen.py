@@ -51,7 +51,7 @@ class ScreenedInput:
         Records of regions with fewer than k units, where these are to be suppressed.
     strata : pyarrow.Table
         Kept records by region and missing pattern: `REGION` (where there is one), `PATTERN`, ``records``.
-    magnitude : mapping of numeric quasi-identifier to float
+    magnitude : mapping of numeric quasi-identifier, and of the weight that counts, to float
         Largest absolute value among records that are not rejected.
     fingerprint : str
         Of the records as a multiset, names and types included; the same for any order of rows and files.
@@ -130,7 +130,10 @@ def screen(
         rejected=rejected,
         suppressed=suppressed,
         strata=strata,
-        magnitude={name: row[f"magnitude{i}"] or 0.0 for i, name in enumerate(specification.numeric)},
+        magnitude={
+            name: row[f"magnitude{i}"] or 0.0
+            for i, name in enumerate([*specification.numeric, *_weighing(specification)])
+        },
         fingerprint=_fingerprint(row, microdata, specification),
         metrics=metrics,
         population=population(microdata.frame, specification),
@@ -162,6 +165,11 @@ def _pattern(specification: Specification) -> Column:
     return pattern
 
 
+def _weighing(specification: Specification) -> list[str]:
+    """The weight that counts."""
+    return [] if specification.weight is None else [specification.weight]
+
+
 def _names(microdata: Microdata) -> list[str]:
     return [name for name in microdata.frame.columns if name != UNREADABLE]
 
@@ -187,10 +195,10 @@ def _metrics(microdata: Microdata, specification: Specification) -> list[Column]
             f.count_if(not_finite(name, microdata.frame)).alias(f"infinite{i}")
             for i, name in enumerate(numbers)
         ],
-        *[f.count_if(not_positive(name)).alias("not_positive") for name in specification.with_role("weight")],
+        *[f.count_if(not_positive(name)).alias("not_positive") for name in _weighing(specification)],
         *[
             f.max(f.when(accepted, f.abs(column(name).cast("double")))).alias(f"magnitude{i}")
-            for i, name in enumerate(specification.numeric)
+            for i, name in enumerate([*specification.numeric, *_weighing(specification)])
         ],
         *[
             (f.approx_count_distinct(column(name)) + f.max(column(name).isNull().cast("int"))).alias(
@@ -214,7 +222,7 @@ def _named(row: Row, microdata: Microdata, specification: Specification) -> dict
         metrics[MetricKey("missing", name)] = row[f"missing{i}"]
     for i, name in enumerate([*specification.numeric, *specification.with_role("weight")]):
         metrics[MetricKey("not_finite", name)] = row[f"infinite{i}"]
-    for name in specification.with_role("weight"):
+    for name in _weighing(specification):
         metrics[MetricKey("not_positive", name)] = row["not_positive"]
     for name in specification.with_role("unit"):
         metrics[MetricKey("repeated", name)] = row[f"reason{REASONS.index('unit repeated')}"]

@@ -56,13 +56,13 @@ def protect_block(
     start = time.monotonic()
     report: dict[str, Any] = {"block": block[BLOCK][0].as_py(), "records": len(block), "status": "done"}
     try:
-        points = Points.of(block, clustering.coordinates, clustering.nominal)
+        points = Points.of(block, clustering.coordinates, clustering.nominal, _weights(block, clustering))
         if _units(block, clustering) < clustering.k:
             return block.schema.empty_table(), report | {"status": "too few"}, None
         solved, certificate = _labels(points, report["block"], clustering)
-        labels = _diverse(block, points, solved, clustering)
+        labels = _spread(block, points, _diverse(block, points, solved, clustering), clustering)
         if labels.max() < solved.max():
-            certificate |= _merged(certificate, points.spread(), labels)
+            certificate |= _merged(certificate, points, labels)
         protected = _replaced(block, points, labels, clustering)
         if clustering.jointly:
             protected = _with_clusters(protected, block, labels, clustering)
@@ -113,6 +113,7 @@ def _solve(points: Points, seed: int, clustering: ClusteringTask) -> tuple[np.nd
         "standardise": False,
         "nominal": points.nominal if points.nominal.any() else None,
         "variable_weights": points.weights,
+        "record_weights": points.record_weights,
         "seed": seed,
     }
     fallback: dict[str, Any] = {}
@@ -157,9 +158,16 @@ def _diverse(block: pa.Table, points: Points, labels: np.ndarray, clustering: Cl
     return labels
 
 
-def _merged(certificate: Mapping[str, Any], points: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+def _spread(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> np.ndarray:
+    """Clusters merged until nobody's weight makes up too much of one."""
+    weighing = clustering.weighing
+    return labels if weighing is None else weighing.spread(block, points.spread(), labels)
+
+
+def _merged(certificate: Mapping[str, Any], points: Points, labels: np.ndarray) -> dict[str, Any]:
     """What holds of clusters that were merged: another objective, under a bound that stands."""
-    objective = sum_of_squares(points, np.ones(len(points)), labels)
+    weights = np.ones(len(points)) if points.record_weights is None else points.record_weights
+    objective = sum_of_squares(points.spread(), weights, labels)
     gap = None
     if certificate["lower_bound"] is not None:
         gap = max(0.0, 1.0 - certificate["lower_bound"] / objective) if objective > 0 else 0.0
@@ -170,23 +178,46 @@ def _merged(certificate: Mapping[str, Any], points: np.ndarray, labels: np.ndarr
     }
 
 
+def _weights(block: pa.Table, clustering: ClusteringTask) -> np.ndarray | None:
+    """What the records weigh, (n,), where they do."""
+    return None if clustering.weighing is None else clustering.weighing.weights(block)
+
+
 def _units(block: pa.Table, clustering: ClusteringTask) -> int:
     """How many of what k counts the block holds."""
     return len(block) if clustering.counted is None else len(block[clustering.counted].unique())
 
 
 def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> pa.Table:
-    return represent(
+    """The block with representatives: what is a record's own value is voted on, the rest is a mean."""
+    asked, weighing, coordinates = clustering.representative, clustering.weighing, clustering.coordinates
+    means = None if weighing is None else weighing.of_means(block, labels)
+    votes = None if weighing is None else weighing.of_votes(block, labels)
+    steps = None if weighing is None else weighing.steps
+    if asked == "medoid":
+        return represent(
+            block,
+            labels,
+            numeric=clustering.numeric,
+            nominal=clustering.nominal,
+            representative=asked,
+            points=points.spread(),
+            record_weights=votes,
+        )
+    protected = represent(
         block,
         labels,
-        numeric=clustering.numeric,
         nominal=clustering.nominal,
-        representative=clustering.representative,
-        orders=clustering.coordinates.orders,
-        trees=clustering.coordinates.trees,
-        costs=clustering.coordinates.costs,
-        points=points.spread() if clustering.representative == "medoid" else None,
+        orders=coordinates.orders,
+        trees=coordinates.trees,
+        costs=coordinates.costs,
+        record_weights=votes,
     )
+    if asked == "median":
+        return represent(
+            protected, labels, numeric=clustering.numeric, representative=asked, record_weights=votes
+        )
+    return represent(protected, labels, numeric=clustering.numeric, record_weights=means, steps=steps)
 
 
 def _with_clusters(
@@ -203,7 +234,8 @@ def _with_clusters(
 def _moments(before: pa.Table, after: pa.Table, clustering: ClusteringTask) -> Moments | None:
     if not clustering.numeric or len(after) == 0:
         return None
-    return Moments.of(clustering.coordinates.numeric(before), clustering.coordinates.numeric(after))
+    numeric = clustering.coordinates.numeric
+    return Moments.of(numeric(before), numeric(after), _weights(before, clustering))
 
 
 def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -> dict[str, Any]:
@@ -213,6 +245,9 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -
         "clusters": len(np.unique(labels)),
         "dominated": {name: dominated(numbers(block[name]), labels, n, k) for name in clustering.numeric},
     }
+    if clustering.weighing is not None:
+        weights = clustering.weighing.weights(block)
+        counts["trimmed"] = int(np.count_nonzero(clustering.weighing.of_means(block, labels) < weights))
     if clustering.min_diversity > 1:
         counts["diversity"] = {
             name: least_distinct(category_codes(block[name]), labels) for name in clustering.sensitive
@@ -221,7 +256,12 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -
 
 
 def _file_bound(block: pa.Table, points: Points, clustering: ClusteringTask) -> float | None:
-    """What these records cost at least in any clustering of the whole file; None for too large a block."""
+    """What these records cost at least in any clustering of the whole file; None for too large a block.
+
+    None with weights, too: a light neighbour far away costs a heavy record hardly anything.
+    """
+    if points.record_weights is not None:
+        return None
     if not clustering.k <= len(points) <= BOUND_RECORDS or len(points) ** 2 * points.width > BOUND_WORK:
         return None
     reach = clustering.plan.reach(block[BLOCK][0].as_py(), block)

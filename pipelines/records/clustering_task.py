@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.records.blocks import Plan
 from pipelines.records.coordinates import Coordinates
+from pipelines.records.weighing import Weighing
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class ClusteringTask:
     jointly : bool
         Whether nominal representatives are chosen for the whole file later: clusters and values before are
         kept beside the records then.
+    weighing : Weighing or None
+        How the records weigh; None where all count alike.
     """
 
     k: int
@@ -46,6 +49,7 @@ class ClusteringTask:
     dominance: tuple[int, float]
     resume: str | None
     jointly: bool = False
+    weighing: Weighing | None = None
 
     @property
     def coordinates(self) -> Coordinates:

@@ -37,6 +37,8 @@ class FinishedBlock:
             return None
         content = hashlib.blake2b(np.ascontiguousarray(points.values).tobytes(), digest_size=16)
         content.update(points.mismatches.tobytes())
+        if points.record_weights is not None:
+            content.update(points.record_weights.tobytes())
         method = (task.effort, task.algorithm, sorted(task.parameters.items()))
         asked = (task.k, seed, *method, points.values.shape)
         content.update(repr(asked).encode())

@@ -23,13 +23,22 @@ class Points:
     mismatches : (q,) float array
         What a mismatch of each of the last q columns, the codes, costs; a hierarchical variable has one for
         each level of its tree.
+    record_weights : (n,) float array or None
+        What multiplies the squared distances of each record; None where all count alike.
     """
 
     values: np.ndarray
     mismatches: np.ndarray
+    record_weights: np.ndarray | None = None
 
     @classmethod
-    def of(cls, block: pa.Table, coordinates: Coordinates, nominal: tuple[str, ...]) -> Points:
+    def of(
+        cls,
+        block: pa.Table,
+        coordinates: Coordinates,
+        nominal: tuple[str, ...],
+        record_weights: np.ndarray | None = None,
+    ) -> Points:
         """Points of a block; numeric variables missing in all of it left out."""
         numeric = coordinates.weighted(block)
         numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
@@ -46,7 +55,8 @@ class Points:
         values = np.column_stack([numeric, *ordinal, *priced, *codes])
         levels = [coordinates.levels(name) for name in unordered]
         costs = [coordinates.weight(name) / count for name, count in zip(unordered, levels, strict=True)]
-        return cls(values, np.repeat(np.array(costs, dtype=np.float64), np.array(levels, dtype=np.int64)))
+        mismatches = np.repeat(np.array(costs, dtype=np.float64), np.array(levels, dtype=np.int64))
+        return cls(values, mismatches, record_weights)
 
     def __len__(self) -> int:
         return len(self.values)

@@ -43,6 +43,7 @@ from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.combinations import carried_back, combinations, on_combinations, protected_counts
 from pipelines.records.joint import chosen_together, with_joint_representatives
 from pipelines.records.method_parameters import cluster_parameters
+from pipelines.records.weighing import Weighing
 from schemas.errors import InputRejected
 from schemas.requirements.records import Requirement, promised_requirements
 from schemas.specification.model import Specification
@@ -126,7 +127,7 @@ class Records:
             else:
                 pattern = pattern_of(group, specification)
                 strata = strata_of(screened.strata, pattern)
-                made = by_cluster(job, frame, strata, pattern, group, factors, screened.domains, release_id)
+                made = by_cluster(job, frame, strata, pattern, group, factors, screened, release_id)
                 frame, reports[group.name] = made
         return ProtectedRecords(
             Comparison(specification, screened, exposed, frame, screened.kept, reports, factors),
@@ -200,7 +201,7 @@ def by_cluster(
     pattern: int,
     group: Group,
     factors: Mapping[str, Scale],
-    domains: Mapping[str, int],
+    screened: ScreenedInput,
     release_id: str,
 ) -> tuple[DataFrame, BlockReports]:
     """Protect one clustering; strata whose trees leave too small a leaf are solved whole.
@@ -209,12 +210,13 @@ def by_cluster(
     ----------
     strata : pyarrow.Table
         Records by region and by the bits `pattern` of the missing pattern.
-    domains : mapping of nominal variable to int
-        About how many values it has.
+    screened : ScreenedInput
+        For what is known of its variables.
     """
-    specification = job.specification
+    specification, records = job.specification, int(pc.sum(strata["records"]).as_py() or 0)
     with job.progress.stage("block"):
-        chosen = plan(frame, strata, group, specification, factors, domains)
+        chosen = plan(frame, strata, group, specification, factors, screened.domains)
+        weighing = Weighing.of(frame, group, specification, factors, screened.magnitude, records)
     resume = job.areas.work(release_id, "resume")
     finished_blocks = private_folder(resume / f"blocks-{group.name}")
     target = resume / f"protected-{group.name}"
@@ -223,9 +225,9 @@ def by_cluster(
     checkpoint = read_checkpoint(target)
     if checkpoint != counted_by:
         checkpoint = None
-    jointly = chosen_together(group, specification, int(pc.sum(strata["records"]).as_py() or 0))
+    jointly = chosen_together(group, specification, records)
     while True:
-        task = _clustering_task(chosen, group, specification, str(finished_blocks), jointly)
+        task = _clustering_task(chosen, group, specification, str(finished_blocks), jointly, weighing)
         if checkpoint is None:
             in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
             with job.progress.stage(
@@ -287,7 +289,12 @@ def _represented(job: Job, protected: DataFrame, group: Group, target: Path) -> 
 
 
 def _clustering_task(
-    chosen: Plan, group: Group, specification: Specification, resume: str, jointly: bool
+    chosen: Plan,
+    group: Group,
+    specification: Specification,
+    resume: str,
+    jointly: bool,
+    weighing: Weighing | None,
 ) -> ClusteringTask:
     return ClusteringTask(
         k=specification.release.k,
@@ -304,4 +311,5 @@ def _clustering_task(
         dominance=dominance_rule(specification),
         resume=resume,
         jointly=jointly,
+        weighing=weighing,
     )

@@ -143,7 +143,7 @@ class Register(Nights):
         protected, births = arrivals, BlockReports([], Moments.none(len(factors)))
         if len(strata):
             protected, births = by_cluster(
-                job, arrivals, strata, WHOLE_PATTERN, group, factors, screened.domains, release_id
+                job, arrivals, strata, WHOLE_PATTERN, group, factors, screened, release_id
             )
         with job.progress.stage("next state"):
             next_state = self._state(job, generations, release_id, rows, protected, number, begins)

@@ -157,8 +157,8 @@ def _records(spec: Specification) -> Iterator[Requirement]:
         yield Requirement(MetricKey("missing", name), mend, at_most=most)
     for name in (*spec.numeric, *spec.with_role("weight")):
         yield Requirement(MetricKey("not_finite", name), mend, at_most=most)
-    for name in spec.with_role("weight"):
-        yield Requirement(MetricKey("not_positive", name), mend, at_most=most)
+    if spec.weight is not None:
+        yield Requirement(MetricKey("not_positive", spec.weight), mend, at_most=most)
     for name in spec.with_role("unit") if spec.method.unit != "unit" else ():
         remedy = 'keep one record of each unit, or set method.unit to "unit", which lets k count them'
         yield Requirement(MetricKey("repeated", name), remedy, at_most=most)
@@ -170,7 +170,8 @@ def _records(spec: Specification) -> Iterator[Requirement]:
 def _must_not_be_missing(spec: Specification) -> tuple[str, ...]:
     nominal = spec.nominal if spec.missing.nominal == "reject" else ()
     numeric = spec.numeric if spec.missing.numeric == "reject" else ()
-    return (*nominal, *numeric, *spec.with_role("unit", "household", "region", "weight"))
+    weight = () if spec.weight is None else (spec.weight,)
+    return (*nominal, *numeric, *spec.with_role("unit", "household", "region"), *weight)
 
 
 def _regions(spec: Specification) -> Iterator[Requirement]:

@@ -60,6 +60,15 @@ def _roles(spec: Specification) -> Iterator[Fault]:
         names = spec.with_role(role)
         if len(names) > 1:
             yield fault(("variables",), list(names), f"at most one variable of role {role}")
+    weight = spec.method.weight
+    if weight is not None and weight not in spec.weights:
+        allowed = f"a variable of role weight ({', '.join(spec.weights) or 'there is none'})"
+        yield fault(("method", "weight"), weight, allowed, choices=spec.weights)
+    if not spec.method.weighted and not spec.weights:
+        yield fault(("method", "weighted"), False, "no such key, as no variable has the role weight")
+    if weight is None and len(spec.weights) > 1:
+        allowed = f"one of {', '.join(spec.weights)}: the weight that counts, where there are several"
+        yield fault(("method", "weight"), NOTHING, allowed)
 
 
 def _kinds(spec: Specification) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from schemas.methods import (
     ON_COMBINATIONS,
     REPRESENTATIVES,
+    Kinds,
     Way,
     algorithms,
     all_algorithms,
@@ -68,9 +69,9 @@ def _safe(spec: Specification) -> Iterator[Fault]:
     yield from _control_table_bounds(spec)
 
 
-def _effort(spec: Specification, way: Way, of: str) -> Iterator[Fault]:
+def _effort(spec: Specification, way: Way, of: str, weighted: bool = False) -> Iterator[Fault]:
     method = spec.method
-    allowed = efforts(way, method.algorithm)
+    allowed = efforts(way, method.algorithm, weighted)
     if method.effort not in allowed:
         named = "" if method.algorithm == "auto" else f" with algorithm {method.algorithm}"
         yield fault(("method", "effort"), method.effort, f"{', '.join(allowed)}{named}{of}")
@@ -94,11 +95,22 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
         of += f" with {because}, which needs clusters"
     if list(algorithm_faults(spec)):
         return
-    names = algorithms(way, kinds, len(variables))
+    weighted = spec.weighted_by(group) is not None
+    if weighted and _carried(spec, way, kinds, len(variables)):
+        of += f", weighted by {spec.weight}; or method.weighted = false"
+    names = algorithms(way, kinds, len(variables), weighted)
     if method.algorithm not in names:
         yield fault(("method", "algorithm"), method.algorithm, ", ".join(names) + of)
     else:
-        yield from _effort(spec, way, of)
+        yield from _effort(spec, way, of, weighted)
+
+
+def _carried(spec: Specification, way: Way, kinds: Kinds, variables: int) -> bool:
+    """Whether algorithm and effort could be carried out without weights."""
+    method = spec.method
+    return method.algorithm in algorithms(way, kinds, variables) and method.effort in efforts(
+        way, method.algorithm
+    )
 
 
 def _control_table_bounds(spec: Specification) -> Iterator[Fault]:

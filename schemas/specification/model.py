@@ -159,9 +159,23 @@ class Specification(Section):
         return {"record": None, "household": self.household, "unit": self.unit}[self.method.unit]
 
     @property
+    def weights(self) -> tuple[str, ...]:
+        """The sampling weights."""
+        return self.with_role("weight")
+
+    @property
     def weight(self) -> str | None:
-        """The sampling weight, if any."""
-        return self._only("weight")
+        """The sampling weight that counts: the only one, or the one that `method.weight` names."""
+        return self.method.weight or self._only("weight")
+
+    @property
+    def further_weights(self) -> tuple[str, ...]:
+        """The other ones, such as of a panel's second wave: zero or missing where they say nothing."""
+        return tuple(name for name in self.weights if name != self.weight)
+
+    def weighted_by(self, group: Group) -> str | None:
+        """The weight that the clusters of a clustering heed, if any."""
+        return self.weight if self.method.weighted and self.way(group) == "clusters" else None
 
     @property
     def published(self) -> tuple[str, ...]:

@@ -186,6 +186,15 @@ class Method(Section):
     is counted may repeat."""
     min_diversity: Count = Field(default=1, ge=1)
     """Distinct values of each sensitive variable in every cluster."""
+    weight: Text | None = None
+    """The variable of role weight that means, votes, losses and risks are weighted by; needed where there are
+    several, of which every one is published, and measured."""
+    weighted: bool = True
+    """Where there is a weight, clusters and what they publish heed it: means are made to keep weighted totals
+    and rounded to a step that nine in ten values are multiples of. k counts without it, and so do control
+    tables and counts of combinations. No record has more than 2/k of its cluster's weight, nor two thirds:
+    clusters are merged, and where that does not help, its weight is trimmed. `false` leaves the weight to
+    tables and measures, and makes means keep totals without it."""
     control_tables: ControlTables = ControlTables()
     """The tables protection is to spare."""
     vmdav: Vmdav = Vmdav()
