@@ -41,7 +41,9 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
         for i, name in enumerate(specification.sensitive)
     ]
     version = [f.col(VERSION).alias("version")] if VERSION in frame.columns else []
-    units = frame.select(f.col(UNIT).alias("unit"), *version, *classes, *sensitive)
+    weight = specification.weight if specification.method.weighted else None
+    weights = [] if weight is None else [column(weight).cast("double").alias("weight")]
+    units = frame.select(f.col(UNIT).alias("unit"), *version, *classes, *sensitive, *weights)
     units.write.mode("overwrite").parquet(str(target / "units.parquet"))
     for i, names in enumerate(groups):
         keys = [column(name) for name in [*region, *names]]
@@ -57,5 +59,6 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
         "groups": groups,
         "means": list(specification.numeric) if means else [],
         "sensitive": list(specification.sensitive),
+        **({} if weight is None else {"weighted_by": weight}),
     }
     write_atomically(target / "members.json", json.dumps(about))

@@ -168,7 +168,14 @@ class Register(Nights):
             before = f.broadcast(standing.join(f.broadcast(drawn), on=UNIT))
             beside = next_state.published.join(before, on=[UNIT, VERSION], how="left")
             published_tonight = written_down(beside, work / "published")
-            moments = standing_moments(published_tonight, standing, tonight, factors, counts.published)
+            moments = standing_moments(
+                published_tonight,
+                standing,
+                tonight,
+                factors,
+                counts.published,
+                specification.weighted_by(group),
+            )
         self._generations = generations
         reports = {group.name: replace(births, moments=moments)}
         comparison = Comparison(

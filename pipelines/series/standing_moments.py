@@ -19,17 +19,22 @@ from pyspark.sql import DataFrame
 from pipelines.engine.column_names import column
 from pipelines.intake.scales import Scale
 from pipelines.intake.unit_key import UNIT
-from pipelines.records.coordinates import Coordinates
+from pipelines.records.coordinates import Coordinates, numbers
 from pipelines.series.settings import VERSION
 from sdc.measures.moments import Moments
 
 #: Units summed up in one task.
 UNITS_PER_TASK = 200_000
-_PART, _MOMENTS = "part", "moments"
+_PART, _MOMENTS, _WEIGHT = "part", "moments", "weight"
 
 
 def standing_moments(
-    published: DataFrame, standing: DataFrame, tonight: DataFrame, scales: Mapping[str, Scale], records: int
+    published: DataFrame,
+    standing: DataFrame,
+    tonight: DataFrame,
+    scales: Mapping[str, Scale],
+    records: int,
+    weight: str | None = None,
 ) -> Moments:
     """Moments before and after of the units that stand, the same for any partitioning.
 
@@ -45,12 +50,15 @@ def standing_moments(
         Units of the moments.
     records : int
         Of the release: they decide how many tasks there are.
+    weight : str, optional
+        What the records weigh, as published.
     """
     if not scales:
         return Moments.none(0)
+    weights = [] if weight is None else [column(weight).cast("double").alias(_WEIGHT)]
     originals = tonight.select(UNIT, *[column(name).alias(f"before{i}") for i, name in enumerate(scales)])
     protected = published.select(
-        UNIT, VERSION, *[column(name).alias(f"after{i}") for i, name in enumerate(scales)]
+        UNIT, VERSION, *[column(name).alias(f"after{i}") for i, name in enumerate(scales)], *weights
     )
     pairs = protected.join(standing.join(originals, on=UNIT), on=[UNIT, VERSION])
     tasks = math.ceil(max(records, 1) / UNITS_PER_TASK)
@@ -81,4 +89,5 @@ def _of(batch: pa.RecordBatch, scales: Mapping[str, Scale]) -> Moments:
     )
     missing = np.isnan(before) | np.isnan(after)
     before[missing] = after[missing] = np.nan
-    return Moments.of(before, after)
+    weights = numbers(table[_WEIGHT]) if _WEIGHT in table.column_names else None
+    return Moments.of(before, after, weights)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.mean_weights import counting
 from pipelines.audit.joint.published import PublishedRecords, codes
 
 
@@ -50,6 +51,9 @@ def aligned(releases: Sequence[PublishedRecords]) -> list[Classes]:
                     {name: frame[name].to_numpy(np.float64, na_value=np.nan)[first] for name in means},
                     release.rounding,
                     {name: values[rows] for name, values in sensitive.items()},
+                    weight=np.ones(len(rows))
+                    if release.weighted_by is None
+                    else counting(frame[release.weighted_by].to_numpy(np.float64), of, release.k),
                 )
             )
     return classes

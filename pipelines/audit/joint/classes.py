@@ -34,6 +34,8 @@ class Classes:
         Value of each record, coded over all releases.
     record : (n,) int64 array
         What the values belong to: the unit, or, where a corrected unit was published again, its version.
+    weight : (n,) float array
+        What each record counts for in the means: a reader who has the published weights knows it.
     """
 
     release: str
@@ -46,12 +48,15 @@ class Classes:
     rounding: Mapping[str, float] = field(default_factory=dict)
     sensitive: Mapping[str, np.ndarray] = field(default_factory=dict)
     record: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    weight: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if not len(self.record):
             object.__setattr__(self, "record", self.unit)
-        if not len(self.unit) == len(self.of) == len(self.record):
-            raise ValueError("every record has one unit, one version and one class")
+        if not len(self.weight):
+            object.__setattr__(self, "weight", np.ones(len(self.unit)))
+        if not len(self.unit) == len(self.of) == len(self.record) == len(self.weight):
+            raise ValueError("every record has one unit, one version, one class and one weight")
 
     def __len__(self) -> int:
         """Number of classes."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from pipelines.audit.joint.classes import Classes
 from pipelines.audit.joint.histories import Histories, histories
+from pipelines.audit.joint.mean_weights import told_apart
 from pipelines.audit.joint.sensitive import one_value_left
 from pipelines.audit.joint.system import solve
 from pipelines.audit.joint.totals import close_totals
@@ -174,7 +175,7 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
     owners = [np.zeros(0, np.int64)]
     for source, names in by_source.items():
         publishing = [releases[i] for i in source]
-        records = _by_record(publishing)
+        records = told_apart(publishing, _by_record(publishing))
         solution = solve(publishing, names, records)
         rounding = np.array(
             [max(release.rounding.get(name, 0.0) for release in publishing) for name in names]

@@ -4,11 +4,12 @@ The evidence of a release that can be compared holds a folder of three kinds of 
 
 ``members.json``
     ``release_id``, ``k``, ``region`` (name or null), ``groups`` (list of lists of variables), ``means``
-    (numeric variables published as means), ``sensitive`` (names).
+    (numeric variables published as means), ``sensitive`` (names), and where means are weighted
+    ``weighted_by`` (name).
 ``units.parquet``
     A row for each published record: ``unit`` (16 bytes, a keyed hash), ``class0``, ``class1``, ... (int64,
     one a group), ``sensitive0``, ... (int64, keyed hashes of the sensitive values), and, where corrected
-    units were published again, ``version``.
+    units were published again, ``version``; where means are weighted, ``weight`` as published.
 ``classes0.parquet``, ...
     A row for each class of a group: ``__class``, ``__records``, then region and protected variables as
     published.
@@ -28,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.mean_weights import counting
 from pipelines.audit.joint.published import PublishedRecords, codes, rounding_unit
 
 
@@ -126,6 +128,9 @@ def _classes(
         {name: rounding_unit(table[name]) for name in means},
         sensitive,
         record,
+        counting(each.units["weight"].to_numpy(np.float64), alike[place], int(each.about["k"]))
+        if each.about.get("weighted_by")
+        else np.ones(len(unit)),
     )
     return classes, frame[region[0]].iloc[first].tolist() if region else [None] * len(first)
 

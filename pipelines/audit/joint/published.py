@@ -67,6 +67,11 @@ class PublishedRecords:
         return [each["name"] for each in columns if each["protected"] and each["kind"] == "numeric"]
 
     @property
+    def weighted_by(self) -> str | None:
+        """The column that the means are weighted by; releases of before say nothing, and have none."""
+        return self.manifest["method"].get("weighted_by")
+
+    @property
     def as_they_are(self) -> list[str]:
         """Columns that protection does not touch, the region left out: what rows are aligned by."""
         return [

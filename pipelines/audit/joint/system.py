@@ -2,10 +2,12 @@
 
 The unknowns are sums over the records of a history; no published mean tells such records apart. A class of
 n records whose mean is published as m, in units of u, says that the sums of its histories add up to n m,
-give or take n u / 2. A sum follows where the null space of the system does not touch it. How well it is
-known is measured by weighted least squares: the linear program over all errors that rounding allows can
-never say less than half the rounding unit times the norm of the row of the pseudo-inverse, so every sum it
-would pin down is found here, and some that it would leave a little wider.
+give or take n u / 2. Where means are weighted, by weights that are published, the sums are weighted
+likewise, and records whose weights differ between releases are told apart (`mean_weights.told_apart`). A sum
+follows where the null space of the system does not touch it. How well it is known is measured by weighted
+least squares: the linear program over all errors that rounding allows can never say less than half the
+rounding unit times the norm of the row of the pseudo-inverse, so every sum it would pin down is found here,
+and some that it would leave a little wider.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ NULL_TOLERANCE = 1e-6
 NULL_PROBES, NOISE_PROBES = 2, 16
 #: Conjugate gradients end here: by then they move nothing that a tolerance would see.
 ITERATIONS, RESIDUAL = 3000, 1e-11
+#: Shares of a mean by which equations of the same records are told apart.
+SHARE_UNITS = 1e9
 #: A value known within this share of itself is as good as published.
 KNOWN_WITHIN = 0.01
 
@@ -106,20 +110,25 @@ def equations(
 ) -> tuple[sparse.csr_matrix, np.ndarray]:
     """Means as equations: (equations, histories) with 1 / n_j for the histories of class j, and the means.
 
-    Classes of the same records, published in several releases, are one equation.
+    With weights it is the mean weight of the history's records over the weight of the class. Classes of the
+    same records and weights, published in several releases, are one equation.
     """
     rows, columns, entries, means = [], [], [], []
     marks: list[np.ndarray] = []
     count = 0
     for release in releases:
         history = records.of[release.record]
+        mass = np.bincount(release.of, release.weight, len(release))
+        share = np.rint(release.weight / mass[release.of] * SHARE_UNITS).astype(np.uint64)
         mark = np.zeros(len(release), np.uint64)
-        np.add.at(mark, release.of, mixed(release.record, 2))
+        np.add.at(mark, release.of, mixed(mixed(release.record, 2) + share, 2))
         marks.append(mark)
         _, first = np.unique(history, return_index=True)  # records of a history are all in one class
         rows.append(release.of[first] + count)
         columns.append(history[first])
-        entries.append(1.0 / release.sizes[release.of[first]])
+        members = np.bincount(history, minlength=len(records))[history[first]]
+        weights = np.bincount(history, release.weight, len(records))[history[first]]
+        entries.append(weights / members / mass[release.of[first]])
         means.append(np.column_stack([release.means[name] for name in variables]))
         count += len(release)
     shape = (count, len(records))

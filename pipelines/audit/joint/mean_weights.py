@@ -1,0 +1,57 @@
+"""What the records of a class count for in its mean, as whoever has the manifest and the weights knows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.histories import Histories
+
+#: As the reference says of `method.weighted`: of its class's weight a record has 2/k and two thirds at most.
+SHARE_OF_K, LARGEST_SHARE = 2.0, 2.0 / 3.0
+#: Digits by which weights of two releases are told apart.
+DIGITS = 9
+
+
+def counting(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
+    """Published weights (n,) of records in classes `of`, the largest cut down to the share they may have."""
+    most, cut = min(LARGEST_SHARE, SHARE_OF_K / k), weights.astype(np.float64)
+    heaviest = np.zeros(int(of.max(initial=-1)) + 1)
+    np.maximum.at(heaviest, of, cut)
+    for place in np.flatnonzero(heaviest > most * np.bincount(of, cut)):
+        mine = np.flatnonzero(of == place)
+        low, high = 0.0, float(cut[mine].max())
+        for _ in range(200):  # the limit is where its own share is the largest one: it grows with the limit
+            limit = (low + high) / 2
+            below = limit <= most * np.minimum(cut[mine], limit).sum()
+            low, high = (limit, high) if below else (low, limit)
+        cut[mine] = np.minimum(cut[mine], max(low, float(cut[mine].min())))
+    return cut
+
+
+def told_apart(releases: list[Classes], records: Histories) -> Histories:
+    """Histories whose records count alike in every mean, or by the same factor: their sum is one unknown.
+
+    Parameters
+    ----------
+    releases : list of Classes
+    records : Histories
+        By record, of these releases.
+    """
+    if all(np.all(release.weight == 1.0) for release in releases):
+        return records
+    first, code = np.zeros(len(records.of)), records.of.copy()
+    for release in releases:
+        fresh = first[release.record] == 0.0
+        first[release.record[fresh]] = release.weight[fresh]
+        factor = np.zeros(len(code))
+        factor[release.record] = np.round(release.weight / first[release.record], DIGITS)
+        there = code >= 0
+        code[there] = pd.factorize(pd.MultiIndex.from_arrays([code[there], factor[there]]))[0]
+    there = code >= 0
+    k = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
+    k[code[there]] = records.k[records.of[there]]
+    return replace(records, of=code, sizes=np.bincount(code[there], minlength=len(k)), k=k)
