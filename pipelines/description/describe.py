@@ -45,7 +45,7 @@ def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, 
 def _of_records(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatistics, ...]:
     files = sorted((folder / MICRODATA).glob("*.parquet"))
     weights = [column["name"] for column in manifest["columns"] if column["role"] == "weight"]
-    weight = weights[0] if weights else None
+    weight = manifest.get("method", {}).get("weighted_by") or (weights[0] if weights else None)
     return tuple(column_statistics(files, column["name"], weight=weight) for column in manifest["columns"])
 
 

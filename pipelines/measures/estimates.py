@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
-from pipelines.measures.pairs import Pairs
 from sdc.utility.estimates import estimates, relative_changes
 
 #: Relative change of a total up to which it counts as exact: sums are added in an order that Spark decides.
@@ -40,8 +40,9 @@ class Estimated:
         Of the whole file.
     largest_change, median_change : float
         Relative changes of the totals of the regions.
-    regions, exact : int
-        Regions with a value, and those whose total is exact to `EXACT`.
+    regions, exact, kept : int
+        Regions with a value, those whose total is exact to `EXACT`, and those whose total is off by no more
+        than rounding each record's value can do.
     quantile_shifts : tuple of float
         After less before in hundredths of a standard deviation, of the drawn records; empty where none
         were drawn. A quantile itself is a value of a record, which no evidence holds.
@@ -55,46 +56,76 @@ class Estimated:
     median_change: float
     regions: int
     exact: int
+    kept: int
     quantile_shifts: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class EstimatesOfVariable:
-    """Estimates of one numeric quasi-identifier; `weighted` where the release has weights."""
+    """Estimates of one numeric quasi-identifier.
+
+    Attributes
+    ----------
+    unweighted : Estimated
+    weighted : mapping of weight to Estimated
+        By every weight of the release.
+    heeded : str or None
+        The weight that its means were made by.
+    """
 
     unweighted: Estimated
-    weighted: Estimated | None
+    weighted: dict[str, Estimated]
+    heeded: str | None
 
 
 def _take(comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
     specification = comparison.specification
-    names, weight = specification.numeric, specification.weight
+    names, weights = specification.numeric, specification.weights
     if not names:
         return None
-    sums = _sums(comparison.screened.frame, comparison.protected, names, weight, specification.region)
-    pairs = comparison.pairs
-    return {
-        name: EstimatesOfVariable(
-            _estimated(sums, place, "", _shifts(pairs, name, comparison.scales[name].divisor, False)),
-            None
-            if weight is None
-            else _estimated(sums, place, "w", _shifts(pairs, name, comparison.scales[name].divisor, True)),
+    sums = _sums(comparison.screened.frame, comparison.protected, names, weights, specification.region)
+    section = {}
+    for place, name in enumerate(names):
+        group = next(each for each in specification.clusterings if name in each.variables)
+        step = _step(comparison, group.name, name)
+        plain, by_weight = (_shifts(comparison, name, weighted) for weighted in (False, True))
+        section[name] = EstimatesOfVariable(
+            _estimated(sums, place, "", plain, step),
+            {
+                weight: _estimated(
+                    sums, place, f"w{j}", by_weight if weight == specification.weight else (), step
+                )
+                for j, weight in enumerate(weights)
+            },
+            specification.weighted_by(group),
         )
-        for place, name in enumerate(names)
-    }
+    return section
+
+
+def _step(comparison: Comparison, clustering: str, name: str) -> float:
+    """What the published values are rounded to: by their type, or coarser where means are weighted."""
+    kind = comparison.protected.schema[name].dataType
+    unit = 1.0 if isinstance(kind, t.IntegralType) else 0.0
+    if isinstance(kind, t.DecimalType):
+        unit = 10.0**-kind.scale
+    reports = comparison.reports[clustering].blocks
+    return max([unit, *(float(report.get("steps", {}).get(name, 0.0)) for report in reports)])
 
 
 def _sums(
-    before: DataFrame, after: DataFrame, names: tuple[str, ...], weight: str | None, region: str | None
+    before: DataFrame,
+    after: DataFrame,
+    names: tuple[str, ...],
+    weights: tuple[str, ...],
+    region: str | None,
 ) -> pa.Table:
-    """Numbers and sums by file and region: for each variable ``n``, ``s``, and weighted ``wn``, ``ws``."""
-    w = f.lit(1.0) if weight is None else column(weight).cast("double")
+    """Numbers and sums by file and region: ``ni``, ``si`` of variable i, ``wjni``, ``wjsi`` by weight j."""
     where = f.lit("") if region is None else column(region).cast("string")
     parts = [
         frame.select(
             f.lit(file).alias("file"),
             where.alias("region"),
-            w.alias("w"),
+            *[column(weight).cast("double").alias(f"w{j}") for j, weight in enumerate(weights)],
             *[column(name).cast("double").alias(f"x{i}") for i, name in enumerate(names)],
         )
         for file, frame in enumerate((before, after))
@@ -103,20 +134,22 @@ def _sums(
     for i in range(len(names)):
         x = f.col(f"x{i}")
         sums += [f.count(x).cast("double").alias(f"n{i}"), f.sum(x).alias(f"s{i}")]
-        if weight is not None:
-            sums += [f.sum(f.when(x.isNotNull(), f.col("w"))).alias(f"wn{i}")]
-            sums += [f.sum(f.col("w") * x).alias(f"ws{i}")]
+        for j in range(len(weights)):
+            sums += [f.sum(f.when(x.isNotNull(), f.col(f"w{j}"))).alias(f"w{j}n{i}")]
+            sums += [f.sum(f.col(f"w{j}") * x).alias(f"w{j}s{i}")]
     totals = parts[0].unionByName(parts[1]).groupBy("file", "region").agg(*sums).toArrow()
     return totals.sort_by([("file", "ascending"), ("region", "ascending")])
 
 
-def _estimated(sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...]) -> Estimated:
+def _estimated(sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...], step: float) -> Estimated:
     files = sums["file"].to_numpy()
     count = np.nan_to_num(sums[f"{prefix}n{place}"].to_numpy().astype(np.float64))
     total = np.nan_to_num(sums[f"{prefix}s{place}"].to_numpy().astype(np.float64))
     before, after = total[files == 0], total[files == 1]
     there = count[files == 0] > 0
     changed = relative_changes(before[there], after[there])
+    room = step / 2 * count[files == 0][there] + EXACT * np.abs(before[there])
+    kept = int(np.count_nonzero(np.abs(after[there] - before[there]) <= room))
     changed = np.where(changed <= EXACT, 0.0, np.minimum(changed, LARGEST_CHANGE))
     whole = [total[files == file].sum() for file in (0, 1)]
     numbers = [count[files == file].sum() for file in (0, 1)]
@@ -130,6 +163,7 @@ def _estimated(sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...
         median_change=_rounded(float(np.median(changed)) if len(changed) else 0.0),
         regions=int(there.sum()),
         exact=int(np.count_nonzero(changed == 0.0)),
+        kept=kept,
         quantile_shifts=shifts,
     )
 
@@ -139,8 +173,10 @@ def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _shifts(pairs: Pairs | None, name: str, deviation: float, weighted: bool) -> tuple[float, ...]:
-    if pairs is None:
+def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, ...]:
+    """Of the drawn records, by the weight that counts where `weighted`."""
+    pairs, deviation = comparison.pairs, comparison.scales[name].divisor
+    if pairs is None or (weighted and pairs.weights is None):
         return ()
     place, nowhere = pairs.numeric.index(name), np.zeros(len(pairs), dtype=np.int64)
     weights = pairs.weights if weighted else None
@@ -155,17 +191,21 @@ def _shifts(pairs: Pairs | None, name: str, deviation: float, weighted: bool) ->
 
 
 def _glance(section: Mapping[str, EstimatesOfVariable], k: int) -> Iterator[str]:
-    for which in ("unweighted", "weighted"):
-        parts = {name: part for name, each in section.items() if (part := getattr(each, which)) is not None}
-        exact = [name for name, part in parts.items() if part.exact == part.regions]
-        if exact:
-            yield f"Exact in every region, as computed: the {which} totals of {', '.join(exact)}."
-        moved = {name: part.largest_change for name, part in parts.items() if name not in exact}
+    by_weight: dict[str, dict[str, Estimated]] = {}
+    for name, each in section.items():
+        by_weight.setdefault("unweighted totals", {})[name] = each.unweighted
+        for weight, part in each.weighted.items():
+            by_weight.setdefault(f"totals weighted by {weight}", {})[name] = part
+    for which, parts in by_weight.items():
+        kept = [name for name, part in parts.items() if part.kept == part.regions]
+        if kept:
+            yield f"Kept in every region but for rounding, as computed: the {which} of {', '.join(kept)}."
+        moved = {name: part.largest_change for name, part in parts.items() if name not in kept}
         if moved:
             name = max(moved, key=lambda each: moved[each])
             yield (
-                f"The {which} total of {name} in one region is off by {100 * moved[name]:.3g} %: the largest "
-                "such change."
+                f"Of the {which}, that of {name} in one region is off by {100 * moved[name]:.3g} %: the "
+                "largest such change."
             )
 
 

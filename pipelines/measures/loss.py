@@ -34,6 +34,10 @@ class Loss:
         no clustering given the blocking is below; what no clustering at all is below (weak). None where not
         proved for every record of the release.
     by_variable : mapping of variable to its SSE/SST
+    weighted_by : str or None
+        The sampling weight that everything here is weighted by.
+    trimmed : int
+        Records that count for less than their weight in what their clusters publish.
     """
 
     sse: float
@@ -43,10 +47,13 @@ class Loss:
     lower_bound: float | None
     whole_file_lower_bound: float | None
     by_variable: dict[str, float]
+    weighted_by: str | None
+    trimmed: int
 
 
 def _take(comparison: Comparison) -> dict[str, Loss] | None:
     section = {}
+    groups = {group.name: group for group in comparison.specification.clusterings}
     for name, reports in comparison.reports.items():
         scales = comparison.scales_of(name)
         if scales:
@@ -62,6 +69,8 @@ def _take(comparison: Comparison) -> dict[str, Loss] | None:
                     variable: float(sse / sst) if sst > 0 else 0.0
                     for variable, sse, sst in zip(scales, moments.sse, moments.sst, strict=True)
                 },
+                weighted_by=comparison.specification.weighted_by(groups[name]),
+                trimmed=sum(report.get("trimmed", 0) for report in reports.blocks),
             )
     return section or None
 

@@ -22,8 +22,9 @@ LIMITS = (
     "k-anonymity holds on the quasi-identifiers named here, together with the region, and on nothing else. "
     "It does not limit linkage by columns published as they are, inference in homogeneous or dominated "
     "clusters, or comparison with another release.",
-    "Microaggregation shrinks variances, and means keep the totals of the regions up to rounding: a total "
-    "that must be protected in a table must not come from the same microdata.",
+    "Microaggregation shrinks variances, and totals of these records (weighted ones, where means are "
+    "weighted) may be those of the original ones: a total that must be protected in a table must not come "
+    "from the same microdata.",
     "Medians and medoids publish true values.",
     "A zero in a protected table is not evidence of absence.",
 )
@@ -95,6 +96,7 @@ def manifest(
             "algorithm": specification.method.algorithm,
             "representative": specification.method.representative,
             "min_diversity": specification.method.min_diversity,
+            "weighted_by": weighted_by(specification),
         },
         "recodes": recodes_of(specification),
         "records": written.records,
@@ -105,6 +107,12 @@ def manifest(
         ],
         "disclosed": {name: float(f"{value:.{SIGNIFICANT_DIGITS}g}") for name, value in disclosed.items()},
     }
+
+
+def weighted_by(specification: Specification) -> str | None:
+    """The weight that the means of this release are weighted by, if any."""
+    by = {specification.weighted_by(group) for group in specification.clusterings}
+    return next((name for name in by if name is not None), None)
 
 
 def _column(entry: pa.Field, specification: Specification) -> dict[str, Any]:

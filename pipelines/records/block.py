@@ -247,6 +247,7 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -
     }
     if clustering.weighing is not None:
         weights = clustering.weighing.weights(block)
+        counts["steps"] = {name: float(step) for name, step in clustering.weighing.steps.items()}
         counts["trimmed"] = int(np.count_nonzero(clustering.weighing.of_means(block, labels) < weights))
     if clustering.min_diversity > 1:
         counts["diversity"] = {

@@ -51,11 +51,14 @@ def test_the_loss_is_that_of_the_records_as_published(mixed_release):
     numbers = ["age", "income"]
     before = both[numbers].to_numpy(float)
     after = both[[f"{name}_after" for name in numbers]].to_numpy(float)
-    spread = before.std(axis=0, ddof=1)
-    loss = (((after - before) / spread) ** 2).sum() / (((before - before.mean(axis=0)) / spread) ** 2).sum()
+    spread, weights = before.std(axis=0, ddof=1), both["weight"].to_numpy()
+    mean = np.average(before, axis=0, weights=weights)
+    squares = [weights @ (((each - before) / spread) ** 2) for each in (after, np.tile(mean, (len(both), 1)))]
+    loss = squares[0].sum() / squares[1].sum()
     found = mixed_release.found
     assert found["loss"]["all"]["information_loss"] == pytest.approx(loss, rel=1e-5)
-    assert found["moments"]["income"]["variance_after"] == pytest.approx(after[:, 1].var(ddof=1), rel=1e-5)
+    variance = np.cov(after[:, 1], aweights=weights, ddof=0) * len(both) / (len(both) - 1)
+    assert found["moments"]["income"]["variance_after"] == pytest.approx(variance, rel=1e-5)
 
 
 def test_a_giant_is_counted_as_dominating_its_cluster_and_refused_where_the_gate_says_so(spark, tmp_path):

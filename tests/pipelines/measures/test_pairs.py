@@ -39,6 +39,7 @@ def test_totals_and_means_are_those_of_the_file_with_weights_and_without(release
     for name in NUMBERS:
         for which, weight in (("unweighted", 1.0), ("weighted", both["weight"])):
             section = found["estimates"][name][which]
+            section = section["weight"] if which == "weighted" else section
             before, after = weight * both[name], weight * both[f"{name}_after"]
             mass = len(both) if which == "unweighted" else weight.sum()
             assert section["total_before"] == pytest.approx(before.sum())
@@ -48,6 +49,9 @@ def test_totals_and_means_are_those_of_the_file_with_weights_and_without(release
             assert section["largest_change"] == pytest.approx(((new - old) / old).abs().max(), abs=1e-9)
             assert section["regions"] == 3
             assert section["exact"] == int(((new - old).abs() <= 1e-9 * old).sum())
+            masses = (weight * both["region"].notna()).groupby(both["region"]).sum()
+            room = {"age": 0.5, "income": 0.005}[name] * masses + 1e-9 * old
+            assert section["kept"] == int(((new - old).abs() <= room).sum())
     old, new = (
         np.quantile(both[name], [0.1, 0.25, 0.5, 0.75, 0.9], method="inverted_cdf")
         for name in ("age", "age_after")
@@ -55,6 +59,17 @@ def test_totals_and_means_are_those_of_the_file_with_weights_and_without(release
     shifts = found["estimates"]["age"]["unweighted"]["quantile_shifts"]
     assert shifts == pytest.approx((new - old) / both["age"].std(), abs=0.006)
     assert all(shift == round(shift, 2) for shift in shifts)  # no more than tells no record's value
+
+
+def test_means_keep_the_weighted_totals_of_every_region_and_no_others(release):
+    _, found, _ = release
+    assert found["loss"]["all"]["weighted_by"] == "weight"
+    assert found["loss"]["all"]["trimmed"] == 0
+    for name in NUMBERS:
+        section = found["estimates"][name]
+        assert section["weighted"]["weight"]["kept"] == 3
+        assert section["unweighted"]["kept"] < 3
+        assert section["heeded"] == "weight"
 
 
 def test_individual_risk_is_added_up_over_the_classes_of_each_file(release):

@@ -10,10 +10,12 @@ import pytest
 
 from pipelines.intake.scales import Scale
 from pipelines.records import block as protect
+from pipelines.records import weighing as weighing_module
 from pipelines.records.block import protect_block
 from pipelines.records.blocks import BLOCK, Plan
 from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.coordinates import Coordinates
+from pipelines.records.weighing import Weighing
 
 CANARY = "CANARY"
 
@@ -120,6 +122,65 @@ def test_records_stay_with_those_alike_in_what_weighs_more():
         assert protected[kept].to_pylist() == table[kept].to_pylist()
         assert report["objective"] == pytest.approx(1.0 if kept == "sex" else 0.25)
         assert float(moments.sse[0]) == pytest.approx(1.0 if kept == "sex" else 0.0)
+
+
+def weighing(**changes):
+    return Weighing(**{"name": "weight", "mean": 1.0, "steps": {}, "k": 2, "counted": None} | changes)
+
+
+def test_means_losses_and_clusters_are_weighted_and_weighted_totals_stay():
+    weights = np.array([1.0, 2.0, 3.0, 2.0])
+    table = block([1.0, 2.0, 9.0, 12.0], weight=weights)
+    protected, report, moments = protect_block(table, clustering(weighing=weighing()))
+    after = protected["income"].to_numpy()
+    assert after == pytest.approx([5 / 3, 5 / 3, 51 / 5, 51 / 5])
+    assert weights @ after == pytest.approx(weights @ np.array([1.0, 2.0, 9.0, 12.0]))
+    loss = weights @ (after - np.array([1.0, 2.0, 9.0, 12.0])) ** 2
+    assert float(moments.sse[0]) == pytest.approx(loss)
+    assert report["objective"] == pytest.approx(loss)
+    assert report["file_bound"] is None
+    assert report["trimmed"] == 0
+
+
+def test_a_record_with_nearly_all_the_weight_is_not_published_as_it_is(monkeypatch):
+    """The attack: read the heaviest record of each class off its mean, and off its modes."""
+    random = np.random.default_rng(5)
+    income, sex = random.normal(0.0, 100.0, 60).round(), random.choice(["f", "m", "x"], 60)
+    weights = random.uniform(1.0, 2.0, 60)
+    heavy = np.argsort(income)[5::10]
+    weights[heavy] = 1e6
+    table = block(income, pa.float64(), sex=sex.tolist(), weight=weights)
+    scales = plan({"income": Scale(0.0, 5.0, 60)})
+    task = clustering(k=3, plan=scales, nominal=("sex",), weighing=weighing(k=3))
+
+    def found():
+        protected, report, _ = protect_block(table, task)
+        off = np.abs(protected["income"].to_numpy() - income)[heavy]
+        return off, np.mean(np.array(protected["sex"].to_pylist())[heavy] == sex[heavy]), report
+
+    off, same, report = found()
+    assert report["trimmed"] > 0
+    assert np.median(off) > 1.0
+    monkeypatch.setattr(weighing_module, "spread", lambda points, labels, *_: labels)
+    monkeypatch.setattr(weighing_module, "trimmed", lambda weights, *_: weights)
+    off, same_without, _ = found()
+    assert np.all(off < 0.01)
+    assert same_without == 1.0 > same
+
+
+def test_the_weights_of_a_unit_are_one_share():
+    table = block([0.0, 1.0, 2.0, 3.0], weight=[4.0, 4.0, 1.0, 1.0], home=["a", "a", "b", "c"])
+    for counted, shown in (("home", (4.0 * 0.5 + 2.0 + 3.0) / 6), (None, (4.0 + 2.0 + 3.0) / 10)):
+        task = clustering(k=3, counted=counted, weighing=weighing(k=3, counted=counted))
+        protected, _, _ = protect_block(table, task)
+        assert protected["income"].to_pylist() == pytest.approx([shown] * 4)
+
+
+def test_blocks_of_other_weights_are_solved_anew(tmp_path):
+    task = clustering(resume=str(tmp_path), weighing=weighing())
+    for weights, resumed in (([1.0] * 4, False), ([1.0] * 4, True), ([1.0, 1.0, 1.0, 2.0], False)):
+        _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0], weight=weights), task)
+        assert report.get("resumed", False) == resumed
 
 
 def test_ordinal_records_stay_with_their_neighbours_and_take_the_lower_median():
