@@ -52,8 +52,9 @@ RECORDS = 12
 K = 3
 
 
-def build(kinds: Kinds, **method: Any) -> Specification:
+def build(kinds: Kinds, *, weights: tuple[str, ...] = (), **method: Any) -> Specification:
     variables = {name: {"role": "quasi_identifier", "kind": kind} for name, kind in COLUMNS[kinds].items()}
+    variables |= {name: {"role": "weight"} for name in weights}
     content = {
         "release": {"name": "persons", "k": K},
         "input": {"path": "records.parquet"},
@@ -75,6 +76,7 @@ def test_efforts_and_kinds_of_a_specification_are_those_of_the_methods() -> None
     for name, row in NUMERIC.items():
         assert (name, CLUSTERING[name].efforts) == (name, row.efforts)
         assert (name, CLUSTERING[name].nominal) == (name, row.nominal)
+        assert (name, CLUSTERING[name].record_weights) == (name, row.record_weights)
     for name, nominal in NOMINAL.items():
         assert (name, COMBINATIONS[name].efforts) == (name, nominal.efforts)
     for name, of_safe in SAFE_METHODS.items():
@@ -89,6 +91,30 @@ def test_exact_is_refused_where_nothing_of_the_whole_is_proved() -> None:
     for method, name in (("microaggregation", "random"), ("safe", "safe")):
         with pytest.raises(SpecificationError, match=r"\[method\] effort.*fast, standard, thorough"):
             build("nominal", name=method, algorithm=name, effort="exact")
+
+
+def test_an_algorithm_that_does_not_heed_weights_is_refused_where_clusters_are_to() -> None:
+    for options in ({"algorithm": "column-generation"}, {"effort": "exact"}):
+        with pytest.raises(SpecificationError, match="weighted by w; or method.weighted = false"):
+            build("numeric", weights=("w",), **options)
+        assert build("numeric", weights=("w",), weighted=False, **options)
+        assert build("numeric", **options)
+    assert build("nominal", weights=("w",), effort="exact")  # counts of combinations heed none
+
+
+def test_where_there_are_several_weights_the_one_that_counts_is_named() -> None:
+    both = build("numeric", weights=("w", "w2"), weight="w2")
+    assert (both.weight, both.further_weights) == ("w2", ("w",))
+    assert both.weighted_by(both.clusterings[0]) == "w2"
+    assert build("numeric", weights=("w",)).weight == "w"
+    for weights, options, named in (
+        (("w", "w2"), {}, r"\[method\] weight: .*one of w, w2"),
+        (("w",), {"weight": "x"}, r"\[method\] weight: .*role weight \(w\)"),
+        ((), {"weight": "w"}, "there is none"),
+        ((), {"weighted": False}, "no variable has the role weight"),
+    ):
+        with pytest.raises(SpecificationError, match=named):
+            build("numeric", weights=weights, **options)
 
 
 def test_parameters_of_a_specification_are_those_of_the_methods() -> None:
