@@ -100,8 +100,14 @@ def _text(
 
 
 def _counted(profile: Profile, guesses: Sequence[Guess]) -> str:
+    lines = []
     if counts_units(guesses, profile) is not None:
-        return '[method]\nunit = "unit"    # the unit repeats: k counts units, not their records'
+        lines.append('unit = "unit"    # the unit repeats: k counts units, not their records')
+    weights = [each.name for each in guesses if each.role == "weight"]
+    if len(weights) > 1:
+        lines.append(f"weight = {quoted(weights[0])}    # of several, the one whose totals are to be kept")
+    if lines:
+        return "\n".join(["[method]", *lines])
     if not any(each.role == "household" for each in guesses):
         return ""
     return (

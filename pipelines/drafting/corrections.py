@@ -76,16 +76,13 @@ def _may_repeat(each: Guess, column: Column, profile: Profile) -> bool:
 
 
 def one_each(guesses: list[Guess]) -> list[Guess]:
-    """Of unit, household, weight the first stands; a later key is an identifier, a later weight a number."""
+    """Of unit and household the first stands, and a later key is an identifier."""
     seen: set[str] = set()
     result = []
     for each in guesses:
         if each.role in seen:
-            if each.role == "weight":
-                each = replace(each, role="quasi_identifier", kind="numeric", why="a second weight by name")
-            else:
-                each = replace(each, role="identifier", why=f"a second {each.role} by name")
-        elif each.role in ("unit", "household", "weight"):
+            each = replace(each, role="identifier", why=f"a second {each.role} by name")
+        elif each.role in ("unit", "household"):
             seen.add(each.role)
         result.append(each)
     return result

@@ -85,7 +85,7 @@ def test_bounds_are_stated_given_the_blocking_and_for_the_whole_file(spark, tmp_
         spec = specification(
             tmp_path,
             blocking={"max_records": most},
-            method={"effort": "exact"},
+            method={"effort": "exact", "weighted": False},
             publish={"path": f"lake-{name}", "evidence": f"evidence-{name}"},
         )
         areas = run(spark, spec)[1]
