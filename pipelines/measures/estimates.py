@@ -26,6 +26,8 @@ EXACT = 1e-9
 LARGEST_CHANGE = 1e6
 #: Significant digits kept of such sums.
 DIGITS = 10
+#: Representatives that keep totals.
+MEANS = ("auto", "mean", "mode")
 #: Decimals of a shift in standard deviations: finer, it and the release would say what value a record had.
 SHIFT_DECIMALS = 2
 
@@ -40,9 +42,11 @@ class Estimated:
         Of the whole file.
     largest_change, median_change : float
         Relative changes of the totals of the regions.
-    regions, exact, kept : int
-        Regions with a value, those whose total is exact to `EXACT`, and those whose total is off by no more
-        than rounding each record's value can do.
+    regions, exact : int
+        Regions with a value, and those whose total is exact to `EXACT`.
+    kept : int or None
+        Of a total that means are made to keep, the regions where it is off by no more than rounding each
+        record's value can do; None of any other, which may lie as near by chance.
     quantile_shifts : tuple of float
         After less before in hundredths of a standard deviation, of the drawn records; empty where none
         were drawn. A quantile itself is a value of a record, which no evidence holds.
@@ -56,7 +60,7 @@ class Estimated:
     median_change: float
     regions: int
     exact: int
-    kept: int
+    kept: int | None
     quantile_shifts: tuple[float, ...]
 
 
@@ -87,18 +91,17 @@ def _take(comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
     section = {}
     for place, name in enumerate(names):
         group = next(each for each in specification.clusterings if name in each.variables)
-        step = _step(comparison, group.name, name)
+        heeded = specification.weighted_by(group)
+        means = specification.method.representative in MEANS and specification.way(group) == "clusters"
+        step = _step(comparison, group.name, name) if means else None
         plain, by_weight = (_shifts(comparison, name, weighted) for weighted in (False, True))
-        section[name] = EstimatesOfVariable(
-            _estimated(sums, place, "", plain, step),
-            {
-                weight: _estimated(
-                    sums, place, f"w{j}", by_weight if weight == specification.weight else (), step
-                )
-                for j, weight in enumerate(weights)
-            },
-            specification.weighted_by(group),
-        )
+        weighted = {}
+        for j, weight in enumerate(weights):
+            shifts = by_weight if weight == specification.weight else ()
+            made = step if weight == heeded else None
+            weighted[weight] = _estimated(sums, place, f"w{j}", shifts, made)
+        unweighted = _estimated(sums, place, "", plain, step if heeded is None else None)
+        section[name] = EstimatesOfVariable(unweighted, weighted, heeded)
     return section
 
 
@@ -141,14 +144,16 @@ def _sums(
     return totals.sort_by([("file", "ascending"), ("region", "ascending")])
 
 
-def _estimated(sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...], step: float) -> Estimated:
+def _estimated(
+    sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...], step: float | None
+) -> Estimated:
     files = sums["file"].to_numpy()
     count = np.nan_to_num(sums[f"{prefix}n{place}"].to_numpy().astype(np.float64))
     total = np.nan_to_num(sums[f"{prefix}s{place}"].to_numpy().astype(np.float64))
     before, after = total[files == 0], total[files == 1]
     there = count[files == 0] > 0
     changed = relative_changes(before[there], after[there])
-    room = step / 2 * count[files == 0][there] + EXACT * np.abs(before[there])
+    room = (step or 0.0) / 2 * count[files == 0][there] + EXACT * np.abs(before[there])
     kept = int(np.count_nonzero(np.abs(after[there] - before[there]) <= room))
     changed = np.where(changed <= EXACT, 0.0, np.minimum(changed, LARGEST_CHANGE))
     whole = [total[files == file].sum() for file in (0, 1)]
@@ -163,7 +168,7 @@ def _estimated(sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...
         median_change=_rounded(float(np.median(changed)) if len(changed) else 0.0),
         regions=int(there.sum()),
         exact=int(np.count_nonzero(changed == 0.0)),
-        kept=kept,
+        kept=None if step is None else kept,
         quantile_shifts=shifts,
     )
 

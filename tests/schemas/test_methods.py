@@ -95,7 +95,7 @@ def test_exact_is_refused_where_nothing_of_the_whole_is_proved() -> None:
 
 def test_an_algorithm_that_does_not_heed_weights_is_refused_where_clusters_are_to() -> None:
     for options in ({"algorithm": "column-generation"}, {"effort": "exact"}):
-        with pytest.raises(SpecificationError, match="weighted by w; or method.weighted = false"):
+        with pytest.raises(SpecificationError, match=r"weighted by w; or method\.weighted = false"):
             build("numeric", weights=("w",), **options)
         assert build("numeric", weights=("w",), weighted=False, **options)
         assert build("numeric", **options)

@@ -2,6 +2,8 @@
 
 import tomllib
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from pipelines.draft import draft
@@ -58,3 +60,13 @@ def test_every_variable_says_why(tmp_path):
     text = draft(str(FILES["01_float_codes"].write(tmp_path))).summary()
     lines = text[text.index("[variables]") : text.index("[publish]")].splitlines()[1:]
     assert all("    # " in line for line in lines if line)
+
+
+def test_several_weights_stay_weights_and_the_first_is_named(tmp_path):
+    rng = np.random.default_rng(3)
+    columns = {"sex": rng.choice(["f", "m"], 300), "income": rng.lognormal(8, 1, 300).round()}
+    weights = {name: rng.choice([1.5, 2.0, 3.25], 300) for name in ("weight", "pweight")}
+    pd.DataFrame(columns | weights).to_parquet(tmp_path / "survey.parquet", index=False)
+    content = tomllib.loads(draft(str(tmp_path / "survey.parquet")).summary())
+    assert [content["variables"][name]["role"] for name in weights] == ["weight", "weight"]
+    assert content["method"]["weight"] == "weight"
