@@ -7,7 +7,7 @@ exact is found here by computing it, and not claimed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -60,8 +60,8 @@ class Estimated:
     median_change: float
     regions: int
     exact: int
-    kept: int | None
     quantile_shifts: tuple[float, ...]
+    kept: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,27 @@ class EstimatesOfVariable:
     Attributes
     ----------
     unweighted : Estimated
-    weighted : mapping of weight to Estimated
-        By every weight of the release.
-    heeded : str or None
-        The weight that its means were made by.
+    weighted : Estimated or None
+        By the weight that counts, where there is one.
+    weight : str or None
+        Its name.
+    heeded : bool
+        Whether means are made by it.
+    further : mapping of weight to Estimated
+        By every other one of the release.
     """
 
     unweighted: Estimated
-    weighted: dict[str, Estimated]
-    heeded: str | None
+    weighted: Estimated | None
+    weight: str | None = None
+    heeded: bool = False
+    further: dict[str, Estimated] = field(default_factory=dict)
+
+    @property
+    def by_weight(self) -> dict[str, Estimated]:
+        """By every weight, the one that counts first."""
+        first = {} if self.weighted is None else {self.weight or "weight": self.weighted}
+        return {**first, **self.further}
 
 
 def _take(comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
@@ -101,7 +113,10 @@ def _take(comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
             made = step if weight == heeded else None
             weighted[weight] = _estimated(sums, place, f"w{j}", shifts, made)
         unweighted = _estimated(sums, place, "", plain, step if heeded is None else None)
-        section[name] = EstimatesOfVariable(unweighted, weighted, heeded)
+        counts = None if specification.weight is None else weighted.pop(specification.weight)
+        section[name] = EstimatesOfVariable(
+            unweighted, counts, specification.weight, heeded is not None, weighted
+        )
     return section
 
 
@@ -199,7 +214,7 @@ def _glance(section: Mapping[str, EstimatesOfVariable], k: int) -> Iterator[str]
     by_weight: dict[str, dict[str, Estimated]] = {}
     for name, each in section.items():
         by_weight.setdefault("unweighted totals", {})[name] = each.unweighted
-        for weight, part in each.weighted.items():
+        for weight, part in each.by_weight.items():
             by_weight.setdefault(f"totals weighted by {weight}", {})[name] = part
     for which, parts in by_weight.items():
         kept = [name for name, part in parts.items() if part.kept == part.regions]

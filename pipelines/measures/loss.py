@@ -47,8 +47,8 @@ class Loss:
     lower_bound: float | None
     whole_file_lower_bound: float | None
     by_variable: dict[str, float]
-    weighted_by: str | None
-    trimmed: int
+    weighted_by: str | None = None
+    trimmed: int = 0
 
 
 def _take(comparison: Comparison) -> dict[str, Loss] | None:

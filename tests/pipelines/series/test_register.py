@@ -150,7 +150,8 @@ def test_what_a_release_loses_is_measured_of_every_unit_that_stands(series):
         assert len(stands) >= 40
         before, after = (stands[name] - begun.mean() for name in ("income", "income_published"))
         quality = json.loads((series.areas.record(release.name) / "quality.json").read_text())
-        loss = sum((after - before) ** 2) / sum((before - before.mean()) ** 2)
+        mean, weights = np.average(before, weights=stands["weight"]), stands["weight"]
+        loss = sum(weights * (after - before) ** 2) / sum(weights * (before - mean) ** 2)
         assert quality["loss"]["all"]["information_loss"] == pytest.approx(loss, rel=1e-9)
         assert (quality["loss"]["all"]["objective"] is None) == (night > 0)  # the births' alone is known then
         counts = [frame["sex"].value_counts().sort_index() for frame in (tonight, published)]
