@@ -19,9 +19,10 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from sdc.clusters.representatives import modes
+from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters
 from sdc.measures.table_errors import TableErrors, measure_cells, measure_frames
 from sdc.nominal import anonymise
-from sdc.nominal.cell_keys import KEY_SPAN, CellKeyParameters, perturbed_cells
+from sdc.nominal.cell_keys import perturbed_cells
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import from_frame
 from sdc.safe import safe

@@ -6,31 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.nominal.cell_keys import KEY_SPAN, CellKeyParameters, NoiseTable, cell_keys, perturbed_cells
+from sdc.cta.cell_keys.noise_table import KEY_SPAN
+from sdc.errors import ShapeMismatch
+from sdc.nominal.cell_keys import cell_keys, perturbed_cells
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import from_frame
-
-
-@pytest.mark.parametrize(("k", "largest", "variance"), [(3, 5, 2.0), (2, 2, 1.0), (5, 8, 6.0)])
-def test_noise_is_unbiased_bounded_and_never_leaves_a_small_count(k, largest, variance):
-    table = NoiseTable.of(CellKeyParameters(k, largest, variance))
-    for count, row in enumerate(table.probabilities):
-        published = count + table.noise
-        assert row.sum() == pytest.approx(1.0)
-        assert row @ table.noise == pytest.approx(0.0, abs=1e-6)
-        assert not row[(published < 0) | ((published > 0) & (published < k))].any()
-    spread = table.probabilities @ table.noise**2
-    assert spread[0] == 0
-    assert spread[-1] == pytest.approx(variance, abs=1e-5)
-    assert (spread[1:] >= variance - 1e-5).all()
-
-
-def test_a_single_record_is_0_or_3_with_the_least_variance_that_is_unbiased():
-    table = NoiseTable.of(CellKeyParameters(3, 5, 1.0))
-    single = dict(zip(table.noise.tolist(), table.probabilities[1], strict=True))
-    assert single[-1] == pytest.approx(2 / 3)
-    assert single[2] == pytest.approx(1 / 3)
 
 
 def test_cells_of_the_same_records_get_the_same_count_in_every_table():
@@ -61,10 +41,7 @@ def test_keys_of_cells_are_spread_evenly():
     assert abs(noise.mean()) < 4 * np.sqrt(3.0 / len(noise))
 
 
-def test_faulty_arguments_are_named():
-    for wrong in ((1, 5, 2.0), (3, 2, 1.0), (3, 5, 0.0), (3, 5, 25.0)):
-        with pytest.raises(InvalidParameter):
-            CellKeyParameters(*wrong)
+def test_keys_that_are_not_one_a_combination_are_refused():
     coded = from_frame(pd.DataFrame({"a": [1, 1, 2]}))
     tables = ControlTables.of(coded.frequencies, 1)
     with pytest.raises(ShapeMismatch):

@@ -1,0 +1,80 @@
+"""Odds of noise with mean 0 and a stated variance that say as little else as they can: of largest entropy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdc.errors import InvalidParameter, SolverFailed
+
+#: Odds below this are not drawn by a key of 32 bits, and set to 0.
+_NEVER_DRAWN = 1e-12
+#: Largest error of mean and variance, over the scale of either, left by Newton's method; rounding leaves
+#: 1e-14.
+_TOLERANCE = 1e-12
+#: Newton steps are halved at most so often, and made at most so often: some ten are needed.
+_HALVINGS, _STEPS = 60, 200
+
+
+def noise_of_largest_entropy(noise: np.ndarray, variance: float) -> np.ndarray:
+    """(values,) odds of these values of noise with mean 0 and this variance, or the variance nearest to it.
+
+    Parameters
+    ----------
+    noise : (values,) distinct whole numbers in ascending order, one of them at most 0 and one at least 0
+    variance : float
+        Where no odds with mean 0 have it, those with the least (the two values next to 0) or the largest
+        variance (the outermost ones) are given.
+
+    Raises
+    ------
+    InvalidParameter
+        Where no odds have mean 0.
+
+    Notes
+    -----
+    The density is exp(a d + b d^2 - c). The multipliers a and b minimise the convex dual log sum exp(a d +
+    b (d^2 - V)), here by damped Newton steps (Marley and Leaver 2011; Giessing 2016, section 3).
+    """
+    values = np.asarray(noise, float)
+    if not len(values) or values[0] > 0 or values[-1] < 0:
+        raise InvalidParameter("noise without a value on either side of 0 has no mean of 0")
+    below, above = values[values <= 0].max(), values[values >= 0].min()
+    if variance <= -below * above:
+        return _between(values, below, above)
+    if variance >= -values[0] * values[-1]:
+        return _between(values, values[0], values[-1])
+    moments = np.vstack([values / values[-1], (values**2 - variance) / variance])
+    multipliers = np.zeros(2)
+    for _ in range(_STEPS):
+        odds, level = _density(multipliers @ moments)
+        gradient = moments @ odds
+        if np.abs(gradient).max() < _TOLERANCE:
+            odds[odds < _NEVER_DRAWN] = 0.0
+            return np.asarray(odds / odds.sum())
+        centred = moments - gradient[:, None]
+        step = np.linalg.solve((centred * odds) @ centred.T, gradient)
+        for _ in range(_HALVINGS):
+            if _density((multipliers - step) @ moments)[1] <= level + _TOLERANCE:
+                break
+            step = step / 2
+        multipliers = multipliers - step
+    raise SolverFailed(f"no odds of noise with variance {variance} were found in {_STEPS} steps")
+
+
+def _between(noise: np.ndarray, below: float, above: float) -> np.ndarray:
+    """The only odds of two values with mean 0."""
+    odds = np.zeros(len(noise))
+    if below == above:
+        odds[noise == 0] = 1.0
+    else:
+        odds[noise == below] = above / (above - below)
+        odds[noise == above] = -below / (above - below)
+    return odds
+
+
+def _density(exponent: np.ndarray) -> tuple[np.ndarray, float]:
+    """Normalised exponentials, and the logarithm of their sum."""
+    highest = float(exponent.max())
+    weights = np.exp(exponent - highest)
+    total = float(weights.sum())
+    return weights / total, highest + float(np.log(total))

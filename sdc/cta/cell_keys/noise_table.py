@@ -1,0 +1,114 @@
+"""The noise of cell keys: odds by count, and the value that a count with a key is published at.
+
+Every record has a secret random key, and the key of a cell is the sum of those of its records modulo 2^32
+(Fraser and Wooton 2005; Thompson, Broadfoot and Elazar 2013), so that the same records get the same noise in
+whatever table they stand. The noise has mean 0, a stated variance and a largest value, no count below the
+threshold is published, and 0 stays 0. It has the largest entropy under these conditions (Marley and Leaver
+2011; Giessing 2016; Meindl and Enderle 2019). Margins do not add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sdc.cta.cell_keys.entropy import noise_of_largest_entropy
+from sdc.errors import InvalidParameter, ShapeMismatch
+
+#: Keys are integers below this; sums are taken modulo it.
+KEY_SPAN = 1 << 32
+
+
+@dataclass(frozen=True)
+class CellKeyParameters:
+    """Conditions on the noise.
+
+    Attributes
+    ----------
+    k : int
+        No published count is 1 to k - 1; 0 stays 0.
+    largest : int
+        Largest absolute noise D, at least k.
+    variance : float
+        Variance of the noise; small counts, which cannot have it, have the nearest that leaves them unbiased.
+    """
+
+    k: int = 3
+    largest: int = 5
+    variance: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.k < 2 or self.largest < self.k:
+            raise InvalidParameter(
+                f"cell keys need k >= 2 and a largest noise of at least k, found {self.k} and {self.largest}"
+            )
+        if not 0 < self.variance < self.largest**2:
+            raise InvalidParameter(
+                f"the variance of the noise lies between 0 and {self.largest**2}, found {self.variance}"
+            )
+
+    @classmethod
+    def of_threshold(
+        cls, k: int, largest: int | None = None, variance: float | None = None
+    ) -> CellKeyParameters:
+        """What is not given by the threshold: noise to k + 2, of the variance that the small count has whose
+        draw between 0 and k is the most open, so that no count is told by how it is moved."""
+        return cls(
+            k,
+            k + 2 if largest is None else largest,
+            (k // 2) * (k - k // 2) if variance is None else variance,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseTable:
+    """Odds of the noise by original count; all counts from `largest + k` on are alike.
+
+    Attributes
+    ----------
+    parameters : CellKeyParameters
+    odds : (D + k + 1, 2 D + 1) float array, one row a count, one column a value of `noise`
+    """
+
+    parameters: CellKeyParameters
+    odds: np.ndarray
+
+    @classmethod
+    def of(cls, parameters: CellKeyParameters) -> NoiseTable:
+        """The table of largest entropy."""
+        noise = np.arange(-parameters.largest, parameters.largest + 1)
+        odds = np.zeros((parameters.largest + parameters.k + 1, len(noise)))
+        odds[0, noise == 0] = 1.0
+        for count in range(1, len(odds)):
+            published = count + noise
+            possible = (published == 0) | (published >= parameters.k)
+            odds[count, possible] = noise_of_largest_entropy(noise[possible], parameters.variance)
+        return cls(parameters, odds)
+
+    @property
+    def noise(self) -> np.ndarray:
+        """(2 D + 1,) int64, -D ... D."""
+        return np.arange(-self.parameters.largest, self.parameters.largest + 1)
+
+    def rows(self, counts: np.ndarray) -> np.ndarray:
+        """(cells, 2 D + 1) odds of the noise of cells with these counts."""
+        return np.asarray(self.odds[np.minimum(np.asarray(counts, np.int64), len(self.odds) - 1)])
+
+    @cached_property
+    def _steps(self) -> np.ndarray:
+        """(D + k + 1, 2 D + 1) least key, as a whole number, beyond each value of the noise."""
+        steps = np.rint(np.cumsum(self.odds, axis=1) * KEY_SPAN).astype(np.uint64)
+        steps[:, -1] = KEY_SPAN
+        return steps
+
+    def perturb(self, counts: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Published counts, (cells,) int64, of cells with these counts and keys."""
+        if counts.shape != keys.shape:
+            raise ShapeMismatch(f"{counts.shape} counts for {keys.shape} keys")
+        whole = np.asarray(counts, np.int64)
+        steps = self._steps[np.minimum(whole, len(self.odds) - 1)]
+        drawn = keys.astype(np.uint64) % np.uint64(KEY_SPAN)
+        place = (drawn[:, None] >= steps).sum(axis=1)
+        return np.asarray(whole + self.noise[place], np.int64)

@@ -1,0 +1,132 @@
+"""What a count published by cell keys says about the true one, to somebody who knows all but the keys.
+
+First of each cell alone, by Bayes' rule. Then of each cell given all that is published beside it: every
+margin is the sum of its parts before the noise, and has noise of its own, so that a cell can be estimated
+from its margins and their other parts as well (averaging attacks: Asghar and Kaafar 2020; Rinott, O'Keefe,
+Shlomo and Skinner 2018). All cells but one are taken as normal there, with the mean and variance that each
+has alone, which makes the estimate linear; the cell itself keeps its odds (one step of expectation
+propagation, Minka 2001).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import splu
+
+from sdc.cta.cell_keys.noise_table import NoiseTable
+from sdc.cta.counts.posterior import PRIOR_CELLS
+from sdc.errors import ShapeMismatch
+
+#: Least variance of a cell: one that is all but known would make the equations singular.
+_LEAST_VARIANCE = 1e-6
+#: What is added to each line, over what it has: lines that follow from others leave the equations solvable.
+_REDUNDANT = 1e-9
+#: Right-hand sides solved at once: what they fill stays below some hundred megabytes.
+_TOGETHER = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """True counts that each cell can have, with their odds.
+
+    Attributes
+    ----------
+    first : (cells,) int64 array
+        Candidate 0 of each cell; it may be negative, with odds of 0.
+    odds : (cells, 2 D + 1) array
+        Of the counts `first`, `first` + 1, ...
+    """
+
+    first: np.ndarray
+    odds: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(cells, 2 D + 1) the counts."""
+        return np.asarray(self.first[:, None] + np.arange(self.odds.shape[1]))
+
+    @property
+    def mean(self) -> np.ndarray:
+        """(cells,) expected counts."""
+        return np.asarray((self.odds * self.counts).sum(axis=1))
+
+    @property
+    def variance(self) -> np.ndarray:
+        """(cells,) variances."""
+        return np.asarray((self.odds * (self.counts - self.mean[:, None]) ** 2).sum(axis=1))
+
+    @property
+    def lower(self) -> np.ndarray:
+        """(cells,) least count that is possible."""
+        return np.asarray(self.first + np.argmax(self.odds > 0, axis=1))
+
+    @property
+    def upper(self) -> np.ndarray:
+        """(cells,) largest count that is possible."""
+        last = self.odds.shape[1] - 1
+        return np.asarray(self.first + last - np.argmax(self.odds[:, ::-1] > 0, axis=1))
+
+    def surest(self, k: int) -> np.ndarray:
+        """(cells,) probability of the likeliest true count of 1 to k - 1."""
+        small = (self.counts > 0) & (self.counts < k)
+        return np.asarray(np.where(small, self.odds, 0.0).max(axis=1))
+
+
+def candidates(table: NoiseTable, counts: np.ndarray, published: np.ndarray, alike: np.ndarray) -> Candidates:
+    """Posterior of each cell alone.
+
+    Parameters
+    ----------
+    counts, published : (cells,) true and published counts
+    alike : (cells,) number of the family a cell is of (totals, and cells that are none)
+        How frequent small counts are in a family is known, up to `PRIOR_CELLS` a count; of large ones nothing
+        is.
+    """
+    if not counts.shape == published.shape == alike.shape:
+        raise ShapeMismatch("one count, one published count and one family a cell are needed")
+    largest = table.parameters.largest
+    first = np.asarray(published, np.int64) - largest
+    possible = first[:, None] + np.arange(2 * largest + 1)
+    whole = np.maximum(possible, 0)
+    draws = table.odds[np.minimum(whole, len(table.odds) - 1), largest + published[:, None] - whole]
+    frequent = table.parameters.k + 2 * largest
+    odds = np.where(possible >= 0, draws, 0.0)
+    for family in np.unique(alike):
+        small = np.asarray(counts[(alike == family) & (counts < frequent)], np.int64)
+        prior = np.bincount(small, minlength=frequent) + PRIOR_CELLS
+        inside = (alike == family) & (published < frequent - largest)
+        odds[inside] *= prior[whole[inside]]
+    return Candidates(first, odds / odds.sum(axis=1, keepdims=True))
+
+
+def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray) -> Candidates:
+    """Posterior of some cells given everything that is published.
+
+    Parameters
+    ----------
+    alone : of `candidates`, of all cells
+    relations : sparse (lines, all cells)
+        With `relations @ counts = 0` for the true counts.
+    cells : (chosen,) positions
+    """
+    spread = np.maximum(alone.variance, _LEAST_VARIANCE)
+    moved = (relations @ sparse.diags_array(spread)).tocsc()
+    lines = sparse.csc_array(moved @ relations.T)
+    lines += sparse.diags_array(_REDUNDANT * lines.diagonal())
+    solved = splu(lines.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    expected = (alone.mean - moved.T @ solved.solve(relations @ alone.mean))[cells]
+    variance = np.empty(len(cells))
+    for start in range(0, len(cells), _TOGETHER):
+        chosen = moved[:, cells[start : start + _TOGETHER]].toarray()
+        variance[start : start + _TOGETHER] = (chosen * solved.solve(chosen)).sum(axis=0)
+    own, variance = spread[cells], np.maximum(spread[cells] - variance, _LEAST_VARIANCE)
+    beside = np.maximum(1.0 / variance - 1.0 / own, 0.0)
+    pulled = expected / variance - alone.mean[cells] / own
+    counts = Candidates(alone.first[cells], alone.odds[cells]).counts
+    exponent = pulled[:, None] * counts - beside[:, None] * counts**2 / 2
+    exponent -= np.where(alone.odds[cells] > 0, exponent, -np.inf).max(axis=1, keepdims=True)
+    odds = np.where(alone.odds[cells] > 0, alone.odds[cells] * np.exp(np.minimum(exponent, 0.0)), 0.0)
+    return Candidates(alone.first[cells], odds / odds.sum(axis=1, keepdims=True))

@@ -1,0 +1,113 @@
+"""What published counts say: against enumeration of all tables that could stand behind them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sdc.cta.cell_keys.intervals import count_intervals
+from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
+from sdc.cta.cell_keys.posterior import Candidates, candidates, given_all
+from sdc.errors import ShapeMismatch
+
+NOISE = NoiseTable.of(CellKeyParameters())
+#: A 2x2 table row by row with its margins: two rows, their totals, and the column totals.
+LINES = sparse.csr_matrix(
+    np.array(
+        [
+            [1, 1, -1, 0, 0, 0, 0, 0, 0],
+            [0, 0, 0, 1, 1, -1, 0, 0, 0],
+            [0, 0, 0, 0, 0, 0, 1, 1, -1],
+            [1, 0, 0, 1, 0, 0, -1, 0, 0],
+            [0, 1, 0, 0, 1, 0, 0, -1, 0],
+            [0, 0, 1, 0, 0, 1, 0, 0, -1],
+        ]
+    )
+)
+INSIDE = np.array([0, 1, 3, 4])
+FAMILY = np.array([0, 0, 1, 0, 0, 1, 1, 1, 1])
+
+
+def whole(inside: np.ndarray) -> np.ndarray:
+    """(..., 9) counts with their margins."""
+    a, b, c, d = np.moveaxis(inside, -1, 0)
+    return np.stack([a, b, a + b, c, d, c + d, a + c, b + d, a + b + c + d], axis=-1)
+
+
+def published(counts: np.ndarray, seed: int) -> np.ndarray:
+    keys = np.random.default_rng(seed).integers(0, KEY_SPAN, len(counts)).astype(np.uint64)
+    return NOISE.perturb(counts, keys)
+
+
+def every_table(shown: np.ndarray, alone: Candidates) -> tuple[np.ndarray, np.ndarray]:
+    """All tables that the noise leaves possible, and how likely what is shown makes each."""
+    ranges = [range(alone.lower[cell], alone.upper[cell] + 1) for cell in INSIDE]
+    tables = whole(np.array(list(product(*ranges))))
+    noise = shown - tables
+    near = (np.abs(noise) <= 5).all(axis=1)
+    tables, noise = tables[near], noise[near]
+    odds = NOISE.odds[np.minimum(tables, len(NOISE.odds) - 1), noise + 5].prod(axis=1)
+    return tables[odds > 0], odds[odds > 0]
+
+
+def test_a_cell_alone_follows_bayes_rule():
+    counts = np.array([0, 0, 0, 1, 1, 2, 3, 3])
+    found = candidates(NOISE, counts, np.array([0, 0, 0, 0, 3, 3, 3, 3]), np.zeros(8, int))
+    prior = np.bincount(counts, minlength=9) + 1.0
+    assert found.first[0] == -5
+    at_zero = prior[:6] * NOISE.odds[np.arange(6), 5 - np.arange(6)]
+    assert found.odds[0, 5:] == pytest.approx(at_zero / at_zero.sum())
+    at_three = prior[1:9] * NOISE.odds[np.arange(1, 9), 3 - np.arange(1, 9) + 5]
+    assert found.odds[4][3:] == pytest.approx(at_three / at_three.sum())
+    assert found.surest(3)[4] == pytest.approx((at_three / at_three.sum())[:2].max())
+    with pytest.raises(ShapeMismatch):
+        candidates(NOISE, counts, np.zeros(3, int), np.zeros(8, int))
+
+
+def test_the_posterior_given_all_cells_is_near_that_of_enumeration():
+    errors, of_alone = [], []
+    for seed in range(12):
+        counts = whole(np.random.default_rng(seed).poisson(2.5, 4))
+        shown = published(counts, seed)
+        flat = candidates(NOISE, np.zeros(9, int) + 99, shown, np.zeros(9, int))  # nothing known beforehand
+        linked = given_all(flat, LINES, INSIDE)
+        tables, odds = every_table(shown, flat)
+        for place, cell in enumerate(INSIDE):
+            exact = np.array([odds[tables[:, cell] == count].sum() for count in (1, 2)]) / odds.sum()
+            errors.append(abs(linked.surest(3)[place] - exact.max()))
+            of_alone.append(abs(flat.surest(3)[cell] - exact.max()))
+    assert np.mean(errors) < 0.06
+    assert np.mean(errors) < 0.6 * np.mean(of_alone)
+
+
+def test_a_cell_with_no_margins_is_known_as_well_as_by_itself():
+    counts = np.array([1, 2, 0, 7, 12])
+    alone = candidates(NOISE, counts, np.array([3, 0, 0, 8, 12]), np.zeros(5, int))
+    linked = given_all(alone, sparse.csr_matrix((0, 5)), np.arange(5))
+    assert linked.odds == pytest.approx(alone.odds)
+
+
+def test_intervals_are_those_of_all_tables_that_the_noise_leaves_possible():
+    for seed in range(6):
+        counts = whole(np.random.default_rng(seed).poisson(2.0, 4))
+        shown = published(counts, seed)
+        alone = candidates(NOISE, counts, shown, FAMILY)
+        found = count_intervals(alone.lower, alone.upper, LINES, np.arange(9))
+        ranges = [range(alone.lower[cell], alone.upper[cell] + 1) for cell in INSIDE]
+        tables = whole(np.array(list(product(*ranges))))
+        tables = tables[((tables >= alone.lower) & (tables <= alone.upper)).all(axis=1)]
+        assert found.lower.tolist() == tables.min(axis=0).tolist()
+        assert found.upper.tolist() == tables.max(axis=0).tolist()
+        assert np.all((found.lower <= counts) & (counts <= found.upper))
+
+
+def test_noise_at_both_ends_leaves_one_count():
+    """Ten cells of 1 published as 0, their total as far above as it goes: 5 at most each, 50 shown as 55."""
+    lines = sparse.csr_matrix(np.array([[1.0] * 10 + [-1.0]]))
+    lower, upper = np.array([0] * 10 + [50]), np.array([5] * 10 + [60])
+    found = count_intervals(lower, upper, lines, np.arange(11))
+    assert found.determined.all()
+    assert found.lower.tolist() == [5] * 10 + [50]
