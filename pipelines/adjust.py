@@ -1,12 +1,14 @@
-"""The verb ``adjust``: make the sensitive cells of a table safe by controlled tabular adjustment."""
+"""The verb ``adjust``: make the sensitive cells of a table safe, by adjustment, rounding or noise."""
 
 from __future__ import annotations
 
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.run import job_of, run
+from pipelines.tables.noise_product import NoisyTables
 from pipelines.tables.product import Tables
 from schemas.specification.model import Specification
+from schemas.specification.table_input import table_of
 
 
 def adjust(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
@@ -16,6 +18,7 @@ def adjust(specification: Specification, *, master: str | None = None, progress:
     ------
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
-    product = Tables(specification)
+    noisy = table_of(specification).method == "cell_key"
+    product = NoisyTables(specification) if noisy else Tables(specification)
     with job_of(specification, master, progress) as job:
         return run(product, job)

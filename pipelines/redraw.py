@@ -15,10 +15,14 @@ from pipelines.measures.registry import RECORD_MEASURES
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Event, Ledger
 from pipelines.tables.measures import TABLE_MEASURES
+from pipelines.tables.noise_measures import NOISE
 
 #: How the run of a release ended, by what the ledger says of it last.
 ENDED: dict[Event, State] = {"published": "COMPLETE", "rejected": "FAIL"}
-MEASURES: dict[str, tuple[Measure[Any, Any], ...]] = {"records": RECORD_MEASURES, "table": TABLE_MEASURES}
+MEASURES: dict[str, tuple[Measure[Any, Any], ...]] = {
+    "records": RECORD_MEASURES,
+    "table": (*TABLE_MEASURES, NOISE),
+}
 
 
 def write_page_of(areas: Areas, release_id: str) -> Path:

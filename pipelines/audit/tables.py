@@ -57,9 +57,19 @@ def off_base(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str
     )
 
 
+def below(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> int:
+    """Counts that are not 0 and below the least that the manifest names."""
+    value, least = _name(manifest["value"]["name"]), int(manifest["method"]["least"])
+    return sum(
+        _one(engine, f"SELECT count(*) FROM {_file(folder, table)} WHERE {value} <> 0 AND {value} < {least}")
+        for table in manifest["tables"]
+    )
+
+
 def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> Margins:
     """Compare every total with the sum of its parts, in every dimension and at every level, and over every
-    further hierarchy that the manifest names."""
+    further hierarchy that the manifest names. Where every cell has noise, as far as that of a total and its
+    parts goes."""
     totals = wrong = 0
     for table in manifest["tables"]:
         for parts in _parts(engine, folder, table, manifest):
@@ -67,8 +77,8 @@ def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str,
             value = quoted_name(manifest["value"]["name"])
             there = f"coalesce(m.{value}, 0)" if manifest.get("zeros") == "omit" else f"m.{value}"
             ((compared, different),) = engine.execute(
-                f"SELECT count(*), count(*) FILTER (WHERE {there} IS DISTINCT FROM p.s) FROM "
-                f"(SELECT {keys}, sum({value}) AS s FROM ({parts}) GROUP BY ALL) AS p "
+                f"SELECT count(*), count(*) FILTER (WHERE {_off(there, manifest)}) FROM "
+                f"(SELECT {keys}, sum({value}) AS s, count(*) AS parts FROM ({parts}) GROUP BY ALL) AS p "
                 f"LEFT JOIN {_file(folder, table)} AS m USING ({keys})"
             ).fetchall()
             totals, wrong = totals + compared, wrong + different
@@ -101,9 +111,9 @@ def _grouped(
             SELECT * EXCLUDE (__code) REPLACE ({", ".join(put)})
             FROM cells JOIN codes ON __code = {finer} WHERE {finer} <> {total}{whole}
         ),
-        sums AS (SELECT {keys}, sum(v) AS __sum FROM parts GROUP BY ALL)
-        SELECT count(*), count(*) FILTER (WHERE {there} IS DISTINCT FROM __sum)
-        FROM (SELECT * FROM sums WHERE {kind} IN (SELECT {kind} FROM cells))
+        sums AS (SELECT {keys}, sum(v) AS s, count(*) AS parts FROM parts GROUP BY ALL)
+        SELECT count(*), count(*) FILTER (WHERE {_off(there, manifest)})
+        FROM (SELECT * FROM sums WHERE {kind} IN (SELECT {kind} FROM cells)) AS p
         LEFT JOIN cells AS m USING ({keys})
         """
     ).fetchall()
@@ -139,6 +149,12 @@ def _every_cell(folder: Path, manifest: dict[str, Any]) -> str:
         f"FROM {_file(folder, table)}"
         for position, table in enumerate(manifest["tables"])
     )
+
+
+def _off(there: str, manifest: dict[str, Any]) -> str:
+    """Whether a total is missing, or farther from the sum of its parts than the noise of all of them."""
+    noise = int(manifest.get("method", {}).get("largest", 0))
+    return f"{there} IS NULL OR abs({there} - p.s) > {noise} * (p.parts + 1)"
 
 
 def _columns(manifest: dict[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.measures.blocks import BLOCKS
+from pipelines.measures.cell_keys import CELL_KEYS
 from pipelines.measures.certificates import CERTIFICATES
 from pipelines.measures.changed import CHANGED
 from pipelines.measures.comparison import Comparison
@@ -48,6 +49,7 @@ RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     BY_DIMENSION,
     BY_REGION,
     TABLES,
+    CELL_KEYS,
     VANISHED,
     VANISHED_BY_REGION,
     CERTIFICATES,

@@ -250,7 +250,7 @@ def _records(
     """What each record contributes, and to which codes."""
     weight = column(specification.weight or "").cast("double") if table.weighted else f.lit(1.0)
     unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
-    labels = [_label(name, table).alias(names[name]) for name in names if name not in table.parts]
+    labels = [label(name, table).alias(names[name]) for name in names if name not in table.parts]
     if table.parts:
         ((dimension, columns),) = table.parts.items()
         _refuse_unequal(frame, table, columns)
@@ -270,10 +270,10 @@ def _parts(columns: Sequence[str], weight: Column, digits: int, alias: str) -> C
     parts = [_contributed(column(name).cast("double"), weight, digits) for name in columns]
     exact = f"decimal({_DIGITS},{digits})"
     total = [reduce(add, each).try_cast(exact) for each in zip(*parts, strict=True)]
-    labels = [f.lit(None).cast("string"), *map(f.lit, columns)]
+    codes = [f.lit(None).cast("string"), *map(f.lit, columns)]
     rows = [
-        f.struct(label.alias(alias), amount.alias(_AMOUNT), contribution.alias(_CONTRIBUTION))
-        for label, (amount, contribution) in zip(labels, [total, *parts], strict=True)
+        f.struct(part.alias(alias), amount.alias(_AMOUNT), contribution.alias(_CONTRIBUTION))
+        for part, (amount, contribution) in zip(codes, [total, *parts], strict=True)
     ]
     empty = f.lit(0).cast(exact)
     return f.filter(f.array(*rows), lambda row: row[alias].isNull() | ~row[_CONTRIBUTION].eqNullSafe(empty))
@@ -293,12 +293,12 @@ def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> N
         )
 
 
-def _label(name: str, table: Table) -> Column:
+def label(name: str, table: Table) -> Column:
     """The code as text; a missing one is a category, told apart by the code above it."""
     levels = table.levels_of(name)
     missing = f.lit(MISSING)
     if len(levels) > 1:
-        missing = f.concat(_label(levels[-2], table), f.lit(" "), missing)
+        missing = f.concat(label(levels[-2], table), f.lit(" "), missing)
     return f.coalesce(column(name).cast("string"), missing)
 
 
@@ -306,7 +306,7 @@ def _groupings(frame: DataFrame, table: Table) -> tuple[Grouping, ...]:
     """Which codes each further hierarchy puts together, as the records say."""
     found = []
     for finer, coarser in table.groupings:
-        labels = [_label(name, table).alias(name) for name in (finer, *coarser)]
+        labels = [label(name, table).alias(name) for name in (finer, *coarser)]
         found.append(Grouping(finer, coarser, frame.select(*labels).distinct().toPandas()))
     return tuple(found)
 

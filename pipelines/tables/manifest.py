@@ -11,6 +11,7 @@ from typing import Any
 from pipelines.publication.manifest import DIFFERENCING
 from pipelines.publication.stage import table_files
 from pipelines.tables.files import FOLDER, columns_of, value_type
+from pipelines.tables.noise import noise_table
 from pipelines.tables.read_back import WrittenTable, levels_beside
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
@@ -29,6 +30,20 @@ ROUNDED_GUARANTEE = (
     "Every cell is published at a multiple of {base}, and every total is the sum of its parts. A count "
     "between two multiples goes to the one or the other by a secret draw, the likelier the nearer it is; a "
     "multiple stays, and nobody can tell."
+)
+NOISY_GUARANTEE = (
+    "Every count has noise of mean 0, by keys of the records behind it: it is off by {largest} at the "
+    "most, no count below {least} is published, and the same records have the same noise in every table."
+)
+NOISY_TOTALS = (
+    "Totals do not add up: every cell, totals included, has noise of its own. Take the published total "
+    "instead of the sum of its parts, whose errors add up."
+)
+WITHIN_NOISE = (
+    "a true count is at most {largest} away from the published one, that the noise has variance "
+    "{variance:g}, and that every true total is the sum of its parts. How much all published cells say "
+    "together is limited. Tables of other periods have new noise wherever a record came or went: whoever "
+    "knows that a count stayed the same over many of them can average it."
 )
 INEXACT = "Any value may differ from the true one: do not read small differences between cells."
 ATTACKER = (
@@ -67,14 +82,24 @@ RELAXED_ROUNDING = (
 )
 
 
-def table_limits(table: Table) -> tuple[str, ...]:
+def table_limits(specification: Specification, table: Table) -> tuple[str, ...]:
     """What a reader of this table must know."""
+    if table.method == "cell_key":
+        known = WITHIN_NOISE.format(**_noise(specification))
+        return (INEXACT, NOISY_TOTALS, ATTACKER + known, ONE_VALUE, COUNTS_ZEROS[0])
     known = BANDS if table.base is None else WITHIN_A_BASE.format(base=table.base)
     absent = COUNTS_ZEROS[table.zeros == "omit"] if table.counts and table.levels == "secret" else ABSENT
     return (INEXACT, ATTACKER + known, ONE_VALUE, absent)
 
 
-def _guarantee(table: Table) -> str:
+def _noise(specification: Specification) -> dict[str, float]:
+    parameters = noise_table(specification).parameters
+    return {"largest": parameters.largest, "variance": parameters.variance, "least": parameters.k}
+
+
+def _guarantee(specification: Specification, table: Table) -> str:
+    if table.method == "cell_key":
+        return NOISY_GUARANTEE.format(**_noise(specification))
     if table.base is not None:
         return ROUNDED_GUARANTEE.format(base=table.base)
     return COUNTS_GUARANTEE if table.counts and table.levels == "secret" else GUARANTEE
@@ -84,8 +109,10 @@ def _relaxed(table: Table, steps: tuple[str, ...]) -> str:
     return RELAXED.format(", ".join(steps)) if table.base is None else RELAXED_ROUNDING
 
 
-def _method(table: Table) -> dict[str, Any]:
+def _method(specification: Specification, table: Table) -> dict[str, Any]:
     """The method by its name, with what a reader needs to check the files against it."""
+    if table.method == "cell_key":
+        return {"name": "cell keys", **_noise(specification)}
     if table.base is None:
         preserved = table.preserve.model_dump(exclude_none=True)
         return {"name": "controlled tabular adjustment", **({"preserved": preserved} if preserved else {})}
@@ -122,13 +149,13 @@ def table_manifest(
         "name": specification.release.name,
         "software": {"name": "microguard", "version": version("microguard")},
         "content": FOLDER,
-        "guarantee": _guarantee(table),
+        "guarantee": _guarantee(specification, table),
         "limits": [
-            *table_limits(table),
+            *table_limits(specification, table),
             *([_relaxed(table, written.relaxed)] if written.relaxed else []),
             *([DIFFERENCING] if successor else []),
         ],
-        "method": _method(table),
+        "method": _method(specification, table),
         "kind": table.kind,
         "value": {"name": table.value_name, "type": str(value_type(table))},
         "total": table.total,

@@ -115,7 +115,7 @@ def measured(
             **attacked.section,
         },
         "fit": fitted,
-        "changes": _by_size(sizes * unit, change * unit, sensitive),
+        "changes": by_size(sizes * unit, change * unit, sensitive),
         "metrics": {
             **({"attacker_interval": float(widths.min())} if len(widths) else {}),
             "total_adjustment": float(change.sum()) / total if total else 0.0,
@@ -152,7 +152,7 @@ def _widths(intervals: Intervals, problem: TableProblem) -> np.ndarray:
     return (intervals.upper - lower)[levelled] / level[levelled]
 
 
-def _by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:
+def by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:
     """Relative change of the cells by classes of size, a power of ten or a part of it each."""
     filled = sizes > 0
     if not filled.any():

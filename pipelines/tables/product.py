@@ -41,6 +41,7 @@ from schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from schemas.requirements.records import Requirement
 from schemas.requirements.tables import table_requirements
 from schemas.specification.model import Specification
+from schemas.specification.table import Table
 from schemas.specification.table_input import as_input, table_of
 from sdc.cta import Adjustment
 from sdc.cta.attacker import Intervals
@@ -90,7 +91,7 @@ class Tables:
     def __init__(self, specification: Specification) -> None:
         self.specification = specification
         self.table = table_of(specification)
-        self.limits = table_limits(self.table)
+        self.limits = table_limits(specification, self.table)
         self.reader = as_input(specification)
 
     def follows(self, job: Job) -> Mapping[str, Any]:
@@ -204,7 +205,7 @@ class Tables:
             before = published_cells(job.areas, **self._origin, measures=measures_of(self.table))
             return standing_cells(cells, self.table, before)
         except StandingValueFails as error:
-            raise _contradicts(error) from error
+            raise contradicts(error) from error
 
     def _cells(self, screened: ScreenedInput) -> Cells:
         try:
@@ -215,14 +216,12 @@ class Tables:
             raise InputRejected(f"The input makes no table: {error}.") from error
 
     def _intervals(self, problem: TableProblem, adjustment: Adjustment, key: bytes) -> Intervals:
-        asked = self.table.quality.examined
-        affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // problem.known.cells))
         drawn = hmac.new(key, b"cells to check", hashlib.sha256).digest()
         return intervals_of(
             problem,
             adjustment,
             self.table,
-            most_cells=affordable if asked == "auto" else int(asked),
+            most_cells=examined_at_most(self.table, problem.known.cells),
             seed=int.from_bytes(drawn[:8], "big"),
         )
 
@@ -231,14 +230,22 @@ def _problem(cells: Cells, specification: Specification, key: bytes, standing: S
     try:
         return table_problem(cells, specification, key, standing)
     except StandingValueFails as error:
-        raise _contradicts(error) from error
+        raise contradicts(error) from error
     except (ImpossibleProtection, NoSolutionFound) as error:
         raise refusal(error) from error
     except SdcError as error:
         raise InputRejected(f"The input makes no table: {error}.") from error
 
 
-def _contradicts(error: StandingValueFails) -> GateRefused:
+def examined_at_most(table: Table, cells: int) -> int:
+    """Sensitive cells of a table of so many that an attacker is tried on."""
+    asked = table.quality.examined
+    affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // cells))
+    return affordable if asked == "auto" else int(asked)
+
+
+def contradicts(error: StandingValueFails) -> GateRefused:
+    """The refusal of a table that a standing one speaks against."""
     return GateRefused(
         f"A table of this source was published before, and this one would contradict it: {error}. Nothing "
         "was published."

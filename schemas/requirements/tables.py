@@ -13,7 +13,8 @@ def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]
 
     `sensitive` says whether any cell is; without one there is nothing an attacker could learn.
     """
-    return (*_promise(table), *(_attacker(table) if sensitive else ()), *_limits(table))
+    attacker = _noise if table.method == "cell_key" else _attacker
+    return (*_promise(table), *(attacker(table) if sensitive else ()), *_limits(table))
 
 
 def _promise(table: Table) -> Iterator[Requirement]:
@@ -51,6 +52,19 @@ def _attacker(table: Table) -> Iterator[Requirement]:
     yield Requirement(MetricKey("direction_error"), spread, at_least=table.quality.min_direction_error)
     even = "most changes go one way, so that directions can be guessed: free the margins or lower the levels"
     yield Requirement(MetricKey("direction_odds"), even, at_most=table.quality.max_direction_odds)
+
+
+def _noise(table: Table) -> Iterator[Requirement]:
+    """Of cell keys: what every cell says by itself, and what all of them say together."""
+    more = (
+        "what is published says too much about a small count: merge categories, publish fewer or smaller "
+        "tables, raise table.noise_variance and table.largest_noise, or accept more in "
+        "table.quality.max_posterior"
+    )
+    for metric in ("posterior", "linked_posterior"):
+        yield Requirement(MetricKey(metric), more, at_most=table.quality.max_posterior)
+    free = "the largest noise and the margins leave a small count one value: raise table.largest_noise"
+    yield Requirement(MetricKey("counts_determined"), free, at_most=table.quality.max_determined)
 
 
 def _limits(table: Table) -> Iterator[Requirement]:

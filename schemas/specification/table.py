@@ -39,6 +39,14 @@ Counts may be rounded to a base, additive and without bias, instead of adjusted:
     method = "rounding"
     base = 5
 
+Or published with bounded noise by keys of the records, which is the same for the same records in every table;
+totals then do not add up:
+
+    [table]
+    kind = "frequency"
+    tables = [["a21", "nuts2"]]
+    method = "cell_key"
+
 From cells (`source = "cells"`) the file has one row a cell, margins included; `total` marks a column that is
 summed over. Codes of several levels in one column nest as `[table.parents.COLUMN]` says, code = its parent:
 
@@ -113,7 +121,8 @@ class TableQuality(Section):
     examined: AutoOrCount = "auto"
     """Sensitive cells whose interval is computed, drawn by the secret key; "auto" by the table's size."""
     max_determined: int = Field(default=0, ge=0)
-    """Magnitudes: sensitive cells among those examined whose direction follows from what is published."""
+    """Magnitudes: sensitive cells among those examined whose direction follows from what is published. Cell
+    keys: small counts among those examined that follow from the largest noise."""
     min_direction_error: Bound = 0.25
     """Magnitudes: how far off, at the least, the best guess of somebody who knows a cell's direction may be,
     over the protected share of the guess; `table.spread` is what is aimed at."""
@@ -121,7 +130,7 @@ class TableQuality(Section):
     """Magnitudes: odds of guessing the direction of a sensitive cell by the one most of them have."""
     max_posterior: Share = 0.7
     """Counts: probability, for whoever knows the method, of any true count below the minimum frequency given
-    its published value."""
+    its published value; with cell keys also given all published values together."""
 
 
 class TablePreserve(Section):
@@ -213,14 +222,23 @@ class Table(Section):
     costs: Text = "unit"
     """What a unit of change costs: "unit" (the same everywhere), "inverse" (1 over the value) or, for cells,
     a column."""
-    method: Literal["adjustment", "rounding"] = "adjustment"
+    method: Literal["adjustment", "rounding", "cell_key"] = "adjustment"
     """How the table is protected: sensitive cells go to where they are safe and others follow at least cost
     ("adjustment"); or, of counts, every cell goes to a multiple of `base` next to it, up or down by the
     secret key, so that its expectation is the true count wherever two dimensions allow it, and every total
-    is the sum of its parts ("rounding": unbiased controlled rounding)."""
+    is the sum of its parts ("rounding": unbiased controlled rounding); or every count gets bounded noise of
+    mean 0 by the keys of the records behind it, the same in every table, and totals do not add up
+    ("cell_key": needs a variable of role unit, one record each)."""
     base: Annotated[Count, Field(ge=2)] | None = None
     """Rounding: the number whose multiples are published; the minimum frequency or more, as with less of it
     a cell shows that it is too small."""
+    largest_noise: Annotated[Count, Field(ge=2)] | None = None
+    """Cell keys: how far a published count may be from the true one, the minimum frequency or more; by
+    default 2 more than it."""
+    noise_variance: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Cell keys: variance of the noise; by default that of a draw between 0 and the minimum frequency where
+    it is most open (2 for 3, 6 for 5, 25 for 10). Counts too small to have it have the nearest that
+    is unbiased."""
     mode: Literal["at-least", "exact"] = "at-least"
     """Sensitive cells move by at least their level, or by exactly one of their two levels."""
     levels: Literal["secret", "exact"] = "secret"

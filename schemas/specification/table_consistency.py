@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.roles import PUBLISHED
+from schemas.specification.cell_key_consistency import OF_ADJUSTMENT, cell_key_faults
 from schemas.specification.faults import NOTHING, Fault, fault
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
@@ -22,20 +23,6 @@ OF_CELLS = (
     "statuses",
 )
 """Keys that mean something to a table of finished cells only."""
-OF_ADJUSTMENT = (
-    "algorithm",
-    "mode",
-    "levels",
-    "spread",
-    "costs",
-    "capacity",
-    "fixed_margins",
-    "lower_protection",
-    "upper_protection",
-    "lower_capacity",
-    "upper_capacity",
-)
-"""Keys that mean nothing where cells are rounded."""
 
 
 def table_faults(spec: Specification) -> list[Fault]:
@@ -53,6 +40,7 @@ def table_faults(spec: Specification) -> list[Fault]:
         _relaxation,
         _rules,
         _publication,
+        cell_key_faults,
     )
     return [each for check in checks for each in check(spec, spec.table)]
 

@@ -183,6 +183,40 @@ def test_counts_rounded_to_a_base_are_published_gated_and_audited_from_outside(a
     assert findings["base"].passed
 
 
+def test_counts_with_noise_by_cell_keys_are_gated_audited_and_the_same_in_every_table(adjusted, tmp_path):
+    firms = records(count=1500).assign(person=[f"p{number}" for number in range(1500)])
+
+    def counting(frame, release=None, **table):
+        noisy = {"kind": "frequency", "value": None, "dominance": None, "decimals": None, "effort": None}
+        limit = {"max_posterior": 0.8}
+        unit = {"person": {"role": "unit"}}
+        return specification(
+            tmp_path, frame, unit, release, **noisy | {"method": "cell_key", "quality": limit} | table
+        )
+
+    content = adjusted(counting(firms))
+    (frame,) = tables(content)
+    quality, cells = evidence(content)
+    assert not frame["frequency"].isin([1, 2]).any()
+    assert 0 < (cells["published"] - cells["original"]).abs().max() <= 5
+    assert quality["metrics"]["linked_posterior"] == quality["noise"]["linked_posterior"] <= 0.8
+    assert quality["noise"]["residual"] > 0
+    assert "Noise by cell keys" in Path(content["report"]).read_text()
+    found = audit(Path(content["release"]))
+    assert found.passed, found.failures()
+    manifest = json.loads((Path(content["release"]) / "manifest.json").read_text())
+    assert manifest["method"] == {"name": "cell keys", "largest": 5, "variance": 2, "least": 3}
+
+    shuffled = firms.sample(frac=1, random_state=3)
+    coarser = {"tables": [["a10", "region"]], "hierarchies": None}
+    chosen = counting(shuffled, {"name": "coarser", "source": "turnover"}, **coarser)
+    elsewhere = chosen.publish.model_copy(update={"path": "coarser"})
+    again = adjusted(chosen.model_copy(update={"publish": elsewhere}))
+    both = frame[frame["a21"] == "Total"].merge(tables(again)[0], on=["a10", "region"])
+    assert len(both) == len(tables(again)[0]) == 12
+    assert (both["frequency_x"] == both["frequency_y"]).all()
+
+
 @pytest.mark.parametrize(
     ("table", "error", "said"),
     [

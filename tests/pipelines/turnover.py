@@ -37,7 +37,8 @@ def records(seed: int = 1, count: int = 400) -> pd.DataFrame:
 
 
 def specification(folder: Path, frame: pd.DataFrame, variables=(), release=None, **table):
-    """A specification of the table of `records`; further variables and keys of [table]."""
+    """A specification of the table of `records`; further variables and keys of [table], None leaves one
+    out."""
     frame.to_parquet(folder / "records.parquet", index=False)
     content = {
         "release": {"name": "turnover", "k": 3, **(release or {})},
@@ -49,7 +50,7 @@ def specification(folder: Path, frame: pd.DataFrame, variables=(), release=None,
             "turnover": {"role": "sensitive", "kind": "numeric"},
             **dict(variables),
         },
-        "table": RECORDS["table"] | table,
+        "table": {key: value for key, value in (RECORDS["table"] | table).items() if value is not None},
         "publish": {"path": "lake", "evidence": "evidence"},
     }
     return build_specification(content, folder)

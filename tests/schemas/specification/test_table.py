@@ -17,6 +17,7 @@ CELLS = {"source": "cells", "value": "turnover", "tables": [["a21", "region"]], 
 
 COUNTS = {"kind": "frequency", "tables": [["a21", "region"]]}
 PARTS = TABLE | {"tables": [["a21", "market"]], "parts": {"market": ["firms", "home"]}}
+NOISY = COUNTS | {"method": "cell_key"}
 
 
 def build(table: dict[str, Any] | None, **changes: Any) -> Specification:
@@ -114,6 +115,18 @@ def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None
         (COUNTS | {"method": "rounding", "base": 5, "capacity": 50.0}, "where cells are rounded"),
         (COUNTS | {"method": "rounding", "base": 5, "relax": ["capacities"]}, "adjacent"),
         (COUNTS | {"base": 5}, "no such key unless"),
+        (COUNTS | {"largest_noise": 5}, 'no such key unless method is "cell_key"'),
+        (NOISY | {"noise_variance": 25.0}, "less than 25, the square"),
+        (NOISY | {"largest_noise": 2}, "3 (the minimum frequency) or more"),
+        (NOISY | {"minimum_frequency": 1}, "there is nothing to hide"),
+        (NOISY | {"effort": "fast"}, "where counts have noise"),
+        (NOISY | {"capacity": 50.0}, "where counts have noise"),
+        (NOISY | {"zeros": "omit"}, "zeros must look alike"),
+        (NOISY | {"tau_argus": True}, "totals do not add up"),
+        (NOISY | {"quality": {"max_gap": 0.1}}, "where counts have noise"),
+        (NOISY | {"base": 5}, "no such key unless"),
+        (NOISY | {"weighted": True}, "only numbers of contributors"),
+        (CELLS | {"kind": "frequency", "contributors": None, "method": "cell_key"}, "keys belong to records"),
         (TABLE | {"relax": ["adjacent"]}, "adjacent"),
         (PARTS | {"parts": {"sector": ["firms", "home"]}}, "a dimension of a table that is no column"),
         (PARTS | {"parts": {"region": ["firms", "home"]}}, "a dimension of a table that is no column"),
@@ -135,6 +148,13 @@ def test_counts_are_rounded_to_a_base_of_the_minimum_frequency_or_more() -> None
     table = table_of(build(COUNTS | {"method": "rounding", "base": 3, "relax": ["adjacent"]}))
     assert (table.method, table.base, table.levels) == ("rounding", 3, "secret")
     assert table_of(build(COUNTS)).method == "adjustment"
+
+
+def test_noise_by_cell_keys_needs_units_and_nothing_else() -> None:
+    assert table_of(build(NOISY)).method == "cell_key"
+    without = {"a21": {"role": "other"}, "region": {"role": "region"}}
+    with pytest.raises(SpecificationError, match="a variable of role unit"):
+        build(NOISY, variables=without)
 
 
 def test_a_table_is_published_as_parquet_only() -> None:

@@ -1,0 +1,136 @@
+"""What cell keys would do to the same control tables: for an office to choose between tables and records.
+
+Noise by cell keys protects tables alone. Where nobody needs the records, it may cost less than tables of
+protected records do. Its errors are expected values over the keys, exact from the odds of the noise: no key
+is drawn, nothing is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from pipelines.measures.table_errors import Table, TableErrors
+from schemas.specification.consistency import FREQUENCY
+from sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTable
+
+
+@dataclass(frozen=True)
+class CellErrorsBeside:
+    """Errors of the cells of some tables, with original counts, one way to publish them.
+
+    Attributes
+    ----------
+    moved : share of the cells whose count changes
+    mean_error : mean absolute error of a cell
+    largest_error, chi2 : as named; of cell keys the largest that is possible, and the expected
+    """
+
+    moved: float
+    mean_error: float
+    largest_error: int
+    chi2: float
+
+
+@dataclass(frozen=True)
+class DimensionBeside:
+    """The tables of one dimension, by protected records and by cell keys."""
+
+    tables: int
+    cells: int
+    by_region: bool
+    records: CellErrorsBeside
+    cell_keys: CellErrorsBeside
+
+
+@dataclass(frozen=True)
+class CellKeysBeside:
+    """Tables of the protected records beside what cell keys would make of the original ones.
+
+    Attributes
+    ----------
+    largest, variance, least : of the noise; no count from 1 to below `least` would be published
+    dimensions : mapping of dimension, "2" or "2 by region", to DimensionBeside
+    """
+
+    largest: int
+    variance: float
+    least: int
+    dimensions: dict[str, DimensionBeside]
+
+
+def cell_keys_beside(
+    before: Mapping[Table, pa.Table], errors: tuple[TableErrors, ...], k: int
+) -> CellKeysBeside | None:
+    """The comparison by dimension; None where there are no tables.
+
+    Parameters
+    ----------
+    before : table -> cells that occur and their counts
+    errors : of the tables of the protected records
+    k : the smallest count that cell keys may publish
+    """
+    if not errors:
+        return None
+    noise = NoiseTable.of(CellKeyParameters.of_threshold(k))
+    families: dict[tuple[int, bool], list[TableErrors]] = {}
+    for each in errors:
+        families.setdefault((each.dimension, each.by_region), []).append(each)
+    found = {
+        f"{dimension}{' by region' if by_region else ''}": _family(parts, before, noise)
+        for (dimension, by_region), parts in sorted(families.items(), key=lambda item: item[0][::-1])
+    }
+    parameters = noise.parameters
+    return CellKeysBeside(parameters.largest, parameters.variance, k, found)
+
+
+def _family(parts: list[TableErrors], before: Mapping[Table, pa.Table], noise: NoiseTable) -> DimensionBeside:
+    counts = np.concatenate([before[part.variables][FREQUENCY].to_numpy() for part in parts])
+    odds, sizes = noise.rows(counts), np.abs(noise.noise)
+    errors: dict[int, int] = {}
+    for part in parts:
+        for size, cells in part.errors.items():
+            errors[int(size)] = errors.get(int(size), 0) + cells
+    every = sum(errors.values())
+    return DimensionBeside(
+        tables=len(parts),
+        cells=len(counts),
+        by_region=parts[0].by_region,
+        records=CellErrorsBeside(
+            moved=1 - errors.get(0, 0) / every if every else 0.0,
+            mean_error=sum(size * cells for size, cells in errors.items()) / every if every else 0.0,
+            largest_error=max((part.max_absolute_error for part in parts), default=0),
+            chi2=sum(part.chi2 for part in parts),
+        ),
+        cell_keys=CellErrorsBeside(
+            moved=float(1 - odds[:, noise.parameters.largest].mean()) if len(counts) else 0.0,
+            mean_error=float((odds @ sizes).mean()) if len(counts) else 0.0,
+            largest_error=int(sizes[(odds > 0).any(axis=0)].max()) if len(counts) else 0,
+            chi2=float(np.sum((odds @ sizes**2) / counts)),
+        ),
+    )
+
+
+def _glance(section: CellKeysBeside, k: int) -> Iterator[str]:
+    whole = {name: each for name, each in section.dimensions.items() if not each.by_region}
+    better = [name for name, each in whole.items() if each.cell_keys.chi2 < each.records.chi2]
+    if better:
+        yield (
+            f"Cell keys, for tables alone, would have less chi-square in dimension {', '.join(better)} "
+            "than tables of these records."
+        )
+
+
+CELL_KEYS: Measure[Comparison, CellKeysBeside] = Measure(
+    name="cell_keys",
+    section=CellKeysBeside,
+    take=lambda comparison: cell_keys_beside(
+        comparison.tables_before, comparison.table_errors, comparison.specification.release.k
+    ),
+    glance=_glance,
+)

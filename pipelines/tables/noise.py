@@ -1,0 +1,163 @@
+"""Counts with noise by cell keys: what is published, and what it says to whoever knows the method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.tables.cells import Cells
+from pipelines.tables.standing import (
+    PublishedCell,
+    StandingCells,
+    StandingValueFails,
+    cell_codes,
+    standing_cells,
+)
+from schemas.specification.model import Specification
+from schemas.specification.table import Table
+from sdc.cta import CellTable
+from sdc.cta.cell_keys.intervals import CountIntervals, count_intervals
+from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
+from sdc.cta.cell_keys.posterior import candidates, given_all
+from sdc.cta.counts.count_table import totals
+from sdc.cta.rules.identical_cells import identical_cells, merged
+
+#: Cells that are looked at beside all others, at most: each costs a solve by a factorisation that is there.
+MOST_LINKED = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCounts:
+    """Published counts, and what an attacker who knows all but the keys makes of them.
+
+    Attributes
+    ----------
+    noise : NoiseTable
+    values : (cells,) int64 array, published
+    alone : (cells,) array
+        Probability of the likeliest true count below the threshold, given the cell's own value.
+    examined : (k,) positions of the cells looked at beside all others
+    linked : (k,) array
+        The same probability given everything that is published.
+    intervals : CountIntervals
+        Of small counts among those examined.
+    """
+
+    noise: NoiseTable
+    values: np.ndarray
+    alone: np.ndarray
+    examined: np.ndarray
+    linked: np.ndarray
+    intervals: CountIntervals
+
+
+def noise_table(specification: Specification) -> NoiseTable:
+    """The noise that a specification asks for, its defaults resolved."""
+    table = specification.table
+    assert table is not None
+    least = table.minimum_frequency or specification.release.k
+    return NoiseTable.of(CellKeyParameters.of_threshold(least, table.largest_noise, table.noise_variance))
+
+
+def standing_counts(
+    cells: Cells, table: Table, before: Iterable[PublishedCell], *, accepted: bool
+) -> StandingCells:
+    """Cells of this table that readers have seen; nothing new beside others, which it is not judged with.
+
+    Parameters
+    ----------
+    before : cells of this source and period that were published
+    accepted : whether a steward has decided that tables may stand beside each other unjudged
+
+    Raises
+    ------
+    StandingValueFails
+        Where cells were published that this table has not, and it has new ones.
+    """
+    listed = list(before)
+    standing = standing_cells(cells, table, listed)
+    beside = len({cell.codes for cell in listed} - set(cell_codes(cells, table)))
+    if beside and not standing.published.all() and not accepted:
+        raise StandingValueFails(
+            f"{beside} cell(s) of this source and period stand published that it does not have. What noise "
+            "hides by itself can follow from all tables together, so these are judged together: name all "
+            'of them in table.tables, or set publish.successive to "accept" if a steward has decided that '
+            "they may stand beside each other"
+        )
+    return standing
+
+
+def published_counts(
+    cells: Cells, keys: np.ndarray, noise: NoiseTable, standing: StandingCells
+) -> np.ndarray:
+    """(cells,) int64 what each cell is published at; cells of records that stand published keep their value.
+
+    Raises
+    ------
+    StandingValueFails
+        Where the value that stands is none that the count can have, or the same records stand with two.
+    """
+    counts = np.rint(cells.units).astype(np.int64)
+    values = noise.perturb(counts, keys)
+    records = counts * KEY_SPAN + keys.astype(np.int64)  # cells of one count and key hold the same records
+    _, same = np.unique(records, return_inverse=True)
+    same = np.where(counts > 0, same, same.max(initial=0) + 1 + np.arange(len(counts)))
+    rows = np.flatnonzero(standing.published)
+    held = np.full(int(same.max(initial=0)) + 1, -1, np.int64)
+    held[same[rows]] = standing.units[rows].astype(np.int64)
+    values = np.where(held[same] >= 0, held[same], values)
+    contradicted = int(np.sum(values[rows] != standing.units[rows]))
+    largest = noise.parameters.largest
+    place = np.clip(values - counts + largest, 0, 2 * largest)
+    odds = np.take_along_axis(noise.rows(counts), place[:, None], axis=1)[:, 0]
+    impossible = int(np.sum((np.abs(values - counts) > largest) | (odds == 0)))
+    if contradicted or impossible:
+        raise StandingValueFails(
+            f"{contradicted + impossible} cell(s) stand published at a value that the noise of this table "
+            "cannot give their count, or at two: the source was revised, or they were published by another "
+            "method. Publish the table of another period, or without these cells"
+        )
+    return np.asarray(values)
+
+
+def attacked(
+    cells: Cells, values: np.ndarray, noise: NoiseTable, *, most_cells: int, seed: int
+) -> NoisyCounts:
+    """What is left of doubt: by each cell alone, by all of them together, and by the largest noise.
+
+    Parameters
+    ----------
+    values : (cells,) published
+    most_cells : small counts whose interval is computed, at most
+    seed : of the cells drawn where there are more
+    """
+    counts = np.rint(cells.units).astype(np.int64)
+    free = np.zeros(len(cells))
+    room = np.full(len(cells), np.inf)
+    whole = CellTable(cells.units, cells.tabulation.relations, free > 0, free, free, room, room)
+    variables = identical_cells(whole)
+    first = np.unique(variables, return_index=True)[1]
+    once = merged(whole, variables)
+    alone = candidates(noise, counts[first], values[first], totals(once).astype(np.int64))
+    sure = alone.surest(noise.parameters.k)
+    open_ones = _drawn(np.flatnonzero(sure > 0), MOST_LINKED, seed)
+    small = _drawn(np.flatnonzero((once.values > 0) & (once.values < noise.parameters.k)), most_cells, seed)
+    linked = given_all(alone, once.relations, open_ones).surest(noise.parameters.k)
+    intervals = count_intervals(alone.lower, alone.upper, once.relations, small)
+    return NoisyCounts(
+        noise=noise,
+        values=values,
+        alone=sure[variables],
+        examined=first[open_ones],
+        linked=linked,
+        intervals=CountIntervals(first[intervals.cells], intervals.lower, intervals.upper),
+    )
+
+
+def _drawn(cells: np.ndarray, most: int, seed: int) -> np.ndarray:
+    """All of the cells, or so many of them by the seed, in order."""
+    if len(cells) <= most:
+        return cells
+    return np.sort(np.random.default_rng(seed).choice(cells, size=most, replace=False))

@@ -1,0 +1,130 @@
+"""The product "table" where counts are published with noise by cell keys: each by itself, nothing adds up."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from pipelines.intake.screen import ScreenedInput
+from pipelines.job import Job
+from pipelines.measures.measure import Measure, Measured
+from pipelines.publication.stage import Staged
+from pipelines.tables.cells import cells_of_microdata
+from pipelines.tables.files import published, stage_tables
+from pipelines.tables.noise import attacked, noise_table, published_counts, standing_counts
+from pipelines.tables.noise_measures import NOISE_MEASURES, NoiseComparison, write_noisy_cells
+from pipelines.tables.noise_read_back import verify_noisy_table
+from pipelines.tables.product import Tables, contradicts, examined_at_most
+from pipelines.tables.published_cells import published_cells, write_published_cells
+from pipelines.tables.read_back import WrittenTable
+from pipelines.tables.record_keys import keys_of_cells
+from pipelines.tables.standing import StandingCells, StandingValueFails, measure_of, new_cells
+from schemas.errors import InputRejected
+from schemas.requirements.records import Requirement
+from schemas.requirements.tables import table_requirements
+from sdc.errors import SdcError
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """A table with noise and what it was made from.
+
+    Attributes
+    ----------
+    comparison : NoiseComparison
+    standing : StandingCells
+        Those of its cells that were published before, which keep their values.
+    described : mapping
+        ``source``, ``period`` and ``release_id`` of its cells.
+    """
+
+    comparison: NoiseComparison
+    standing: StandingCells
+    described: Mapping[str, str]
+
+    @cached_property
+    def contents(self) -> dict[str, pa.Table]:
+        """File name -> what is to be published."""
+        comparison = self.comparison
+        return published(comparison.cells.codes, comparison.noisy.values, comparison.table)
+
+
+class NoisyTables(Tables):
+    """The tables of one specification, judged together."""
+
+    measures: tuple[Measure[Any, Any], ...] = NOISE_MEASURES
+    promise = "No small count is published, and every count is off by no more than the largest noise."
+
+    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> NoisyTable:  # type: ignore[override]
+        """Tabulate, add the noise, and examine what an attacker is left with.
+
+        Raises
+        ------
+        InputRejected, GateRefused
+        """
+        key = job.areas.key()
+        with job.progress.stage("tabulate"):
+            try:
+                cells = cells_of_microdata(screened.frame, self.specification)
+            except SdcError as error:
+                raise InputRejected(f"The input makes no table: {error}.") from error
+            keys = keys_of_cells(screened.frame, self.specification, cells, key)
+        noise = noise_table(self.specification)
+        with job.progress.stage("adjust"):
+            try:
+                before = published_cells(job.areas, **self._described, measure=measure_of(self.table))
+                accepted = self.specification.publish.successive == "accept"
+                standing = standing_counts(cells, self.table, before, accepted=accepted)
+                values = published_counts(cells, keys, noise, standing)
+            except StandingValueFails as error:
+                raise contradicts(error) from error
+        with job.progress.stage("attack"):
+            drawn = hmac.new(key, b"cells to check", hashlib.sha256).digest()
+            most = examined_at_most(self.table, len(cells))
+            noisy = attacked(cells, values, noise, most_cells=most, seed=int.from_bytes(drawn[:8], "big"))
+        comparison = NoiseComparison(self.table, cells, noisy)
+        return NoisyTable(comparison, standing, {**self._described, "release_id": release_id})
+
+    def compare(self, screened: ScreenedInput, protected: NoisyTable) -> NoiseComparison:  # type: ignore[override]
+        """The counts with noise beside the original ones."""
+        return protected.comparison
+
+    def stage(self, job: Job, protected: NoisyTable, release_id: str) -> Staged:  # type: ignore[override]
+        """Write codes and values."""
+        return stage_tables(protected.contents, self.table, job.areas, release_id)
+
+    def read_back(self, job: Job, protected: NoisyTable, staged: Staged) -> WrittenTable:  # type: ignore[override]
+        """Compare the files with the original counts and with themselves."""
+        cells, parameters = protected.comparison.cells, protected.comparison.noisy.noise.parameters
+        columns = list(self.table.columns)
+        index: pd.Index = pd.MultiIndex.from_frame(cells.codes[columns])
+        if len(columns) == 1:
+            index = index.get_level_values(0)
+        return verify_noisy_table(
+            staged.folder,
+            protected.contents,
+            self.table,
+            pd.Series(cells.units, index),
+            least=parameters.k,
+            largest=parameters.largest,
+        )
+
+    def requirements(self, measured: Measured) -> Iterable[Requirement]:
+        """The promise on the written files, and the limits of `[table.quality]`."""
+        return table_requirements(self.table, True)
+
+    def write_annex(self, folder: Path, protected: NoisyTable) -> None:  # type: ignore[override]
+        """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
+        comparison = protected.comparison
+        values = comparison.noisy.values.astype(float)
+        fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.described)
+        write_published_cells(folder, fresh)
+        write_noisy_cells(folder, comparison)

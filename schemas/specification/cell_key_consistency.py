@@ -1,0 +1,75 @@
+"""What the keys of `[table]` must be where counts are published with noise by cell keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.specification.faults import Fault, fault
+from schemas.specification.model import Specification
+from schemas.specification.table import Table
+
+OF_ADJUSTMENT = (
+    "algorithm",
+    "mode",
+    "levels",
+    "spread",
+    "costs",
+    "capacity",
+    "fixed_margins",
+    "lower_protection",
+    "upper_protection",
+    "lower_capacity",
+    "upper_capacity",
+)
+"""Keys that mean nothing where cells are rounded, or have noise."""
+OF_NOISE = ("largest_noise", "noise_variance")
+"""Keys that mean something to cell keys only."""
+OF_SEARCH = ("max_gap", "min_interval")
+"""Limits of `[table.quality]` on a search for least changes, which there is none of here."""
+
+
+def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
+    """All faults of the method "cell_key"; of its keys where it is another."""
+    if table.method != "cell_key":
+        for key in OF_NOISE:
+            if getattr(table, key) is not None:
+                yield fault(("table", key), getattr(table, key), 'no such key unless method is "cell_key"')
+        return
+    yield from _records(spec, table)
+    yield from _noise(spec, table)
+    for key in (*OF_ADJUSTMENT, "effort"):
+        if key in table.model_fields_set:
+            yield fault(("table", key), getattr(table, key), "no such key where counts have noise")
+    for key in OF_SEARCH:
+        if key in table.quality.model_fields_set:
+            value = getattr(table.quality, key)
+            yield fault(("table", "quality", key), value, "no such key where counts have noise")
+    if table.zeros != "all":
+        yield fault(
+            ("table", "zeros"), table.zeros, '"all" where counts have noise, as zeros must look alike'
+        )
+    if table.tau_argus:
+        yield fault(("table", "tau_argus"), True, "false where counts have noise, as totals do not add up")
+
+
+def _records(spec: Specification, table: Table) -> Iterator[Fault]:
+    if not table.counts:
+        allowed = '"adjustment", as only numbers of contributors without weights are given noise'
+        yield fault(("table", "method"), table.method, allowed)
+    if table.source != "microdata":
+        yield fault(("table", "source"), table.source, '"microdata", as keys belong to records')
+    elif spec.unit is None:
+        yield fault(("table", "method"), table.method, "a variable of role unit, which keys are made of")
+
+
+def _noise(spec: Specification, table: Table) -> Iterator[Fault]:
+    least = table.minimum_frequency or spec.release.k
+    if least < 2:
+        yield fault(("table", "minimum_frequency"), least, "2 or more: of 1 there is nothing to hide")
+    largest = least + 2 if table.largest_noise is None else table.largest_noise
+    if largest < least:
+        allowed = f"{least} (the minimum frequency) or more: with less a count of 1 could not reach it"
+        yield fault(("table", "largest_noise"), largest, allowed)
+    if table.noise_variance is not None and table.noise_variance >= largest**2:
+        allowed = f"less than {largest**2}, the square of the largest noise"
+        yield fault(("table", "noise_variance"), table.noise_variance, allowed)

@@ -1,0 +1,161 @@
+"""Attack programs on counts with noise by cell keys: they succeed where too much is published, and the gate
+sees it.
+
+The attacker knows the method, its parameters, every published number and that true margins add up, never the
+keys. Averaging (Asghar and Kaafar 2020; Rinott, O'Keefe, Shlomo and Skinner 2018): each margin says once
+more what its parts add up to, with noise of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.cell_keys.intervals import count_intervals
+from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
+from sdc.cta.cell_keys.posterior import Candidates, candidates, given_all
+from tests.benchmarks.table import Table
+
+LEAST = 3
+#: Limit on the posterior of a small count, as in `[table.quality]`.
+MOST_POSTERIOR = 0.7
+NOISES = (CellKeyParameters(3, 5, 2.0), CellKeyParameters(3, 8, 4.0))
+#: Shapes, mean counts of a cell, and what the table is an example of.
+CASES = (
+    ((15, 20), 3.0, "two dimensions"),
+    ((15, 20), 0.5, "two dimensions, sparse"),
+    ((3, 4, 5), 3.0, "three dimensions"),
+    ((2,) * 4, 3.0, "all tables of four variables"),
+    ((2,) * 5, 3.0, "all tables of five variables"),
+    ((2,) * 5, 30.0, "the same of larger counts"),
+)
+#: Small counts that intervals are computed of, in each table.
+EXAMINED = 40
+#: In tables that pass the gate, how often the attacker is right where his best guess is that likely, of no
+#: fewer cells than these.
+LIKELY, FEWEST = 0.5, 30
+
+
+def run(quick: bool = False) -> Iterator[Table]:
+    """Averaging over all margins of a table, and two cells that differ by one record."""
+    yield averaging(2 if quick else 10)
+    yield one_record_apart(500 if quick else 5000)
+
+
+def averaging(repetitions: int) -> Table:
+    """What all margins say of the small counts, and which tables the gate lets pass."""
+    rows: list[tuple[object, ...]] = []
+    succeeded = False
+    for (shape, mean, name), parameters in product(CASES, NOISES):
+        noise, rng = NoiseTable.of(parameters), np.random.default_rng(7)
+        lines, is_total = _margins(shape)
+        alone_most, hot, hot_right, determined, passed = 0.0, 0, 0, 0, 0
+        in_passed: list[np.ndarray] = []
+        for _ in range(repetitions):
+            counts = _with_margins(rng.poisson(mean, shape))
+            shown = noise.perturb(counts, rng.integers(0, KEY_SPAN, len(counts)).astype(np.uint64))
+            alone = candidates(noise, counts, shown, is_total.astype(int))
+            linked = given_all(alone, lines, np.arange(len(counts)))
+            surest, sure = float(alone.surest(LEAST).max()), linked.surest(LEAST)
+            right = _likeliest(linked) == counts
+            small = np.flatnonzero((counts > 0) & (counts < LEAST))[:EXAMINED]
+            intervals = count_intervals(alone.lower, alone.upper, lines, small)
+            assert np.all((intervals.lower <= counts[small]) & (counts[small] <= intervals.upper))
+            alone_most = max(alone_most, surest)
+            hot, hot_right = hot + _above(sure), hot_right + _above(sure[right])
+            determined += int(intervals.determined.sum())
+            if max(surest, sure.max()) <= MOST_POSTERIOR and not intervals.determined.any():
+                passed += 1
+                in_passed.append(right[sure > LIKELY])
+        pooled = np.concatenate([*in_passed, np.zeros(0, bool)])
+        guessed = 100 * float(pooled.mean()) if len(pooled) >= FEWEST else None
+        assert guessed is None or guessed < 100 * MOST_POSTERIOR, "the gate must see what the attacker sees"
+        noise_text = f"{parameters.largest}, {parameters.variance:g}"
+        shares = (hot / repetitions, 100 * hot_right / hot if hot else None, determined / repetitions)
+        head = (name, f"{mean:g}", noise_text, len(counts), 100 * alone_most)
+        rows.append((*head, *shares, f"{passed} of {repetitions}", guessed))
+        succeeded |= hot_right > 0
+    assert succeeded, "the control must be undone"
+    columns = (
+        "tables",
+        "mean count",
+        "D, V",
+        "cells",
+        "surest small count alone, %",
+        "above 70 % given all, a table",
+        "of these right, %",
+        "determined, a table",
+        "pass the gate",
+        "of cells above 50 % there, right, %",
+    )
+    note = (
+        f"Poisson counts, {repetitions} tables a row, every margin published with noise of its own. Above "
+        "70 %: cells of which one true count of 1 or 2 is that likely, given everything. The gate refuses "
+        "the table where there is any."
+    )
+    return Table("Averaging over margins", columns, rows, note)
+
+
+def one_record_apart(repetitions: int) -> Table:
+    """Two published totals whose true counts differ by one record or none, and the part that says so."""
+    rows: list[tuple[object, ...]] = []
+    lines = sparse.csr_matrix(np.array([[1.0, 1.0, -1.0]]))
+    for parameters in NOISES:
+        noise, rng = NoiseTable.of(parameters), np.random.default_rng(3)
+        one = (rng.random(repetitions) < 0.5).astype(np.int64)
+        most = rng.integers(20, 60, repetitions)
+        counts = np.stack([most, one, most + one], axis=1)
+        keys = rng.integers(0, KEY_SPAN, counts.shape).astype(np.uint64)
+        shown = np.stack([noise.perturb(counts[:, place], keys[:, place]) for place in range(3)], axis=1)
+        by_difference = np.mean((shown[:, 2] - shown[:, 0] >= 1) == (one == 1))
+        sure, right = [], []
+        for true, seen in zip(counts[:200], shown[:200], strict=True):
+            alone = candidates(noise, np.full(3, 99), seen, np.zeros(3, int))
+            linked = given_all(alone, lines, np.array([1]))
+            sure.append(linked.surest(LEAST)[0])
+            right.append(_likeliest(linked)[0] == true[1])
+        noise_text = f"{parameters.largest}, {parameters.variance:g}"
+        rows.append((noise_text, 100 * by_difference, 100 * max(sure), 100 * float(np.mean(right))))
+        assert by_difference < MOST_POSTERIOR
+    columns = (
+        "D, V",
+        "whether a record is there, by the difference, right %",
+        "surest small count, %",
+        "its count guessed, right %",
+    )
+    note = "A record is there in half of the cases: 50 % is chance."
+    return Table("Two totals that differ by one record or none", columns, rows, note)
+
+
+def _above(sure: np.ndarray) -> int:
+    return int(np.sum(sure > MOST_POSTERIOR))
+
+
+def _likeliest(found: Candidates) -> np.ndarray:
+    return np.asarray(found.counts[np.arange(len(found.first)), np.argmax(found.odds, axis=1)])
+
+
+def _with_margins(counts: np.ndarray) -> np.ndarray:
+    for axis in range(counts.ndim):
+        counts = np.concatenate([counts, counts.sum(axis=axis, keepdims=True)], axis=axis)
+    return counts.ravel()
+
+
+def _margins(shape: tuple[int, ...]) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Lines of a complete table with all its margins, and which cells are totals."""
+    whole = tuple(size + 1 for size in shape)
+    position = np.arange(int(np.prod(whole))).reshape(whole)
+    lines = []
+    for axis, size in enumerate(shape):
+        totals = np.take(position, [size], axis=axis).ravel()
+        parts = np.moveaxis(np.take(position, range(size), axis=axis), axis, 0).reshape(size, -1)
+        rows = np.concatenate([np.tile(np.arange(len(totals)), size), np.arange(len(totals))])
+        entries = np.concatenate([np.ones(parts.size), -np.ones(len(totals))])
+        cells = np.concatenate([parts.ravel(), totals])
+        lines.append(sparse.csr_matrix((entries, (rows, cells)), shape=(len(totals), position.size)))
+    is_total = np.ones(whole, dtype=bool)
+    is_total[tuple(slice(0, size) for size in shape)] = False
+    return sparse.vstack(lines).tocsr(), is_total.ravel()

@@ -1,0 +1,147 @@
+"""Counts with noise by cell keys: kept, examined, verified, refused in words; what records they come from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.tables.files import FOLDER, published
+from pipelines.tables.manifest import table_manifest
+from pipelines.tables.noise import attacked, noise_table, published_counts, standing_counts
+from pipelines.tables.noise_measures import NoiseComparison
+from pipelines.tables.noise_read_back import verify_noisy_table
+from pipelines.tables.read_back import WrittenTable
+from pipelines.tables.standing import StandingCells, StandingValueFails, new_cells
+from sdc.cta.cell_keys.noise_table import KEY_SPAN
+from tests.pipelines.tables.test_standing import COUNTS, DESCRIBED, counted
+from tests.schemas.specification.test_table import build
+
+NOISY = COUNTS | {"method": "cell_key"}
+
+
+def keyed(cells, seed=0):
+    """Keys of all cells from keys of those that are no totals, as records add them up."""
+    finest = (cells.codes != "Total").all(axis=1).to_numpy()
+    drawn = np.random.default_rng(seed).integers(0, KEY_SPAN, len(cells)).astype(np.uint64)
+    drawn = np.where(finest & (cells.units > 0), drawn, 0).astype(np.uint64)
+    keys = np.zeros(len(cells), np.uint64)
+    codes, columns = cells.codes, list(cells.codes)
+    for row in range(len(cells)):
+        free = [name for name in columns if codes[name][row] != "Total"]
+        inside = finest & (codes[free] == codes.loc[row, free]).all(axis=1).to_numpy()
+        keys[row] = drawn[inside].sum() % KEY_SPAN
+    return keys
+
+
+def nothing_standing(cells):
+    return StandingCells(np.zeros(len(cells), dtype=bool), np.zeros(len(cells)))
+
+
+def test_cells_of_the_same_records_are_published_alike_and_none_is_small_or_far() -> None:
+    specification = build(NOISY)
+    cells = counted(specification)
+    noise = noise_table(specification)
+    assert (noise.parameters.k, noise.parameters.largest, noise.parameters.variance) == (3, 5, 2)
+    shown = published_counts(cells, keyed(cells), noise, nothing_standing(cells))
+    assert not np.any((shown > 0) & (shown < 3))
+    assert np.all(shown[cells.units == 0] == 0)
+    assert 0 < np.abs(shown - cells.units).max() <= 5
+    alone = (cells.codes["a10"] == "CC").to_numpy()  # C is all of CC
+    by_region = cells.codes[alone].assign(shown=shown[alone]).groupby("region")["shown"]
+    assert (by_region.nunique() == 1).all()
+
+
+def test_a_value_that_stands_is_kept_with_all_cells_of_its_records_and_refused_where_it_cannot_be() -> None:
+    specification = build(NOISY)
+    cells, noise = counted(specification), noise_table(specification)
+    keys = keyed(cells)
+    shown = published_counts(cells, keys, noise, nothing_standing(cells))
+    total = (cells.codes == "Total").all(axis=1).to_numpy()
+    other = np.where(total, shown + np.where(shown > cells.units, -2, 2), 0.0)
+    kept = published_counts(cells, keys, noise, StandingCells(total, other))
+    assert kept[total] == other[total]
+    assert np.array_equal(kept[~total], shown[~total])
+    pair = ((cells.codes["a10"] == "CC") & (cells.codes["region"] == "n")).to_numpy()
+    assert pair.sum() == 2
+    one = np.flatnonzero(pair)[:1]
+    standing = StandingCells(np.isin(np.arange(len(cells)), one), cells.units)
+    assert np.all(published_counts(cells, keys, noise, standing)[pair] == cells.units[one])
+    for wrong in (other + 30, np.where(total, 1.0, 0.0)):
+        with pytest.raises(StandingValueFails, match="the source was revised"):
+            published_counts(cells, keys, noise, StandingCells(total, wrong))
+    twice = StandingCells(pair, np.where(pair, cells.units + np.cumsum(pair) - 1, 0))
+    with pytest.raises(StandingValueFails, match="or at two"):
+        published_counts(cells, keys, noise, twice)
+
+
+def test_new_cells_beside_others_that_stand_are_not_judged_with_them_and_refused() -> None:
+    specification = build(NOISY)
+    table, cells = specification.table, counted(specification)
+    assert table is not None
+    listed = new_cells(cells, table, cells.units, None, DESCRIBED)
+    elsewhere = replace(listed[0], codes=(("size", "small"),))
+    assert standing_counts(cells, table, [*listed, elsewhere], accepted=False).published.all()
+    with pytest.raises(StandingValueFails, match="judged together"):
+        standing_counts(cells, table, [*listed[1:], elsewhere], accepted=False)
+    assert not standing_counts(cells, table, [*listed[1:], elsewhere], accepted=True).published.all()
+
+
+def test_cells_that_must_be_alike_are_looked_at_once_and_the_truth_lies_in_every_interval() -> None:
+    specification = build(NOISY)
+    cells, noise = counted(specification), noise_table(specification)
+    shown = published_counts(cells, keyed(cells), noise, nothing_standing(cells))
+    noisy = attacked(cells, shown, noise, most_cells=50, seed=1)
+    intervals = noisy.intervals
+    counts = cells.units[intervals.cells]
+    assert np.all((intervals.lower <= counts) & (counts <= intervals.upper))
+    assert np.all((counts > 0) & (counts < 3))
+    alike = cells.codes["a10"].to_numpy() == "CC"
+    assert np.sum(alike[noisy.examined]) <= alike.sum() / 2
+    few = attacked(cells, shown, noise, most_cells=1, seed=1)
+    assert len(few.intervals.cells) == 1
+    sections = NoiseComparison(specification.table, cells, noisy).sections
+    assert sections["metrics"]["linked_posterior"] == noisy.linked.max()
+    assert sections["noise"]["residual"] == np.abs(cells.tabulation.relations @ shown).max()
+    assert sum(part["cells"] for part in sections["noise"]["by_dimension"].values()) == len(cells)
+
+
+def test_written_counts_that_are_small_far_missing_or_foreign_are_found(tmp_path) -> None:
+    specification = build(NOISY)
+    table = specification.table
+    assert table is not None
+    cells, noise = counted(specification), noise_table(specification)
+    shown = published_counts(cells, keyed(cells), noise, nothing_standing(cells))
+    contents = published(cells.codes, shown, table)
+    (name,) = contents
+    (tmp_path / FOLDER).mkdir()
+    original = pd.Series(cells.units, pd.MultiIndex.from_frame(cells.codes[list(table.columns)]))
+
+    def verified(content, counts=original):
+        pq.write_table(content, tmp_path / FOLDER / name)
+        return verify_noisy_table(tmp_path, contents, table, counts, least=3, largest=5)
+
+    found = verified(contents[name])
+    assert (found.open, found.unprotected, found.astray) == (0, 0, 0)
+    assert found.as_staged
+    assert found.as_declared
+    values = contents[name]["frequency"].to_pylist()
+    for value, expected in ((2, "unprotected"), (10_000, "astray")):
+        changed = contents[name].set_column(3, "frequency", [[value, *values[1:]]])
+        found = verified(changed)
+        assert getattr(found, expected) >= 1
+        assert not found.as_staged
+    assert verified(contents[name].slice(1)).astray == 1
+    assert verified(contents[name], original.iloc[1:]).astray == 1
+
+
+def test_the_manifest_says_the_noise_and_that_nothing_adds_up() -> None:
+    specification = build(NOISY | {"largest_noise": 8, "noise_variance": 4.0})
+    written = WrittenTable(4, 0, 0, 0, 0, True, True)
+    manifest = table_manifest(specification, specification.table, "r", written, False)
+    assert manifest["method"] == {"name": "cell keys", "largest": 8, "variance": 4.0, "least": 3}
+    assert "off by 8 at the most" in manifest["guarantee"]
+    assert any("do not add up" in limit for limit in manifest["limits"])
