@@ -31,6 +31,9 @@ _WORDS = {
     "determined": "protected variables that {variable} determines",
     "smallest_diversity": "distinct values of {variable} in any class",
     "dominated_clusters": "clusters that few contributors to {variable} dominate",
+    "posterior": "probability of the likeliest small count given its published value",
+    "linked_posterior": "probability of the likeliest small count given all that is published",
+    "counts_determined": "small counts that follow from the largest noise",
     "below_k_in_population": "share of records whose combination fewer than k of the population have",
 }
 """Metric -> words; any other metric is read as it is spelled."""

@@ -27,7 +27,7 @@ from pipelines.tables.published_cells import published_cells, write_published_ce
 from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.record_keys import keys_of_cells
 from pipelines.tables.standing import StandingCells, StandingValueFails, measure_of, new_cells
-from schemas.errors import InputRejected
+from schemas.errors import InputRejected, ProtectionFailed
 from schemas.requirements.records import Requirement
 from schemas.requirements.tables import table_requirements
 from sdc.errors import SdcError
@@ -68,7 +68,7 @@ class NoisyTables(Tables):
 
         Raises
         ------
-        InputRejected, GateRefused
+        InputRejected, GateRefused, ProtectionFailed
         """
         key = job.areas.key()
         with job.progress.stage("tabulate"):
@@ -89,7 +89,13 @@ class NoisyTables(Tables):
         with job.progress.stage("attack"):
             drawn = hmac.new(key, b"cells to check", hashlib.sha256).digest()
             most = examined_at_most(self.table, len(cells))
-            noisy = attacked(cells, values, noise, most_cells=most, seed=int.from_bytes(drawn[:8], "big"))
+            try:
+                noisy = attacked(cells, values, noise, most_cells=most, seed=int.from_bytes(drawn[:8], "big"))
+            except SdcError as error:
+                raise ProtectionFailed(
+                    f"What the table gives away cannot be judged: {error}. Nothing was published. Name "
+                    "fewer or smaller tables."
+                ) from error
         comparison = NoiseComparison(self.table, cells, noisy)
         return NoisyTable(comparison, standing, {**self._described, "release_id": release_id})
 

@@ -55,8 +55,10 @@ def averaging(repetitions: int) -> Table:
         alone_most, hot, hot_right, determined, passed = 0.0, 0, 0, 0, 0
         in_passed: list[np.ndarray] = []
         for _ in range(repetitions):
-            counts = _with_margins(rng.poisson(mean, shape))
-            shown = noise.perturb(counts, rng.integers(0, KEY_SPAN, len(counts)).astype(np.uint64))
+            inside = rng.poisson(mean, shape)
+            keys = np.where(inside > 0, rng.integers(0, KEY_SPAN, shape), 0)  # of the records of each cell
+            counts = _with_margins(inside)
+            shown = noise.perturb(counts, _with_margins(keys).astype(np.uint64))
             alone = candidates(noise, counts, shown, is_total.astype(int))
             linked = given_all(alone, lines, np.arange(len(counts)))
             surest, sure = float(alone.surest(LEAST).max()), linked.surest(LEAST)
@@ -108,7 +110,8 @@ def one_record_apart(repetitions: int) -> Table:
         one = (rng.random(repetitions) < 0.5).astype(np.int64)
         most = rng.integers(20, 60, repetitions)
         counts = np.stack([most, one, most + one], axis=1)
-        keys = rng.integers(0, KEY_SPAN, counts.shape).astype(np.uint64)
+        keys = rng.integers(0, KEY_SPAN, (repetitions, 2)) * np.stack([np.ones_like(one), one], axis=1)
+        keys = np.column_stack([keys, keys.sum(axis=1)]).astype(np.uint64)
         shown = np.stack([noise.perturb(counts[:, place], keys[:, place]) for place in range(3)], axis=1)
         by_difference = np.mean((shown[:, 2] - shown[:, 0] >= 1) == (one == 1))
         sure, right = [], []

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
 from sdc.cta.cell_keys.noise_table import NoiseTable
 from sdc.cta.counts.posterior import PRIOR_CELLS
-from sdc.errors import ShapeMismatch
+from sdc.cta.table.summation import Summation
+from sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Least variance of a cell: one that is all but known would make the equations singular.
 _LEAST_VARIANCE = 1e-6
@@ -26,6 +28,8 @@ _LEAST_VARIANCE = 1e-6
 _REDUNDANT = 1e-9
 #: Right-hand sides solved at once: what they fill stays below some hundred megabytes.
 _TOGETHER = 256
+#: Equations that are solved at most, by a factorisation that may fill: half a gigabyte.
+MOST_EQUATIONS = 8000
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,18 +115,25 @@ def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray
     relations : sparse (lines, all cells)
         With `relations @ counts = 0` for the true counts.
     cells : (chosen,) positions
+
+    Raises
+    ------
+    InvalidParameter
+        Where the table is too large.
     """
     spread = np.maximum(alone.variance, _LEAST_VARIANCE)
-    moved = (relations @ sparse.diags_array(spread)).tocsc()
-    lines = sparse.csc_array(moved @ relations.T)
-    lines += sparse.diags_array(_REDUNDANT * lines.diagonal())
-    solved = splu(lines.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    expected = (alone.mean - moved.T @ solved.solve(relations @ alone.mean))[cells]
-    variance = np.empty(len(cells))
-    for start in range(0, len(cells), _TOGETHER):
-        chosen = moved[:, cells[start : start + _TOGETHER]].toarray()
-        variance[start : start + _TOGETHER] = (chosen * solved.solve(chosen)).sum(axis=0)
-    own, variance = spread[cells], np.maximum(spread[cells] - variance, _LEAST_VARIANCE)
+    summation = Summation.of(relations)
+    parts = len(alone.first) if summation is None else len(summation.internal)
+    if min(parts, relations.shape[0]) > MOST_EQUATIONS:
+        raise InvalidParameter(
+            f"the table has {parts} cells that are no totals and {relations.shape[0]} lines: what it says "
+            f"together takes no more than {MOST_EQUATIONS} of either to work out"
+        )
+    if summation is not None and parts <= relations.shape[0]:
+        expected, variance = _by_parts(alone.mean, spread, summation.matrix, cells)
+    else:
+        expected, variance = _by_lines(alone.mean, spread, relations, cells)
+    own, variance = spread[cells], np.maximum(variance, _LEAST_VARIANCE)
     beside = np.maximum(1.0 / variance - 1.0 / own, 0.0)
     pulled = expected / variance - alone.mean[cells] / own
     counts = Candidates(alone.first[cells], alone.odds[cells]).counts
@@ -130,3 +141,32 @@ def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray
     exponent -= np.where(alone.odds[cells] > 0, exponent, -np.inf).max(axis=1, keepdims=True)
     odds = np.where(alone.odds[cells] > 0, alone.odds[cells] * np.exp(np.minimum(exponent, 0.0)), 0.0)
     return Candidates(alone.first[cells], odds / odds.sum(axis=1, keepdims=True))
+
+
+def _by_parts(
+    mean: np.ndarray, spread: np.ndarray, sums: sparse.csr_matrix, cells: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(chosen,) means and variances by weighted least squares over the cells that are no totals."""
+    weighted = sums.multiply(1.0 / spread[:, None]).tocsr()
+    factor = cho_factor((sums.T @ weighted).toarray(), overwrite_a=True)
+    chosen = sums[cells]
+    variance = np.empty(len(cells))
+    for start in range(0, len(cells), _TOGETHER):
+        some = chosen[start : start + _TOGETHER].toarray()
+        variance[start : start + _TOGETHER] = (some.T * cho_solve(factor, some.T)).sum(axis=0)
+    return chosen @ cho_solve(factor, weighted.T @ mean), variance
+
+
+def _by_lines(
+    mean: np.ndarray, spread: np.ndarray, relations: sparse.csr_matrix, cells: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(chosen,) the same over the lines that tie all cells, of which some may follow from others."""
+    moved = (relations @ sparse.diags_array(spread)).tocsc()
+    lines = sparse.csc_array(moved @ relations.T)
+    lines += sparse.diags_array(_REDUNDANT * lines.diagonal())
+    solved = splu(lines.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    variance = spread[cells]
+    for start in range(0, len(cells), _TOGETHER):
+        some = moved[:, cells[start : start + _TOGETHER]].toarray()
+        variance[start : start + _TOGETHER] -= (some * solved.solve(some)).sum(axis=0)
+    return (mean - moved.T @ solved.solve(relations @ mean))[cells], variance

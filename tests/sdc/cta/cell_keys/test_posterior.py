@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from sdc.cta.cell_keys import posterior
 from sdc.cta.cell_keys.intervals import count_intervals
 from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
 from sdc.cta.cell_keys.posterior import Candidates, candidates, given_all
-from sdc.errors import ShapeMismatch
+from sdc.errors import InvalidParameter, ShapeMismatch
 
 NOISE = NoiseTable.of(CellKeyParameters())
 #: A 2x2 table row by row with its margins: two rows, their totals, and the column totals.
@@ -88,6 +89,29 @@ def test_a_cell_with_no_margins_is_known_as_well_as_by_itself():
     alone = candidates(NOISE, counts, np.array([3, 0, 0, 8, 12]), np.zeros(5, int))
     linked = given_all(alone, sparse.csr_matrix((0, 5)), np.arange(5))
     assert linked.odds == pytest.approx(alone.odds)
+
+
+def test_tables_linked_through_a_total_are_worked_out_by_their_lines_alike():
+    counts = whole(np.array([1, 2, 7, 12]))
+    alone = candidates(NOISE, counts, published(counts, 5), FAMILY)
+    by_parts = given_all(alone, LINES, np.arange(9))
+    linked = sparse.block_diag([LINES, LINES]).tocsr()
+    same = sparse.csr_matrix(([1.0, -1.0], ([0, 0], [8, 17])), shape=(1, 18))
+    again = sparse.vstack([linked[:6], linked[6:], same]).tocsr()  # the totals of both are one and the same
+    twice = Candidates(np.tile(alone.first, 2), np.tile(alone.odds, (2, 1)))
+    with_two = given_all(twice, again, np.arange(18))
+    assert with_two.odds[:9] == pytest.approx(with_two.odds[9:], abs=1e-6)
+    apart = given_all(twice, linked, np.arange(18))
+    assert apart.odds[:9] == pytest.approx(by_parts.odds, abs=1e-6)
+    fewer = given_all(alone, LINES[[0, 1, 2, 3, 4]], np.arange(9))  # one line follows from the others
+    assert fewer.odds == pytest.approx(by_parts.odds, abs=1e-6)
+
+
+def test_a_table_that_is_too_large_to_judge_is_refused(monkeypatch):
+    monkeypatch.setattr(posterior, "MOST_EQUATIONS", 3)
+    alone = candidates(NOISE, np.arange(9), np.arange(9) + 3, FAMILY)
+    with pytest.raises(InvalidParameter, match="no more than 3"):
+        given_all(alone, LINES, INSIDE)
 
 
 def test_intervals_are_those_of_all_tables_that_the_noise_leaves_possible():

@@ -1,0 +1,56 @@
+"""Keys of cells are sums of keys of units, for any partitions; what has no key of its own is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+import numpy as np
+import pytest
+
+from pipelines.intake.read import read
+from pipelines.intake.screen import screen
+from pipelines.intake.unit_key import unit_key
+from pipelines.tables.cells import cells_of_microdata
+from pipelines.tables.record_keys import keys_of_cells
+from schemas.errors import InputRejected
+from schemas.specification.table_input import as_input
+from sdc.cta.cell_keys.noise_table import KEY_SPAN
+from tests.pipelines.turnover import records, specification
+
+SECRET = bytes(range(32))
+NOISY = {"kind": "frequency", "value": None, "dominance": None, "decimals": None, "effort": None} | {
+    "method": "cell_key"
+}
+
+
+def keyed(spark, folder, frame, partitions=2):
+    chosen = specification(folder, frame, {"firm": {"role": "unit"}}, **NOISY)
+    reader = as_input(chosen)
+    kept = screen(read(spark, reader), reader).frame.repartition(partitions)
+    cells = cells_of_microdata(kept, chosen)
+    return cells, keys_of_cells(kept, chosen, cells, SECRET)
+
+
+def test_the_key_of_a_cell_is_the_sum_of_those_of_its_units(spark, tmp_path):
+    frame = records(count=40).assign(firm=[f"f{number}" for number in range(40)])
+    frame = frame[(frame["a21"] != "A") | (frame["region"] != "north")].reset_index(drop=True)
+    cells, keys = keyed(spark, tmp_path, frame)
+    derived = hmac.new(SECRET, b"keys of cells", hashlib.sha256).digest()
+    own = np.array([int.from_bytes(unit_key(firm, derived)[:4], "big") for firm in frame["firm"]])
+    for codes, key in zip(cells.codes.to_dict("records"), keys, strict=True):
+        inside = np.ones(len(frame), dtype=bool)
+        for name, code in codes.items():
+            inside &= (frame[name] == code).to_numpy() | (code == "Total")
+        assert int(key) == int(own[inside].sum()) % KEY_SPAN
+    assert np.any(cells.units == 0)
+    _, again = keyed(spark, tmp_path, frame.iloc[::-1], partitions=5)
+    assert np.array_equal(keys, again)
+
+
+def test_a_unit_with_several_records_or_none_at_all_is_refused(spark, tmp_path):
+    with pytest.raises(InputRejected, match="one record a firm"):
+        keyed(spark, tmp_path, records(count=40))
+    frame = records(count=40).assign(firm=[None, *(f"f{number}" for number in range(39))])
+    with pytest.raises(InputRejected, match="firm"):
+        keyed(spark, tmp_path, frame)
