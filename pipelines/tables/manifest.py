@@ -41,7 +41,8 @@ NOISY_TOTALS = (
 )
 WITHIN_NOISE = (
     "a true count is at most {largest} away from the published one, that the noise has variance "
-    "{variance:g}, and that every true total is the sum of its parts. How much all published cells say "
+    "{variance:g}, that every true total is the sum of its parts, and that a total which is published "
+    "otherwise than its only part above 0 has records in the others. How much all published cells say "
     "together is limited. Tables of other periods have new noise wherever a record came or went: whoever "
     "knows that a count stayed the same over many of them can average it."
 )

@@ -18,6 +18,7 @@ from pipelines.tables.standing import (
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from sdc.cta import CellTable
+from sdc.cta.cell_keys.differences import Differences
 from sdc.cta.cell_keys.intervals import CountIntervals, count_intervals
 from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
 from sdc.cta.cell_keys.posterior import candidates, given_all
@@ -144,8 +145,12 @@ def attacked(
     sure = alone.surest(noise.parameters.k)
     open_ones = _drawn(np.flatnonzero(sure > 0), MOST_LINKED, seed)
     small = _drawn(np.flatnonzero((once.values > 0) & (once.values < noise.parameters.k)), most_cells, seed)
-    linked = given_all(alone, once.relations, open_ones).surest(noise.parameters.k)
-    intervals = count_intervals(alone.lower, alone.upper, once.relations, small)
+    differences = Differences.of(once.relations, values[first])
+    together = given_all(alone, once.relations, open_ones)
+    linked = differences.known(together, open_ones, alone).surest(noise.parameters.k)
+    lower = alone.lower
+    lower[differences.occupied] = np.maximum(lower[differences.occupied], 1)
+    intervals = count_intervals(lower, alone.upper, once.relations, small)
     return NoisyCounts(
         noise=noise,
         values=values,

@@ -5,10 +5,10 @@ Beside ``table``, ``changes`` and ``metrics`` as for other tables (`pipelines.ta
 noise
     largest, variance, least (the smallest count that is published); by table dimension (columns that are not
     summed over): cells, moved (share), mean_error, largest_error, chi2; posterior (largest probability of a
-    true count below `least`, given its published value); linked_posterior (given all published values),
-    surer (share of the cells looked at whose probability is above the limit), looked_at; examined,
-    determined and narrowest (counts left) of the intervals of small counts; residual (largest difference of
-    a total from its parts).
+    true count below `least`, given its published value); linked_posterior (given all published values, and
+    which totals differ from their only part that shows), surer (share of the cells looked at whose
+    probability is above the limit), looked_at; examined, determined and narrowest (counts left) of the
+    intervals of small counts; residual (largest difference of a total from its parts).
 
 ``cells.parquet`` has every cell: codes, original and published value, and what the attacker is left with.
 """

@@ -58,8 +58,8 @@ def _noise(table: Table) -> Iterator[Requirement]:
     """Of cell keys: what every cell says by itself, and what all of them say together."""
     more = (
         "what is published says too much about a small count: merge categories, publish fewer or smaller "
-        "tables, raise table.noise_variance and table.largest_noise, or accept more in "
-        "table.quality.max_posterior"
+        "tables, raise table.minimum_frequency or table.noise_variance (and table.largest_noise with it), or "
+        "accept more in table.quality.max_posterior"
     )
     for metric in ("posterior", "linked_posterior"):
         yield Requirement(MetricKey(metric), more, at_most=table.quality.max_posterior)

@@ -1,0 +1,83 @@
+"""Totals that differ from their only part that shows: somebody is in the parts that are published as 0.
+
+The same records have the same noise. So a total whose records all lie in one part is published exactly as
+that part, and one that is published otherwise has records in its other parts, few as they are (differencing:
+Asghar and Kaafar 2020, Rinott, O'Keefe, Shlomo and Skinner 2018). Of a total with a single part hidden this
+is certain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.cell_keys.posterior import Candidates
+
+#: Odds of 0 are not taken for smaller than this, whose logarithm is a number.
+_LEAST_ODDS = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Parts published as 0 of which one at least is not.
+
+    Attributes
+    ----------
+    hidden : sparse (differing totals, cells)
+        1 for each of those parts.
+    """
+
+    hidden: sparse.csr_matrix
+
+    @classmethod
+    def of(cls, relations: sparse.csr_matrix, published: np.ndarray) -> Differences:
+        """Find the totals that differ.
+
+        Parameters
+        ----------
+        relations : sparse (lines, cells), -1 for the total of a line
+        published : (cells,) counts
+        """
+        parts, totals = (relations > 0).astype(float), (relations < 0).astype(float)
+        shown = np.asarray(published) > 0
+        one = (parts @ shown.astype(float) == 1) & (totals @ np.ones(len(shown)) == 1)
+        differs = one & (parts @ published != totals @ published)
+        hidden = sparse.csr_matrix(parts.tocsr()[differs] @ sparse.diags_array((~shown).astype(float)))
+        hidden.eliminate_zeros()
+        return cls(hidden)
+
+    @property
+    def occupied(self) -> np.ndarray:
+        """Positions of the cells that are not 0 for certain: the only hidden part of a differing total."""
+        return np.unique(self.hidden[np.diff(self.hidden.indptr) == 1].indices)
+
+    def known(self, found: Candidates, cells: np.ndarray, alone: Candidates) -> Candidates:
+        """Posterior of some cells given which totals differ, too.
+
+        Parameters
+        ----------
+        found : of these cells, without
+        cells : (chosen,) positions
+        alone : of all cells
+
+        Notes
+        -----
+        A cell is 0 only where another hidden part of each of its differing totals is not: its odds of 0 are
+        multiplied by one less the odds that all the others are 0 (one pass of messages).
+        """
+        empty = _odds_of_zero(alone)
+        empty[cells] = _odds_of_zero(found)
+        logarithms = np.log(np.maximum(empty, _LEAST_ODDS))
+        lines, parts = self.hidden.nonzero()
+        others = np.exp(np.minimum((self.hidden @ logarithms)[lines] - logarithms[parts], 0.0))
+        factor = np.ones(len(empty))
+        np.multiply.at(factor, parts, 1.0 - others)
+        odds = np.where(found.counts == 0, found.odds * factor[cells][:, None], found.odds)
+        return Candidates(found.first, odds / odds.sum(axis=1, keepdims=True))
+
+
+def _odds_of_zero(found: Candidates) -> np.ndarray:
+    """(cells,) probability that a cell is empty."""
+    return np.asarray(np.where(found.counts == 0, found.odds, 0.0).sum(axis=1))

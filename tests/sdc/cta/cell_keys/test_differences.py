@@ -1,0 +1,54 @@
+"""A total that differs from its only part that shows has somebody in the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sdc.cta.cell_keys.differences import Differences
+from sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTable
+from sdc.cta.cell_keys.posterior import Candidates, candidates
+
+NOISE = NoiseTable.of(CellKeyParameters())
+#: Three parts and their total.
+LINE = sparse.csr_matrix(np.array([[1.0, 1, 1, -1]]))
+
+
+def alone(shown) -> Candidates:
+    return candidates(NOISE, np.array([20, 0, 1, 21]), np.array(shown), np.array([0, 1, 1, 0]))
+
+
+def test_nothing_is_said_where_the_total_shows_as_its_part_or_two_parts_show():
+    for shown in ((20, 0, 0, 20), (20, 3, 0, 21)):
+        found = Differences.of(LINE, np.array(shown))
+        assert found.hidden.shape[0] == 0
+        cells = np.arange(4)
+        assert found.known(alone(shown), cells, alone(shown)).odds == pytest.approx(alone(shown).odds)
+
+
+def test_the_only_hidden_part_of_a_total_that_differs_is_occupied():
+    line = sparse.csr_matrix(np.array([[1.0, 1, 0, -1]]))
+    shown = np.array([20, 0, 0, 22])
+    found = Differences.of(line, shown)
+    assert found.occupied.tolist() == [1]
+    known = found.known(alone(shown), np.arange(4), alone(shown))
+    zero = known.counts == 0
+    assert known.odds[1][zero[1]] == 0
+    assert known.surest(3)[1] > alone(shown).surest(3)[1]
+    assert known.odds[2] == pytest.approx(alone(shown).odds[2])
+
+
+def test_of_several_hidden_parts_one_at_least_is_occupied_as_enumeration_has_it():
+    shown = np.array([20, 0, 0, 22])
+    before = alone(shown)
+    found = Differences.of(LINE, shown)
+    assert not len(found.occupied)
+    both = np.array([1, 2])
+    known = found.known(Candidates(before.first[both], before.odds[both]), both, before)
+    joint = np.outer(before.odds[1], before.odds[2])
+    empty = np.flatnonzero(before.counts[1] == 0)[0]
+    joint[empty, empty] = 0.0
+    joint /= joint.sum()
+    assert known.odds[0] == pytest.approx(joint.sum(axis=1))
+    assert known.odds[1] == pytest.approx(joint.sum(axis=0))
