@@ -43,7 +43,7 @@ LIKELY, FEWEST = 0.5, 30
 def run(quick: bool = False) -> Iterator[Table]:
     """Averaging over all margins of a table, and two cells that differ by one record."""
     yield averaging(2 if quick else 10)
-    yield one_record_apart(500 if quick else 5000)
+    yield one_record_apart(300 if quick else 1500)
 
 
 def averaging(repetitions: int) -> Table:
