@@ -59,9 +59,11 @@ def off_base(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str
 
 def below(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any]) -> int:
     """Counts that are not 0 and below the least that the manifest names."""
-    value, least = _name(manifest["value"]["name"]), int(manifest["method"]["least"])
+    value, least = quoted_name(manifest["value"]["name"]), int(manifest["method"]["least"])
     return sum(
-        _one(engine, f"SELECT count(*) FROM {_file(folder, table)} WHERE {value} <> 0 AND {value} < {least}")
+        number(
+            engine, f"SELECT count(*) FROM {_file(folder, table)} WHERE {value} <> 0 AND {value} < {least}"
+        )
         for table in manifest["tables"]
     )
 

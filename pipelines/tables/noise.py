@@ -23,7 +23,7 @@ from sdc.cta.cell_keys.intervals import CountIntervals, count_intervals
 from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
 from sdc.cta.cell_keys.posterior import candidates, given_all
 from sdc.cta.counts.count_table import totals
-from sdc.cta.rules.identical_cells import identical_cells, merged
+from sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 
 #: Cells that are looked at beside all others, at most: each costs a solve by a factorisation that is there.
 MOST_LINKED = 4000
@@ -140,7 +140,7 @@ def attacked(
     whole = CellTable(cells.units, cells.tabulation.relations, free > 0, free, free, room, room)
     variables = identical_cells(whole)
     first = np.unique(variables, return_index=True)[1]
-    once = merged(whole, variables)
+    once = table_of_variables(whole, variables)
     alone = candidates(noise, counts[first], values[first], totals(once).astype(np.int64))
     sure = alone.surest(noise.parameters.k)
     open_ones = _drawn(np.flatnonzero(sure > 0), MOST_LINKED, seed)

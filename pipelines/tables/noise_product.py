@@ -26,7 +26,7 @@ from pipelines.tables.product import Tables, contradicts, examined_at_most
 from pipelines.tables.published_cells import published_cells, write_published_cells
 from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.record_keys import keys_of_cells
-from pipelines.tables.standing import StandingCells, StandingValueFails, measure_of, new_cells
+from pipelines.tables.standing import StandingCells, StandingValueFails, measures_of, new_cells
 from schemas.errors import InputRejected, ProtectionFailed
 from schemas.requirements.records import Requirement
 from schemas.requirements.tables import table_requirements
@@ -42,13 +42,13 @@ class NoisyTable:
     comparison : NoiseComparison
     standing : StandingCells
         Those of its cells that were published before, which keep their values.
-    described : mapping
+    origin : mapping
         ``source``, ``period`` and ``release_id`` of its cells.
     """
 
     comparison: NoiseComparison
     standing: StandingCells
-    described: Mapping[str, str]
+    origin: Mapping[str, str]
 
     @cached_property
     def contents(self) -> dict[str, pa.Table]:
@@ -80,7 +80,7 @@ class NoisyTables(Tables):
         noise = noise_table(self.specification)
         with job.progress.stage("adjust"):
             try:
-                before = published_cells(job.areas, **self._described, measure=measure_of(self.table))
+                before = published_cells(job.areas, **self._origin, measures=measures_of(self.table))
                 accepted = self.specification.publish.successive == "accept"
                 standing = standing_counts(cells, self.table, before, accepted=accepted)
                 values = published_counts(cells, keys, noise, standing)
@@ -97,7 +97,7 @@ class NoisyTables(Tables):
                     "fewer or smaller tables."
                 ) from error
         comparison = NoiseComparison(self.table, cells, noisy)
-        return NoisyTable(comparison, standing, {**self._described, "release_id": release_id})
+        return NoisyTable(comparison, standing, {**self._origin, "release_id": release_id})
 
     def compare(self, screened: ScreenedInput, protected: NoisyTable) -> NoiseComparison:  # type: ignore[override]
         """The counts with noise beside the original ones."""
@@ -131,6 +131,6 @@ class NoisyTables(Tables):
         """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
         comparison = protected.comparison
         values = comparison.noisy.values.astype(float)
-        fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.described)
+        fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.origin)
         write_published_cells(folder, fresh)
         write_noisy_cells(folder, comparison)
