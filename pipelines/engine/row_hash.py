@@ -11,6 +11,8 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column
 
 HASH = "__hash"
+#: Columns of `digest`.
+DIGESTS = ("__digest0", "__digest1")
 
 
 def with_hash(frame: DataFrame, names: list[str]) -> DataFrame:
@@ -33,8 +35,8 @@ def digest(names: Sequence[str]) -> list[Column]:
     """128 bits that stand for the values of columns, NULL being a value like any other."""
     columns = content_of(names)
     return [
-        f.xxhash64(*columns).alias("__digest0"),
-        f.xxhash64(f.lit("second"), *columns).alias("__digest1"),
+        f.xxhash64(*columns).alias(DIGESTS[0]),
+        f.xxhash64(f.lit("second"), *columns).alias(DIGESTS[1]),
     ]
 
 

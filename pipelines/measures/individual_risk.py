@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import digest
+from pipelines.engine.row_hash import DIGESTS, digest
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from schemas.specification.model import WHOLE
@@ -66,7 +66,7 @@ def _of_classes(comparison: Comparison) -> IndividualRisk:
         for file, frame in enumerate((comparison.screened.frame, comparison.protected))
     )
     sums = (f.count(f.lit(1)).cast("double").alias("f"), f.sum("w").alias("units"))
-    classes = before.unionByName(after).groupBy("file", "__digest0", "__digest1").agg(*sums)
+    classes = before.unionByName(after).groupBy("file", *DIGESTS).agg(*sums)
     by_file = (
         classes.select("file", "f", "units")
         .mapInArrow(_valued, "file int, risk double, largest double")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.engine.row_hash import digest
+from pipelines.engine.row_hash import DIGESTS, digest
 from pipelines.intake.population import HOLDERS
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.individual_risk import DIGITS
@@ -22,7 +22,6 @@ from schemas.specification.model import Specification
 
 REMEDY = "coarsen what the population is counted by, raise k, or raise the limit"
 FILE, RECORDS = "file", "records"
-_DIGESTS = ["__digest0", "__digest1"]
 
 
 @dataclass(frozen=True)
@@ -72,11 +71,11 @@ def _take(comparison: Comparison) -> KMap | None:
         frame.select(f.lit(file).alias(FILE), *digest(key))
         for file, frame in enumerate((comparison.screened.frame, comparison.protected))
     )
-    classes = before.unionByName(after).groupBy(FILE, *_DIGESTS).agg(f.count(f.lit(1)).alias(RECORDS))
+    classes = before.unionByName(after).groupBy(FILE, *DIGESTS).agg(f.count(f.lit(1)).alias(RECORDS))
     holders = population.select(*digest(key), HOLDERS)
     there = f.coalesce(f.col(HOLDERS), f.lit(0.0))
     rows = (
-        classes.join(holders, on=_DIGESTS, how="left")
+        classes.join(holders, on=list(DIGESTS), how="left")
         .groupBy(FILE)
         .agg(
             f.sum(RECORDS).alias("records"),

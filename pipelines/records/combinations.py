@@ -1,30 +1,27 @@
 """Reconcile: nominal quasi-identifiers, protected as counts of combinations on the errors of the whole file.
 
 Records are collapsed to distinct combinations of region and quasi-identifiers. The counts of all of them
-are protected together, because errors in the control tables add up over blocks. The answer is carried
-back to the records in one shuffle: of the records of a combination, in an order that their content
-decides, the first stay and the others take the combinations their surplus flows to.
+are protected together, because errors in the control tables add up over blocks. `moves` carries the answer
+back to the records.
 """
 
 from __future__ import annotations
 
-import pickle
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql import types as t
 
-from pipelines.engine.column_names import column, map_in_arrow
-from pipelines.engine.row_hash import HASH, content_order, digest, with_hash
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import DIGESTS, digest
 from pipelines.measures.block_reports import OF_FILE
-from pipelines.measures.pairs import drawn_order
 from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
 from pipelines.records.method_parameters import combination_parameters
 from pipelines.records.similarity import similarity
@@ -37,10 +34,8 @@ from sdc.nominal.frequency import FrequencyVector, collapse
 from sdc.nominal.methods import ProtectionTask, chosen, protect_counts
 from sdc.nominal.region_levels import RegionLevels
 from sdc.nominal.similarity import Similarity
-from sdc.nominal.transport import transport
 
 _COUNT = "__count"
-_DIGESTS = ["__digest0", "__digest1"]
 
 
 @dataclass(frozen=True)
@@ -50,8 +45,8 @@ class Combinations:
     Attributes
     ----------
     frequencies : FrequencyVector
-    values : pyarrow.Table
-        Quasi-identifiers of each combination, dictionary-encoded.
+    categories : tuple of pyarrow arrays
+        Value of each code, by variable.
     digests : (m, 2) int64 array
         What records find their combination by.
     similarity : Similarity or None
@@ -59,7 +54,7 @@ class Combinations:
     """
 
     frequencies: FrequencyVector
-    values: pa.Table
+    categories: tuple[pa.Array, ...]
     digests: np.ndarray
     similarity: Similarity | None = None
 
@@ -69,37 +64,48 @@ def on_combinations(group: Group, specification: Specification) -> bool:
     return specification.way(group) != "clusters"
 
 
-def combinations(frame: DataFrame, group: Group, specification: Specification) -> Combinations:
-    """Collapse records to distinct combinations; missing values are one more category, the last."""
+def combinations(frame: DataFrame, group: Group, specification: Specification, folder: Path) -> Combinations:
+    """Collapse records to distinct combinations; missing values are one more category, the last.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the tasks write them down; they are read from there column by column, so that values are never
+        held beside their codes.
+    """
     names = list(group.variables)
     keys = names if specification.region is None else [specification.region, *names]
-    counted = (
-        frame.groupBy(*[column(name).alias(f"v{i}") for i, name in enumerate(keys)], *digest(keys))
-        .agg(f.count(f.lit(1)).alias(_COUNT))
-        .toArrow()
-    )
-    columns = {name: coded(counted[f"v{i}"]) for i, name in enumerate(keys)}
-    codes = np.column_stack([columns[name][0] for name in names])
-    sizes = np.array([len(columns[name][1]) for name in names])
-    regions = None if specification.region is None else columns[specification.region][0]
+    counted = frame.groupBy(*[column(name).alias(f"v{i}") for i, name in enumerate(keys)], *digest(keys))
+    counted.agg(f.count(f.lit(1)).alias(_COUNT)).write.mode("overwrite").parquet(str(folder))
+    columns = {name: coded(_read(folder, f"v{i}")) for i, name in enumerate(keys)}
+    counts = _read(folder, _COUNT).to_numpy()
     frequencies, place = collapse(
-        codes, sizes, tuple(names), regions=regions, counts=counted[_COUNT].to_numpy()
+        np.column_stack([columns[name][0] for name in names]),
+        np.array([len(columns[name][1]) for name in names]),
+        tuple(names),
+        regions=None if specification.region is None else columns[specification.region][0],
+        counts=counts,
     )
     order = np.empty(len(place), np.int64)
     order[place] = np.arange(len(place))
-    digests = np.column_stack([counted[name].to_numpy() for name in _DIGESTS])[order]
-    if len(frequencies) != len(counted) or len(np.unique(digests, axis=0)) != len(digests):
+    digests = np.column_stack([_read(folder, name).to_numpy() for name in DIGESTS])[order]
+    if len(frequencies) != len(counts) or not _all_differ(digests):
         raise ProtectionFailed(
             "Two combinations could not be told apart (a collision of hashes). Nothing was published; please "
             "report this."
         )
-    values = {
-        name: pa.DictionaryArray.from_arrays(pa.array(frequencies.codes[:, j]), columns[name][1])
-        for j, name in enumerate(names)
-    }
-    categories = [columns[name][1].cast(pa.string()).to_pylist() for name in names]
-    similar = similarity(frequencies, categories, specification)
-    return Combinations(frequencies, pa.table(values), digests, similar)
+    categories = tuple(columns[name][1] for name in names)
+    texts = [values.cast(pa.string()).to_pylist() for values in categories]
+    return Combinations(frequencies, categories, digests, similarity(frequencies, texts, specification))
+
+
+def _read(folder: Path, name: str) -> pa.ChunkedArray:
+    return pq.read_table(folder, columns=[name]).column(0)
+
+
+def _all_differ(digests: np.ndarray) -> bool:
+    ordered = digests[np.lexsort(digests.T)]
+    return bool((ordered[1:] != ordered[:-1]).any(axis=1).all())
 
 
 def protected_counts(
@@ -168,115 +174,6 @@ def _of_whole_file(task: ProtectionTask, name: str) -> tuple[np.ndarray, list[di
     return solution.counts, [report]
 
 
-def carried_back(
-    frame: DataFrame,
-    collapsed: Combinations,
-    counts: np.ndarray,
-    group: Group,
-    specification: Specification,
-) -> DataFrame:
-    """Give every record the values of the combination its count flows to."""
-    names = list(group.variables)
-    keys = names if specification.region is None else [specification.region, *names]
-    carrier = _Carrier.of(collapsed, counts)
-    # As bytes: the stream that encrypts a broadcast does not take the buffers of arrays.
-    broadcast = frame.sparkSession.sparkContext.broadcast(pickle.dumps(carrier))
-    published = [name for name in frame.columns if name in specification.published]
-    together = (
-        with_hash(frame, published)
-        .select("*", *digest(keys))
-        .repartition(*_DIGESTS)
-        .sortWithinPartitions(*_DIGESTS, *content_order(frame, published), *drawn_order(frame))
-        .drop(HASH)
-    )
-    schema = t.StructType([t.StructField(each.name, each.dataType, True) for each in frame.schema])
-
-    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        carrier, last, rank = pickle.loads(broadcast.value), -1, 0
-        values = carrier.table()
-        for batch in batches:
-            place = carrier.find(np.column_stack([batch[name].to_numpy() for name in _DIGESTS]))
-            ranks = _ranks(place, last, rank)
-            if len(place):
-                last, rank = int(place[-1]), int(ranks[-1]) + 1
-            yield from carrier.carry(values, batch.drop_columns(_DIGESTS), place, ranks).to_batches()
-
-    return map_in_arrow(together, task, schema)
-
-
-@dataclass(frozen=True)
-class _Carrier:
-    """Where the records of each combination go; travels to the tasks.
-
-    Attributes
-    ----------
-    digests : (m, 2) int64 array, sorted by its first column
-    place : (m,) int64 array
-        Combination of each digest.
-    first : (m + 1,) int64 array
-        First slot of each combination: one slot a record.
-    ends : (flows,) int64 array
-        Slot after the last one of each flow; flows of a combination follow each other, staying first.
-    target : (flows,) int64 array
-        Combination that the records of a flow take.
-    values : bytes
-        Quasi-identifiers of the combinations, an Arrow table as a stream.
-    """
-
-    digests: np.ndarray
-    place: np.ndarray
-    first: np.ndarray
-    ends: np.ndarray
-    target: np.ndarray
-    values: bytes
-
-    @classmethod
-    def of(cls, collapsed: Combinations, counts: np.ndarray) -> _Carrier:
-        source, target, records = _flows(collapsed, counts)
-        order = np.lexsort((target, target != source, source))
-        sorted_digests = np.lexsort((collapsed.digests[:, 1], collapsed.digests[:, 0]))
-        return cls(
-            digests=collapsed.digests[sorted_digests],
-            place=sorted_digests,
-            first=np.concatenate([[0], np.cumsum(collapsed.frequencies.counts)]),
-            ends=np.cumsum(records[order]),
-            target=target[order],
-            values=_stream(collapsed.values),
-        )
-
-    def find(self, digests: np.ndarray) -> np.ndarray:
-        """Combination of each record; equal first halves are told apart by the second."""
-        at = np.searchsorted(self.digests[:, 0], digests[:, 0])
-        while True:
-            wrong = self.digests[at, 1] != digests[:, 1]
-            if not wrong.any():
-                return self.place[at]
-            at = at + wrong
-
-    def table(self) -> pa.Table:
-        """Quasi-identifiers of the combinations."""
-        return pa.ipc.open_stream(self.values).read_all()
-
-    def carry(
-        self, values: pa.Table, batch: pa.RecordBatch, place: np.ndarray, ranks: np.ndarray
-    ) -> pa.Table:
-        """The records with the `values` of the combinations they are carried to."""
-        table = pa.Table.from_batches([batch])
-        target = pa.array(self.target[np.searchsorted(self.ends, self.first[place] + ranks, side="right")])
-        for name in values.column_names:
-            position = table.schema.get_field_index(name)
-            kind = table.schema.field(position).type
-            table = table.set_column(position, name, values[name].take(target).cast(kind))
-        return table
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
 def coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     """Codes in the order of the values, NULL last, and the values of the codes."""
     distinct = pc.unique(values).drop_null()
@@ -285,24 +182,3 @@ def coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     if values.null_count:
         distinct = pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
     return codes, distinct
-
-
-def _flows(collapsed: Combinations, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Records that stay and records that move, as (source, target, records)."""
-    moving = transport(collapsed.frequencies, counts, collapsed.similarity)
-    stay = np.minimum(collapsed.frequencies.counts, counts)
-    every = np.flatnonzero(stay)
-    return (
-        np.concatenate([every, moving.origin]),
-        np.concatenate([every, moving.target]),
-        np.concatenate([stay[every], moving.count]),
-    )
-
-
-def _ranks(place: np.ndarray, last: int, rank: int) -> np.ndarray:
-    """Rank of each record within its combination, going on from `rank` where the last batch ended in it."""
-    starts = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]])) if len(place) else place
-    ranks = np.arange(len(place)) - np.repeat(starts, np.diff(np.append(starts, len(place))))
-    if len(place) and place[0] == last:
-        ranks[: starts[1] if len(starts) > 1 else len(place)] += rank
-    return ranks

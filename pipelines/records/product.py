@@ -40,9 +40,10 @@ from pipelines.records.blocks import BLOCK, Plan, blocked, plan
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from pipelines.records.cluster_blocks import REPORT, cluster_blocks
 from pipelines.records.clustering_task import ClusteringTask
-from pipelines.records.combinations import carried_back, combinations, on_combinations, protected_counts
+from pipelines.records.combinations import combinations, on_combinations, protected_counts
 from pipelines.records.joint import chosen_together, with_joint_representatives
 from pipelines.records.method_parameters import cluster_parameters
+from pipelines.records.moves import carried_back
 from pipelines.records.weighing import Weighing
 from schemas.errors import InputRejected
 from schemas.requirements.records import Requirement, promised_requirements
@@ -256,15 +257,17 @@ def _by_combination(
 ) -> tuple[DataFrame, BlockReports]:
     """Protect one clustering of nominal variables as counts of combinations."""
     specification = job.specification
-    target = job.areas.work(release_id, "resume") / f"protected-{group.name}"
+    resume = job.areas.work(release_id, "resume")
+    target = resume / f"protected-{group.name}"
     reports = read_checkpoint(target)
     if reports is None or set(job.spark.read.parquet(str(target)).columns) != set(frame.columns):
         with job.progress.stage("block"):
-            occurring = combinations(frame, group, specification)
+            occurring = combinations(frame, group, specification, resume / f"combinations-{group.name}")
         with job.progress.stage(f"protect {group.name}"):
             counts, reports = protected_counts(job.spark, occurring, group, specification)
         with job.progress.stage("reconcile"):
-            back = carried_back(frame, occurring, counts, group, specification)
+            moves = resume / f"moves-{group.name}.parquet"
+            back = carried_back(frame, occurring, counts, group, specification, moves)
             back.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
             write_checkpoint(target, reports)
     stored = job.spark.read.parquet(str(target))

@@ -1,7 +1,5 @@
 """Nominal algorithms on blocks of combinations: cut, solved, screened, and what a failure falls back to."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -76,29 +74,17 @@ def test_a_method_that_breaks_its_promise_is_not_believed(monkeypatch, counts):
     assert report["why"] == "ArithmeticError"
 
 
-class Driver:
-    """A session whose tasks run where they are called."""
-
-    def __init__(self):
-        self.sparkContext = self
-
-    def parallelize(self, tasks, number):
-        return SimpleNamespace(
-            map=lambda call: SimpleNamespace(collect=lambda: [call(task) for task in tasks])
-        )
-
-
-def test_what_an_algorithm_cannot_carry_ends_the_run_in_its_own_words():
+def test_what_an_algorithm_cannot_carry_ends_the_run_in_its_own_words(spark):
     file = frequencies(200, 3)
     task = ProtectionTask(file, 3, ControlTables.of(file, TABLES), effort="exact")
     with pytest.raises(InvalidParameter, match="random can be asked for effort fast, standard, thorough"):
-        solved_by_block(Driver(), task, "random", 60)
+        solved_by_block(spark, task, "random", 60)
 
 
-def test_blocks_keep_their_totals_and_the_file_has_a_report_beside_them():
+def test_blocks_keep_their_totals_and_the_file_has_a_report_beside_them(spark):
     file = frequencies(200, 3)
     counts, reports = solved_by_block(
-        Driver(), ProtectionTask(file, 3, ControlTables.of(file, TABLES)), "random", 60
+        spark, ProtectionTask(file, 3, ControlTables.of(file, TABLES)), "random", 60
     )
     for members, report in zip(cut(file, 3, 60), reports, strict=False):
         assert counts[members].sum() == file.counts[members].sum() == report["records"]
