@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from tests.system.command import TIMEOUT, microguard, specification
+from tests.system.ports import free_port, wait_for
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 VARIABLES = """
@@ -42,21 +41,6 @@ def running(scratch: Path, *arguments: str) -> Iterator[None]:
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(60)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def wait_for(port: int) -> None:
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.2)
-    pytest.fail("the master does not answer")
 
 
 def published(folder: Path) -> pd.DataFrame:

@@ -1,0 +1,37 @@
+"""A host on Spark Connect that has records protected: no JVM in its process, the session behind a server.
+
+It is a process of its own, because pyspark takes one that has spoken to Connect for a client ever after.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import microguard
+from tests.pipelines.microdata import NOMINAL, persons, specification
+
+
+def main(url: str, folder: Path) -> None:
+    """Check, protect and publish, and print what came of it as one line of JSON."""
+    spark = SparkSession.builder.remote(url).getOrCreate()
+    asked = specification(folder, NOMINAL, method={"effort": "fast"})
+    protection, frame = microguard.Protection(asked), spark.createDataFrame(persons())
+    checked = protection.check(frame)
+    protected = protection.protect(frame)
+    answer = {
+        "checked": checked.content["records"],
+        "passed": protected.verdicts.passed,
+        "records": protected.frame.count(),
+        "release": protection.publish(protected).content["release"],
+        "goes_on": spark.range(3).count(),
+    }
+    spark.stop()
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
