@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.run import job_of, run
-from pipelines.tables.noise_product import NoisyTables
+from pipelines.tables.cell_keys.product import NoisyTables
 from pipelines.tables.product import Tables
 from schemas.specification.model import Specification
 from schemas.specification.table_input import table_of

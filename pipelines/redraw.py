@@ -14,8 +14,8 @@ from pipelines.measures.measure import Measure
 from pipelines.measures.registry import RECORD_MEASURES
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Event, Ledger
+from pipelines.tables.cell_keys.measures import NOISE
 from pipelines.tables.measures import TABLE_MEASURES
-from pipelines.tables.noise_measures import NOISE
 
 #: How the run of a release ended, by what the ledger says of it last.
 ENDED: dict[Event, State] = {"published": "COMPLETE", "rejected": "FAIL"}

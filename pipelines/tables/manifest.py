@@ -10,8 +10,8 @@ from typing import Any
 
 from pipelines.publication.manifest import DIFFERENCING
 from pipelines.publication.stage import table_files
+from pipelines.tables.cell_keys.noise import noise_table
 from pipelines.tables.files import FOLDER, columns_of, value_type
-from pipelines.tables.noise import noise_table
 from pipelines.tables.read_back import WrittenTable, levels_beside
 from schemas.specification.model import Specification
 from schemas.specification.table import Table

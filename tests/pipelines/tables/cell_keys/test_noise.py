@@ -9,11 +9,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.tables.cell_keys.measures import NoiseComparison
+from pipelines.tables.cell_keys.noise import attacked, noise_table, published_counts, standing_counts
+from pipelines.tables.cell_keys.read_back import verify_noisy_table
 from pipelines.tables.files import FOLDER, published
 from pipelines.tables.manifest import table_manifest
-from pipelines.tables.noise import attacked, noise_table, published_counts, standing_counts
-from pipelines.tables.noise_measures import NoiseComparison
-from pipelines.tables.noise_read_back import verify_noisy_table
 from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.standing import StandingCells, StandingValueFails, new_cells
 from sdc.cta.cell_keys.noise_table import KEY_SPAN

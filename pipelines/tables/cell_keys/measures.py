@@ -27,10 +27,10 @@ import pyarrow.parquet as pq
 
 from pipelines.engine.files import private_folder
 from pipelines.measures.measure import Measure
+from pipelines.tables.cell_keys.noise import NoisyCounts
 from pipelines.tables.cell_list import CELLS
 from pipelines.tables.cells import Cells
 from pipelines.tables.measures import TABLE_MEASURES, by_size
-from pipelines.tables.noise import NoisyCounts
 from schemas.specification.table import Table
 
 

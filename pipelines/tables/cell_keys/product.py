@@ -17,15 +17,15 @@ from pipelines.intake.screen import ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
+from pipelines.tables.cell_keys.measures import NOISE_MEASURES, NoiseComparison, write_noisy_cells
+from pipelines.tables.cell_keys.noise import attacked, noise_table, published_counts, standing_counts
+from pipelines.tables.cell_keys.read_back import verify_noisy_table
+from pipelines.tables.cell_keys.record_keys import keys_of_cells
 from pipelines.tables.cells import cells_of_microdata
 from pipelines.tables.files import published, stage_tables
-from pipelines.tables.noise import attacked, noise_table, published_counts, standing_counts
-from pipelines.tables.noise_measures import NOISE_MEASURES, NoiseComparison, write_noisy_cells
-from pipelines.tables.noise_read_back import verify_noisy_table
 from pipelines.tables.product import Tables, contradicts, examined_at_most
 from pipelines.tables.published_cells import published_cells, write_published_cells
 from pipelines.tables.read_back import WrittenTable
-from pipelines.tables.record_keys import keys_of_cells
 from pipelines.tables.standing import StandingCells, StandingValueFails, measures_of, new_cells
 from schemas.errors import InputRejected, ProtectionFailed
 from schemas.requirements.records import Requirement

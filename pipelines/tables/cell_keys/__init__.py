@@ -1,0 +1,1 @@
+"""Frequency tables with noise by cell keys: keys, counts, product, measures, and what is read back."""
