@@ -213,19 +213,22 @@ def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, .
 def _glance(section: Mapping[str, EstimatesOfVariable], k: int) -> Iterator[str]:
     by_weight: dict[str, dict[str, Estimated]] = {}
     for name, each in section.items():
-        by_weight.setdefault("unweighted totals", {})[name] = each.unweighted
+        plain = "unweighted totals" if each.by_weight else "totals"
+        by_weight.setdefault(plain, {})[name] = each.unweighted
         for weight, part in each.by_weight.items():
             by_weight.setdefault(f"totals weighted by {weight}", {})[name] = part
     for which, parts in by_weight.items():
         kept = [name for name, part in parts.items() if part.kept == part.regions]
         if kept:
-            yield f"Kept in every region but for rounding, as computed: the {which} of {', '.join(kept)}."
+            where = " in every region" if parts[kept[0]].regions > 1 else ""
+            yield f"Kept{where} but for rounding, as computed: the {which} of {', '.join(kept)}."
         moved = {name: part.largest_change for name, part in parts.items() if name not in kept}
         if moved:
             name = max(moved, key=lambda each: moved[each])
+            where = " in one region" if parts[name].regions > 1 else ""
             yield (
-                f"Of the {which}, that of {name} in one region is off by {100 * moved[name]:.3g} %: the "
-                "largest such change."
+                f"Of the {which}, that of {name}{where} is off by {100 * moved[name]:.3g} %: the largest "
+                "such change."
             )
 
 
