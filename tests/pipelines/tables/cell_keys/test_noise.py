@@ -17,7 +17,7 @@ from pipelines.tables.manifest import table_manifest
 from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.standing import StandingCells, StandingValueFails, new_cells
 from sdc.cta.cell_keys.noise_table import KEY_SPAN
-from tests.pipelines.tables.test_standing import COUNTS, DESCRIBED, counted
+from tests.pipelines.tables.test_standing import COUNTS, ORIGIN, counted
 from tests.schemas.specification.test_table import build
 
 NOISY = COUNTS | {"method": "cell_key"}
@@ -82,7 +82,7 @@ def test_new_cells_beside_others_that_stand_are_not_judged_with_them_and_refused
     specification = build(NOISY)
     table, cells = specification.table, counted(specification)
     assert table is not None
-    listed = new_cells(cells, table, cells.units, None, DESCRIBED)
+    listed = new_cells(cells, table, cells.units, None, ORIGIN)
     elsewhere = replace(listed[0], codes=(("size", "small"),))
     assert standing_counts(cells, table, [*listed, elsewhere], accepted=False).published.all()
     with pytest.raises(StandingValueFails, match="judged together"):
