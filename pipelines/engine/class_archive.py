@@ -1,10 +1,12 @@
 """Make the archive of Spark's classes: ``python -m pipelines.engine.class_archive``, once per environment.
 
-A session starts, runs queries of the kinds that a run has, and its JVM writes down its classes as it ends.
+Java first writes down its own classes. Then a session starts, runs queries of the kinds that a run has, and
+its JVM writes down the classes of Spark as it ends.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -13,16 +15,24 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from pipelines.engine.jvm import ARCHIVE, QUICK, InputSize
+from pipelines.engine.java import java_home
+from pipelines.engine.jvm import ARCHIVE, JAVA_ARCHIVE, QUICK, InputSize
 from pipelines.engine.session import open_session
 
 
 def make_archive() -> bool:
-    """Put the archive in place, whole or not at all; whether this Java could make one."""
+    """Put both archives in place, each whole or not at all; whether this Java could make them."""
+    ARCHIVE.unlink(missing_ok=True)  # it fits the archive below it alone
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ARCHIVE.parent) as folder:
         fresh = Path(folder) / ARCHIVE.name
-        jvm = (*QUICK, f"-XX:ArchiveClassesAtExit={fresh}", "-Xlog:disable")
+        java = str(java_home() / "bin" / "java")
+        dump = [java, "-Xshare:dump", f"-XX:SharedArchiveFile={fresh}", "-Xlog:disable"]
+        if subprocess.run(dump, capture_output=True).returncode or not fresh.exists():
+            return False
+        fresh.replace(JAVA_ARCHIVE)
+        below = f"-XX:SharedArchiveFile={JAVA_ARCHIVE}"
+        jvm = (*QUICK, below, f"-XX:ArchiveClassesAtExit={fresh}", "-Xlog:disable")
         spark = open_session("local[2]", Path(folder), jvm=jvm, size=InputSize.SMALL)
         _typical_queries(spark, Path(folder) / "records")
         gateway = spark.sparkContext._gateway

