@@ -10,6 +10,7 @@ The command `microguard` starts in `main`.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from collections.abc import Sequence
@@ -94,7 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     from jobs.command import run_command
 
-    return run_command(sys.argv[1:] if arguments is None else arguments)
+    exit_code = run_command(sys.argv[1:] if arguments is None else arguments)
+    gc.freeze()  # as the process ends, Python would look through all objects once more: a second
+    return exit_code
 
 
 if __name__ == "__main__":
