@@ -10,7 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import inlined, kernel
+
+#: Mergers after which the clusters are sorted anew.
+RESORTED = 512
+#: Relative error of a product of a few numbers, generously.
+ROUNDING = 1e-12
 
 
 def diversify(points: np.ndarray, labels: np.ndarray, values: np.ndarray, least: int) -> np.ndarray:
@@ -55,7 +60,8 @@ def diversify(points: np.ndarray, labels: np.ndarray, values: np.ndarray, least:
                 variable=position,
             )
     compact = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
-    merged = _merge(np.ascontiguousarray(points, dtype=np.float64), compact, codes, least)
+    records = np.ascontiguousarray(points, dtype=np.float64)
+    merged = _merge(records, compact, codes, least, _direction(records))
     return np.unique(merged, return_inverse=True)[1].astype(np.int64).ravel()
 
 
@@ -68,8 +74,17 @@ def least_distinct(values: np.ndarray, labels: np.ndarray) -> int:
     return int(np.unique(cells // width, return_counts=True)[1].min())
 
 
+def _direction(points: np.ndarray) -> np.ndarray:
+    """The direction in which the points differ most, (p,), of length one."""
+    largest = float(np.abs(points).max(initial=0.0))
+    if largest == 0.0:
+        return np.zeros(points.shape[1])
+    spread = (points - points.mean(axis=0)) / largest
+    return np.ascontiguousarray(np.linalg.eigh(spread.T @ spread)[1][:, -1])
+
+
 @kernel
-def _merge(points, labels, codes, required):
+def _merge(points, labels, codes, required, direction):
     n, p = points.shape
     clusters = labels.max() + 1
     first = np.full(clusters, -1, dtype=np.int64)  # members as linked lists, which merge in one step
@@ -87,18 +102,43 @@ def _merge(points, labels, codes, required):
         means[a] += points[i]
     for a in range(clusters):
         means[a] /= sizes[a]
+    least_size = sizes.min()
+    slack = ROUNDING * p * np.abs(means).max() if p > 0 else 0.0
+    order, near, along = _sorted_along(direction, first, means)
+    moved, is_moved, merges = np.empty(RESORTED, dtype=np.int64), np.zeros(clusters, dtype=np.bool_), 0
     for a in range(clusters):
         while first[a] >= 0:
             variable = _lacking(first[a], following, codes, required)
             if variable < 0:
                 break
-            b = _cheapest(a, variable, first, following, sizes, means, codes)
+            if merges == RESORTED:
+                order, near, along = _sorted_along(direction, first, means)
+                is_moved[:] = False
+                merges = 0
+            reachable = along, near, order, is_moved
+            b = _cheapest(
+                a,
+                variable,
+                first,
+                following,
+                sizes,
+                means,
+                codes,
+                direction,
+                reachable,
+                moved[:merges],
+                least_size,
+                slack,
+            )
             mass = sizes[a] + sizes[b]
             means[a] = (means[a] * sizes[a] + means[b] * sizes[b]) / mass
             sizes[a] = mass
             following[last[a]] = first[b]
             last[a] = last[b]
             first[b] = -1
+            moved[merges] = a
+            is_moved[a] = True
+            merges += 1
     merged = np.empty(n, dtype=np.int64)
     for a in range(clusters):
         i = first[a]
@@ -129,19 +169,63 @@ def _lacking(start, following, codes, required):
 
 
 @kernel
-def _cheapest(a, variable, first, following, sizes, means, codes):
-    """The cluster that costs least to merge with a among those that bring a value a lacks."""
-    best, cost = -1, np.inf
-    for b in range(len(sizes)):
-        if b == a or first[b] < 0:
-            continue
-        square = 0.0
-        for d in range(means.shape[1]):
-            square += (means[a, d] - means[b, d]) ** 2
-        ward = square * sizes[a] * sizes[b] / (sizes[a] + sizes[b])
-        if ward < cost and _brings(b, a, variable, first, following, codes):
-            best, cost = b, ward
+def _sorted_along(direction, first, means):
+    """The clusters that are left, in the order of their means along a direction.
+
+    Returns the clusters, their means, and how far each lies along the direction.
+    """
+    left = np.flatnonzero(first >= 0)
+    along = means[left] @ direction
+    by_mean = np.argsort(along)
+    order = left[by_mean]
+    return order, means[order], along[by_mean]
+
+
+@kernel
+def _cheapest(
+    a, variable, first, following, sizes, means, codes, direction, reachable, moved, least_size, slack
+):
+    """The first of the clusters that cost least to merge with a, of those that bring a value it lacks.
+
+    Looked for from a outwards along a direction, as far as the cost allows. Clusters whose means have moved
+    since they were sorted stand apart.
+    """
+    along, near, order, is_moved = reachable
+    best, cost, reach = -1, np.inf, np.inf
+    least_factor = sizes[a] * least_size / (sizes[a] + least_size) * (1.0 - ROUNDING)
+    for b in moved:
+        square = _square(means[a], means[b])
+        if square <= reach and b != a and first[b] >= 0:
+            ward = square * sizes[a] * sizes[b] / (sizes[a] + sizes[b])
+            if _earlier(ward, b, cost, best) and _brings(b, a, variable, first, following, codes):
+                best, cost, reach = b, ward, ward / least_factor
+    at = np.sum(means[a] * direction)
+    start = np.searchsorted(along, at)
+    for step in (-1, 1):
+        i = min(start, start + step)
+        while 0 <= i < len(order) and max(abs(at - along[i]) - slack, 0.0) ** 2 <= reach:
+            square, b = _square(means[a], near[i]), order[i]
+            if square <= reach and b != a and first[b] >= 0 and not is_moved[b]:
+                ward = square * sizes[a] * sizes[b] / (sizes[a] + sizes[b])
+                if _earlier(ward, b, cost, best) and _brings(b, a, variable, first, following, codes):
+                    best, cost, reach = b, ward, ward / least_factor
+            i += step
     return best
+
+
+@inlined
+def _square(one, other):
+    """Squared distance."""
+    square = 0.0
+    for d in range(len(one)):
+        square += (one[d] - other[d]) ** 2
+    return square
+
+
+@inlined
+def _earlier(ward, b, cost, best):
+    """Whether cluster b costs less than the best, or as much and comes before it."""
+    return ward < cost or (ward == cost and b < best)
 
 
 @kernel

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdc.clusters.diversity import diversify
+from sdc.clusters.diversity import RESORTED, diversify
 from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 
 
@@ -38,6 +38,52 @@ def test_every_cluster_is_diverse_and_none_is_split(n, wanted, seed):
             assert len(np.unique(column)) >= wanted
     for cluster in np.unique(labels):
         assert len(np.unique(merged[labels == cluster])) == 1
+
+
+def _merged_in_turn(points, labels, values, least):
+    """By definition: every cluster in turn merges with the cheapest that helps, the first of equals."""
+    clusters = [list(np.flatnonzero(labels == label)) for label in np.unique(labels)]
+    for a in range(len(clusters)):
+        while clusters[a]:
+            lacking = [v for v in range(values.shape[1]) if len(set(values[clusters[a], v])) < least]
+            if not lacking:
+                break
+            present = set(values[clusters[a], lacking[0]])
+            costs = {}
+            for b, members in enumerate(clusters):
+                if b != a and set(values[members, lacking[0]]) - present:
+                    square = ((points[clusters[a]].mean(axis=0) - points[members].mean(axis=0)) ** 2).sum()
+                    sizes = len(clusters[a]), len(members)
+                    costs[b] = square * sizes[0] * sizes[1] / sum(sizes)
+            b = min(costs, key=costs.__getitem__)
+            clusters[a], clusters[b] = clusters[a] + clusters[b], []
+    merged = np.empty(len(labels), np.int64)
+    for label, members in enumerate(members for members in clusters if members):
+        merged[members] = label
+    return merged
+
+
+@given(st.integers(3, 40), st.integers(1, 4), st.integers(1, 3), st.booleans(), st.integers(0, 1000))
+def test_the_cheapest_merger_is_looked_for_among_all(n, size, least, on_a_grid, seed):
+    random = np.random.default_rng(seed)
+    labels = random.permutation(n) // size
+    values = random.integers(0, 4, size=(n, 2))
+    if min(len(np.unique(column)) for column in values.T) < least:
+        return
+    # sums of powers of two are exact, so that equals are equal
+    points = random.integers(0, 3, size=(n, 2)) * 2.0 if on_a_grid and size in (1, 2, 4) else None
+    points = 1e6 + random.normal(size=(n, 3)) if points is None else points
+    expected = _merged_in_turn(points, labels, values, least)
+    np.testing.assert_array_equal(diversify(points, labels, values, least), expected)
+
+
+def test_more_mergers_than_fit_between_two_sorts_lead_to_the_same_clusters():
+    random = np.random.default_rng(3)
+    points, labels = random.normal(size=(1200, 2)), np.arange(1200) // 2
+    values = (random.random((1200, 1)) < 0.04).astype(int)
+    merged = diversify(points, labels, values, 2)
+    assert labels.max() - merged.max() > RESORTED
+    np.testing.assert_array_equal(merged, _merged_in_turn(points, labels, values, 2))
 
 
 def test_what_is_impossible_is_refused():
