@@ -47,9 +47,9 @@ def __getattr__(name: str) -> Any:
         return version("microguard")
     if name not in PUBLIC:
         raise AttributeError(f"module 'microguard' has no attribute {name!r}")
-    hidden = hidden_packages()
-    if hidden:
-        raise ImportError(hidden)
+    misplaced = misplaced_packages()
+    if misplaced:
+        raise ImportError(misplaced)
     value = getattr(importlib.import_module(PUBLIC[name]), name)
     globals()[name] = value
     return value
@@ -59,9 +59,15 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def hidden_packages() -> str | None:
-    """What to say where packages of other people hide ours of the same names; None where none does."""
+def misplaced_packages() -> str | None:
+    """What to say where ours lie in an archive, or others hide them; None where all is well."""
     here = Path(__file__).resolve().parent
+    if not here.is_dir():  # compiled kernels are named by the sources, which nobody can list in there
+        return (
+            f"microguard was loaded from an archive, {here.name}, as --py-files ships it: expected packages "
+            "in folders, where compiled code can be kept. Install microguard as a package where driver and "
+            "workers run (pip install, or the image of deploy/image), and leave out --py-files."
+        )
     others = {name: folder for name in PACKAGES if (folder := _folder(name)) != here / name}
     if not others:
         return None
@@ -89,9 +95,9 @@ def _folder(name: str) -> Path | None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the verb that the command line names; the exit code."""
-    hidden = hidden_packages()
-    if hidden:
-        print(hidden, file=sys.stderr)
+    misplaced = misplaced_packages()
+    if misplaced:
+        print(misplaced, file=sys.stderr)
         return 1
     from jobs.command import run_command
 
