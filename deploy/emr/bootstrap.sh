@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Bootstrap action of each machine of an EMR cluster: bootstrap.sh s3://BUCKET/FOLDER, which holds build.txt,
+# requirements.txt (of deploy/image), log4j2.properties (of pipelines/engine), spark-defaults.conf and the wheel
+# (pip wheel --no-deps .). Spark is the one of the requirements; YARN and the file systems are the cluster's.
+set -euo pipefail
+sudo dnf install --assumeyes python3.11
+sudo python3.11 -m venv /opt/microguard
+aws s3 cp --recursive "$1" /tmp/microguard
+pip=(sudo /opt/microguard/bin/pip install --require-hashes --no-cache-dir)
+"${pip[@]}" --requirement /tmp/microguard/build.txt
+"${pip[@]}" --no-deps --no-build-isolation --requirement /tmp/microguard/requirements.txt
+sudo /opt/microguard/bin/pip install --no-index --no-deps /tmp/microguard/microguard-*.whl
+sudo install -D --mode=644 --target-directory=/opt/microguard/conf \
+  /tmp/microguard/log4j2.properties /tmp/microguard/spark-defaults.conf
+sudo /opt/microguard/bin/python -m sdc.compile_ahead
+# Tasks run as yarn, and load compiled code from a folder of their own only.
+sudo chown --recursive yarn /opt/microguard/lib/python3.11/site-packages/sdc/__pycache__

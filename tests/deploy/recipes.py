@@ -1,0 +1,27 @@
+"""The recipes of `deploy`, and what all of them must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jobs.answer import STATUS
+from jobs.verbs import parse
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+#: Exit codes upon which the same run again ends the same.
+REFUSED = [code for code in STATUS if code >= 2]
+PACKAGES = "/opt/microguard/lib/python3.11/site-packages/"
+
+
+def verb_of(arguments: Sequence[str]) -> str:
+    """The verb that a command line (``microguard VERB`` or a job's script) calls, as our parser reads it."""
+    words = [str(word) for word in arguments]
+    if words[0] == "microguard":
+        words = words[1:]
+    else:
+        script = next(word for word in words if word.endswith(".py"))
+        inside = script.removeprefix("local://").removeprefix(PACKAGES)
+        assert (DEPLOY.parent / inside).is_file(), script
+        words = [Path(script).stem, *words[words.index(script) + 1 :]]
+    return str(parse(words).verb)

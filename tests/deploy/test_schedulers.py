@@ -1,0 +1,126 @@
+"""The examples for schedulers: what was refused is not tried again, what died is; exit codes may get lost."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.recipes import DEPLOY, REFUSED, verb_of
+
+FOLDER = DEPLOY / "schedulers"
+
+
+@pytest.fixture(autouse=True)
+def _beside_nightly(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+
+
+def command(folder: Path, code: int, outcome: dict[str, object] | None) -> list[str]:
+    """A command that ends so, and leaves this outcome."""
+    script = folder / "microguard.py"
+    script.write_text(
+        "import sys\n"
+        "assert sys.argv[1] == 'protect'\n"
+        f"text = {json.dumps(outcome)!r}\n"
+        "if text != 'null':\n"
+        "    open(sys.argv[sys.argv.index('--outcome') + 1], 'w').write(text)\n"
+        f"sys.exit({code})\n"
+    )
+    return [sys.executable, str(script)]
+
+
+def test_what_counts_as_refused_are_the_exit_codes_of_refusals():
+    from nightly import REFUSED as refused
+
+    assert list(refused) == REFUSED
+
+
+@pytest.mark.parametrize("code", [0, 1, *REFUSED, 130])
+def test_a_night_is_what_its_outcome_says_where_the_exit_code_is_lost(tmp_path, code):
+    from nightly import protect
+
+    night = protect("release.toml", command(tmp_path, 0, {"exit_code": code, "reason": "It is so."}))
+    assert night.exit_code == code
+    assert night.refused == (code in REFUSED)
+    assert night.reason == "It is so."
+
+
+def test_a_night_that_was_killed_may_be_tried_again(tmp_path):
+    from nightly import protect
+
+    night = protect("release.toml", command(tmp_path, 137, None))
+    assert night.exit_code == 137
+    assert not night.refused
+
+
+@pytest.mark.parametrize("name", ["airflow_dag.py", "dagster_assets.py"])
+def test_an_example_imports_its_scheduler_and_the_night_alone(name):
+    tree = ast.parse((FOLDER / name).read_text())
+    imported = {
+        (node.module or "").partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+    }
+    assert imported - set(sys.stdlib_module_names) == {name.partition("_")[0], "nightly"}
+    called = {
+        node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and hasattr(node.func, "id")
+    }
+    assert "protect" in called
+
+
+def test_airflow_loads_the_dag(monkeypatch, tmp_path):
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    pytest.importorskip("airflow.sdk", reason="an environment of its own; tried by hand")
+    from airflow_dag import microguard_persons
+
+    dag = microguard_persons()
+    assert [task.task_id for task in dag.topological_sort()] == ["release", "verify"]
+    assert dag.max_active_runs == 1
+
+
+@pytest.mark.parametrize(("code", "attempts"), [(0, 1), (4, 1), (1, 4)])
+def test_dagster_tries_again_what_was_not_refused(monkeypatch, tmp_path, code, attempts):
+    dagster = pytest.importorskip("dagster", reason="an environment of its own; tried by hand")
+    import dagster_assets
+    import nightly
+
+    monkeypatch.setattr(dagster_assets.persons.op, "_retry_policy", dagster.RetryPolicy(max_retries=3))
+    nights = []
+
+    def protect(specification: str) -> nightly.Night:
+        nights.append(specification)
+        return nightly.Night(code, {"release": "lake/persons/1", "reason": "It is so."})
+
+    monkeypatch.setattr(dagster_assets, "protect", protect)
+    done = dagster.materialize([dagster_assets.persons], raise_on_error=False)
+    assert done.success == (code == 0)
+    assert len(nights) == attempts
+
+
+def unit(suffix: str) -> str:
+    return (FOLDER / f"microguard@.{suffix}").read_text()
+
+
+def test_systemd_starts_again_what_was_not_refused():
+    service = unit("service")
+    [line] = re.findall(r"^ExecStart=(.*)$", service, re.MULTILINE)
+    words = shlex.split(line)
+    assert verb_of(["microguard", *words[1:]]) == "protect"
+    [codes] = re.findall(r"^RestartPreventExitStatus=(.*)$", service, re.MULTILINE)
+    assert [int(code) for code in codes.split()] == REFUSED
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd on this machine")
+def test_systemd_finds_no_fault_in_the_units(tmp_path):
+    service = tmp_path / "microguard@persons.service"
+    service.write_text(unit("service").replace("/opt/microguard/bin/microguard", "/bin/true"))
+    timer = tmp_path / "microguard@persons.timer"
+    timer.write_text(unit("timer"))
+    done = subprocess.run(["systemd-analyze", "verify", service, timer], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
