@@ -1,25 +1,27 @@
-"""The Delta table of a public area: one commit per release, and no history of a withdrawn one.
+"""The Delta table of a public area: the release's own files, registered; no history of a withdrawn one.
 
-A release that stands alone replaces the table, a night of events is added to it, and a night of a register
-replaces the files in which something changed. While the table is written anew without a release, readers have
-the old one; then the new one takes its place.
+Readers of Delta take files inside the folder of the table alone, so each file of a release has a second name
+there: nothing is rewritten, and nothing is copied where the file system knows hard links. One commit makes a
+release the newest state. One that stands alone replaces the table, a night of events is added to it, and a
+night of a register replaces the files in which something changed. While the table is made anew without a
+release, readers have the old one; then the new one takes its place.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, write_deltalake
-from deltalake.transaction import AddAction, RemoveAction
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, TableFeatures
+from deltalake.schema import PrimitiveType
+from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
-from pipelines.engine.files import sync_folder, sync_tree
+from pipelines.engine.files import name_again, sync_folder, sync_tree
 from pipelines.engine.outcome import now
 from pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
 
@@ -117,57 +119,105 @@ def _history(table: Path) -> list[str]:
 
 
 def _commit(table: Path, public: Path, release_id: str) -> None:
-    history = _history(table)
+    history, released = _history(table), released_files(public, release_id)
     how = step(public, release_id, history[-1] if history else None)
+    table.mkdir(exist_ok=True)
     if how == "change":
-        _change(table, public, release_id)
+        _change(table, released, release_id)
     else:
-        _write(table, public, release_id, add=how == "add")
+        arriving = [table / f"{release_id}-{Path(file).name}" for file in released]
+        for file, name in zip(released, arriving, strict=True):
+            name_again(Path(file), name)
+        _register(table, arriving, release_id, add=how == "add")
     sync_tree(table)
 
 
-def _write(table: Path, public: Path, release_id: str, *, add: bool) -> None:
-    records = ds.dataset(released_files(public, release_id), format="parquet")
-    write_deltalake(
-        str(table),
-        records.scanner().to_reader(),
-        mode="append" if add else "overwrite",
-        schema_mode=None if add else "overwrite",
+def _register(table: Path, arriving: Sequence[Path], release_id: str, *, add: bool) -> None:
+    """Make files of the table's folder its state, or add them to it, under the columns that they have."""
+    adds, schema = _additions(arriving), _schema(arriving[0])
+    if not DeltaTable.is_deltatable(str(table)):
+        create_table_with_add_actions(
+            str(table),
+            schema,
+            adds,
+            commit_properties=properties(release_id),
+            post_commithook_properties=_KEEP_THE_LOG,
+        )
+        return
+    before = DeltaTable(str(table))
+    _allow(before, schema)
+    before.create_write_transaction(
+        list(adds),
+        "append" if add else "overwrite",
+        before.schema() if add else schema,
         commit_properties=properties(release_id),
         post_commithook_properties=_KEEP_THE_LOG,
     )
 
 
-def _change(table: Path, public: Path, release_id: str) -> None:
+def _allow(table: DeltaTable, schema: Schema) -> None:
+    """Let a table hold times without a zone: a feature of Delta, which a new table gets by itself."""
+    without_zone = any(field.type == PrimitiveType("timestamp_ntz") for field in schema.fields)
+    if without_zone and "timestampNtz" not in (table.protocol().reader_features or []):
+        table.alter.add_feature(
+            TableFeatures.TimestampWithoutTimezone,
+            allow_protocol_versions_increase=True,
+            post_commithook_properties=_KEEP_THE_LOG,
+        )
+
+
+def _change(table: Path, released: Sequence[str], release_id: str) -> None:
     """Replace the files in which something changed, in one commit."""
     before = DeltaTable(str(table))
     adds = pa.table(before.get_add_actions())
     sizes = dict(zip(adds["path"].to_pylist(), adds["size_bytes"].to_pylist(), strict=True))
     paths = {str((table / name).resolve()): name for name in sizes}
-    changed = changes(list(paths), released_files(public, release_id), table.resolve(), release_id)
-    at = int(datetime.fromisoformat(now()).timestamp()) * 1000  # in milliseconds
+    changed = changes(list(paths), released, table.resolve(), release_id)
     leaving = [
-        RemoveAction(paths[file], True, at, size=sizes[paths[file]], partition_values={})
+        RemoveAction(paths[file], True, _at(), size=sizes[paths[file]], partition_values={})
         for file in changed.leaving
     ]
-    arriving = [
-        AddAction(
-            path.name,
-            path.stat().st_size,
-            {},
-            at,
-            True,
-            json.dumps({"numRecords": pq.read_metadata(path).num_rows}),
-        )
-        for path in changed.arriving
-    ]
     before.create_write_transaction(
-        [*arriving, *leaving],
+        [*_additions(changed.arriving), *leaving],
         "append",
         before.schema(),
         commit_properties=properties(release_id),
         post_commithook_properties=_KEEP_THE_LOG,
     )
+
+
+def _additions(arriving: Sequence[Path]) -> list[AddAction]:
+    """New files of a table, of which its log says how many records they hold, and nothing else."""
+    return [
+        AddAction(
+            path.name,
+            path.stat().st_size,
+            {},
+            _at(),
+            True,
+            json.dumps({"numRecords": pq.read_metadata(path).num_rows}),
+        )
+        for path in arriving
+    ]
+
+
+def _at() -> int:
+    """This moment, in milliseconds."""
+    return int(datetime.fromisoformat(now()).timestamp()) * 1000
+
+
+def _schema(file: Path) -> Schema:
+    """The columns of a file as Delta has them; each may be empty, so that a later release may lack it."""
+    return Schema.from_arrow(pa.schema([_column(entry) for entry in pq.read_schema(file)]))
+
+
+def _column(entry: pa.Field) -> pa.Field:
+    kind = entry.type.value_type if pa.types.is_dictionary(entry.type) else entry.type
+    if pa.types.is_timestamp(kind):
+        kind = pa.timestamp("us", "UTC" if kind.tz else None)
+    elif pa.types.is_date64(kind):
+        kind = pa.date32()
+    return pa.field(entry.name, kind)
 
 
 def properties(release_id: str) -> CommitProperties:

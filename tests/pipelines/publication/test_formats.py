@@ -1,11 +1,14 @@
 """The tables of a lake's formats: committed once, audited, and without a withdrawn release."""
 
+import json
 import os
 import shutil
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import StaticTable
 
@@ -20,8 +23,6 @@ from tests.pipelines.releases import ID, RECORDS, Killed, entry, kill, manifest,
 
 
 def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
-    from deltalake import write_deltalake
-
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     assert audit(areas.public.release(ID)).passed
     changed = RECORDS.slice(0, 5)
@@ -32,7 +33,7 @@ def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
 
 
 def test_a_commit_that_does_not_hold_the_records_is_taken_back(areas, monkeypatch):
-    monkeypatch.setattr(delta, "write_deltalake", lambda *_, **__: None)
+    monkeypatch.setattr(delta, "create_table_with_add_actions", lambda *_, **__: None)
     with pytest.raises(ProtectionFailed, match="taken back"):
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     assert list(areas.public.folder.iterdir()) == []
@@ -53,6 +54,78 @@ def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(areas):
     assert sum(pq.read_metadata(path).num_rows for path in files) == 3
     withdraw(str(areas.public.release(second)))
     assert not (areas.public.folder / "delta").exists()
+
+
+def records_of_delta(areas):
+    """What a reader of the table sees, who knows its folder alone."""
+    return DeltaTable(str(areas.public.folder / "delta")).to_pyarrow_table()
+
+
+class NoLinks:
+    """The system where files have one name."""
+
+    def __getattr__(self, name):
+        return getattr(os, name)
+
+    def link(self, *_):
+        raise PermissionError
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["hard links", "none"])
+def test_a_delta_table_is_the_files_of_the_release_and_reads_as_they_do(areas, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(files, "os", NoLinks())
+    publish.publish(staged(areas), manifest(format="delta"), areas, entry())
+    assert audit(areas.public.release(ID)).passed
+    assert records_of_delta(areas).to_pydict() == RECORDS.to_pydict()
+    [released] = (areas.public.release(ID) / "microdata").glob("*.parquet")
+    [registered] = (areas.public.folder / "delta").rglob("*.parquet")
+    assert registered.read_bytes() == released.read_bytes()
+    assert registered.samefile(released) == links
+    assert registered.stat().st_nlink == 1 + links  # no name in the private area
+
+
+def test_the_log_of_a_delta_table_counts_records_and_says_no_value_of_theirs(areas):
+    publish.publish(staged(areas), manifest(format="delta"), areas, entry())
+    [log] = (areas.public.folder / "delta" / "_delta_log").glob("*.json")
+    adds = [line["add"] for line in map(json.loads, log.read_text().splitlines()) if "add" in line]
+    assert [json.loads(add["stats"]) for add in adds] == [{"numRecords": RECORDS.num_rows}]
+
+
+def test_a_delta_table_goes_on_with_the_columns_of_the_next_release(areas):
+    second, day = "f" * 32, datetime(2026, 1, 1)
+    publish.publish(staged(areas), manifest(format="delta"), areas, entry())
+    other = pa.table(
+        {
+            "sex": pa.array(["f"] * 3).dictionary_encode(),
+            "seen": pa.array([day] * 3, pa.timestamp("ms")),
+            "at": pa.array([day] * 3, pa.timestamp("us", "Europe/Paris")),
+            "born": pa.array([day.date()] * 3, pa.date64()),
+        }
+    )
+    columns = [{"name": each.name, "type": str(each.type)} for each in other.schema]
+    made = manifest(second, format="delta", records=3, columns=columns)
+    publish.publish(staged(areas, second, other), made, areas, entry(second), accepted=True)
+    assert delta.committed(areas.public.folder) == [ID, second]
+    assert records_of_delta(areas).to_pydict() == other.to_pydict()
+    assert [each for each in audit(areas.public.release(second)).failures() if "Delta" in each] == []
+    withdraw(str(areas.public.release(second)))
+    assert records_of_delta(areas).to_pydict() == RECORDS.to_pydict()
+
+
+def test_a_run_killed_while_it_commits_leaves_readers_of_delta_the_last_release(areas, monkeypatch):
+    second = "f" * 32
+    publish.publish(staged(areas), manifest(format="delta"), areas, entry())
+    ready, made = staged(areas, second, RECORDS.slice(0, 3)), manifest(second, format="delta", records=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(delta.DeltaTable, "create_write_transaction", kill)
+        with pytest.raises(Killed):
+            publish.publish(ready, made, areas, entry(second), accepted=True)
+    assert records_of_delta(areas).to_pydict() == RECORDS.to_pydict()
+    publish.finish_what_died(areas)
+    publish.publish(ready, made, areas, entry(second), accepted=True)
+    assert records_of_delta(areas).num_rows == 3
+    assert delta.committed(areas.public.folder) == [ID, second]
 
 
 @pytest.mark.parametrize("name", ["delta", "iceberg"])

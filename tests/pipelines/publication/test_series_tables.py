@@ -147,7 +147,7 @@ def test_a_night_with_other_columns_cannot_be_added(areas, table):
     assert areas.public.releases() == NIGHTS[:1]
 
 
-@pytest.mark.parametrize("step", ["_write", "rename", "rmtree"])
+@pytest.mark.parametrize("step", ["_register", "rename", "rmtree"])
 def test_a_delta_table_is_whole_after_a_kill_while_it_was_written_anew(areas, monkeypatch, step):
     for night, values in zip(NIGHTS, REGISTER[:2], strict=False):
         put(areas, night, values, "delta", kind="register")
@@ -160,7 +160,7 @@ def test_a_delta_table_is_whole_after_a_kill_while_it_was_written_anew(areas, mo
                 lambda path, to: kill() if to.name == delta.FOLDER else rename(path, to),
             )
         else:
-            patched.setattr(delta if step == "_write" else delta.shutil, step, kill)
+            patched.setattr(delta if step == "_register" else delta.shutil, step, kill)
         with pytest.raises(Killed):
             withdraw_release(entry(NIGHTS[0]), areas)
     publish.finish_what_died(areas)
