@@ -1,14 +1,12 @@
-"""A server that speaks S3 (moto): the same releases as in a folder, through a real network stack."""
+"""Servers that speak S3 (moto) and Azure (Azurite): the same releases as in a folder, over a real network."""
 
 from __future__ import annotations
 
 import os
 import threading
-import urllib.request
 
 import pyarrow.parquet as pq
 import pytest
-from moto.server import ThreadedMotoServer
 from obstore.store import from_url
 
 from pipelines.publication import publish
@@ -21,31 +19,28 @@ from pipelines.verify import verify
 from pipelines.withdraw import withdraw
 from schemas.errors import GateRefused, SpecificationError
 from tests.pipelines.microdata import persons, run, specification
+from tests.pipelines.publication.public.servers import CLOUDS
 from tests.pipelines.releases import ID, entry, manifest, staged
 
 SECOND = "f" * 32
 
 
-@pytest.fixture(scope="module")
-def server():
-    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    moto.start()
-    host, port = moto.get_host_and_port()
-    yield f"http://{host}:{port}"
-    moto.stop()
+@pytest.fixture(scope="module", params=CLOUDS)
+def server(request):
+    cloud = CLOUDS[request.param]
+    with cloud.started() as address:
+        yield cloud, address
 
 
 @pytest.fixture
 def bucket(server, monkeypatch, request):
     """The address of an empty bucket; credentials stand in the environment, as they do in production."""
-    for name in [each for each in os.environ if each.startswith("AWS_")]:
+    cloud, address = server
+    for name in [each for each in os.environ if each.startswith(cloud.environment)]:
         monkeypatch.delenv(name)
-    settings = {"ENDPOINT_URL": server, "ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test"}
-    for name, value in (settings | {"REGION": "us-east-1", "ALLOW_HTTP": "true"}).items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    name = f"lake-{abs(hash(request.node.name))}"
-    urllib.request.urlopen(urllib.request.Request(f"{server}/{name}", method="PUT")).close()
-    return f"s3://{name}/persons"
+    for name, value in cloud.settings(address).items():
+        monkeypatch.setenv(name, value)
+    return f"{cloud.make(address, f'lake-{abs(hash(request.node.name))}')}/persons"
 
 
 def test_a_release_is_published_verified_and_withdrawn(bucket, tmp_path):
@@ -87,7 +82,7 @@ def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket,
 
 def test_a_bucket_that_is_not_there_is_refused_before_work_is_spent(bucket, tmp_path):
     with pytest.raises(SpecificationError, match="cannot be written"):
-        Areas.of("s3://nobody-made-it/persons", tmp_path / "evidence").public.require_writable()
+        Areas.of(bucket.replace("lake-", "nobody-made-it-"), tmp_path / "evidence").public.require_writable()
 
 
 def test_a_run_with_evidence_in_a_bucket_publishes_the_same_records_there_as_in_a_folder(
