@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from uuid import uuid4
 
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from obstore.store import LocalStore, MemoryStore
 
 from pipelines.publication import publish
@@ -95,6 +98,46 @@ def test_wherever_a_publication_stops_readers_have_one_whole_release_and_the_nex
         operation += 1
     assert operation > 10
     assert again(areas).public.served() == ID
+
+
+#: Where runs that follow on each other stop, by number of the operation, and how.
+STOPS = st.lists(st.tuples(st.integers(0, 24), st.sampled_from(FAULTS)), min_size=2, max_size=3)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # each example has its own store
+@given(stops=STOPS)
+def test_where_the_run_that_ends_a_publication_stops_as_well_readers_have_one_whole_release(
+    tmp_path, monkeypatch, stops
+):
+    published_once = _after_stops(tmp_path, monkeypatch, [])
+    assert _after_stops(tmp_path, monkeypatch, stops) == published_once
+
+
+def _after_stops(folder, monkeypatch, stops):
+    """What readers have of a second release, once a run has ended it that nothing stopped."""
+    there, evidence = MemoryStore(), folder / uuid4().hex
+    with monkeypatch.context() as patched:
+        patched.setattr(connection, "connected", lambda *_: there)
+        patched.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
+        published(Areas.of(ADDRESS, evidence))
+        for stop in [*stops, None]:
+            areas = Areas.of(ADDRESS, evidence)
+            with patched.context() as faulty, suppress(Killed, StoreFailed, AreaTaken):
+                library = Faulty(*stop or (None,))
+                for module in (object_store, connection, lease):
+                    faulty.setattr(module, "obstore", library)
+                publish.finish_what_died(areas)
+                if not publish.published_already(areas, SECOND):
+                    published(areas, SECOND, accepted=True)
+            served = Areas.of(ADDRESS, evidence).public.served()
+            assert served in (ID, SECOND)
+            assert Areas.of(ADDRESS, evidence).public.is_whole(served)
+    assert served == SECOND
+    return {
+        name: bytes(connection.obstore.get(there, name).bytes())
+        for name in connection.names(there)
+        if name.startswith(SECOND)
+    }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
