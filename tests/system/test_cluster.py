@@ -15,10 +15,13 @@ import pandas as pd
 import pyarrow.dataset as ds
 import pytest
 
+from pipelines.engine.session import LOG_CONFIGURATION
 from tests.system.command import TIMEOUT, microguard, specification
 from tests.system.ports import free_port, wait_for
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+#: What the machines of a cluster of Spark's own share, where its settings ask who joins.
+SECRET = ("spark.authenticate=true", "spark.authenticate.secret=of-this-test")
 VARIABLES = """
 region = { role = "region" }
 sex = { role = "quasi_identifier", kind = "nominal" }
@@ -27,17 +30,18 @@ income = { role = "quasi_identifier", kind = "numeric" }
 
 
 @contextmanager
-def running(scratch: Path, *arguments: str) -> Iterator[None]:
+def running(scratch: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process of the cluster with a place for what it leaves on disk, stopped at the end."""
     process = subprocess.Popen(
         [DEPLOY / "cluster", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env=os.environ | {"TMPDIR": str(scratch)},
+        env=os.environ
+        | {"TMPDIR": str(scratch), "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{each}" for each in SECRET)},
     )
     try:
-        yield
+        yield process
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(60)
@@ -47,6 +51,16 @@ def published(folder: Path) -> pd.DataFrame:
     current = json.loads((folder / "lake" / "current.json").read_text())["release_id"]
     frame = ds.dataset(folder / "lake" / current / "microdata").to_table().to_pandas()
     return frame.sort_values(list(frame.columns), ignore_index=True)
+
+
+def settings(folder: Path) -> list[str]:
+    """Options of spark-submit for the recommended settings, with the log configuration where it is here."""
+    text = (DEPLOY / "spark-defaults.conf").read_text()
+    here = text.replace("/opt/microguard/conf/log4j2.properties", str(LOG_CONFIGURATION))
+    assert here != text
+    path = folder / "spark-defaults.conf"
+    path.write_text(here)
+    return ["--properties-file", str(path), *[f"--conf={each}" for each in SECRET]]
 
 
 @pytest.mark.spark
@@ -69,10 +83,21 @@ def test_a_cluster_publishes_the_records_that_one_machine_publishes(tmp_path):
     scratch.mkdir()
     with running(scratch, "master", "127.0.0.1", str(port)):
         wait_for(port)
-        with running(scratch, "worker", master, "2", "1g"):
+        with running(
+            scratch, "worker", master, "4", "9g"
+        ):  # what an executor of the recommended settings asks
             job = [DEPLOY.parent / "jobs" / "protect.py", paths[0], "--quiet"]
             done = subprocess.run(
-                [DEPLOY / "local", "shell", "--", "spark-submit", "--master", master, *job],
+                [
+                    DEPLOY / "local",
+                    "shell",
+                    "--",
+                    "spark-submit",
+                    "--master",
+                    master,
+                    *settings(tmp_path),
+                    *job,
+                ],
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT,
