@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pipelines.engine.sql_text import quoted_text
+
 MATCHING = 0.95
 """Share of a column's values that read as numbers where it is one; the rest are marks of missing values."""
 BLANKS = " \u00a0\u202f"
@@ -57,7 +59,7 @@ class Numerals:
     def plain(self, text: str) -> str:
         """SQL of the same number as a cast reads it."""
         if self.thousands is not None:
-            text = f"regexp_replace({text}, {quoted_sql(self._mark)}, '', 'g')"
+            text = f"regexp_replace({text}, {quoted_text(self._mark)}, '', 'g')"
         return f"replace(trim({text}), '{self.decimal}', '.')"
 
     @property
@@ -77,11 +79,6 @@ STYLES = tuple(  # of those under which as many columns are numbers, the first o
     for decimal in (".", ",")
     if decimal != thousands
 )
-
-
-def quoted_sql(text: str) -> str:
-    """A string literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def numerals_of(columns: Iterable[Sequence[str]]) -> Numerals:

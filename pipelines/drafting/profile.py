@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.drafting.numerals import Numerals, numerals_of, quoted_sql
+from pipelines.drafting.numerals import Numerals, numerals_of
 from pipelines.drafting.sentinels import CODES, sentinels
 from pipelines.drafting.sniff import Source
+from pipelines.engine.sql_text import quoted_text
 from schemas.errors import InputRejected
 
 MOST_RECORDS = 1_000_000
@@ -284,7 +285,7 @@ class Profile:
         if self.source.format == "parquet" or not _is_text(type):
             return "NULL::DOUBLE"
         number = f"TRY_CAST({self.numerals.plain(label)} AS DOUBLE)"
-        return f"CASE WHEN regexp_matches({label}, {quoted_sql(self.numerals.number)}) THEN {number} END"
+        return f"CASE WHEN regexp_matches({label}, {quoted_text(self.numerals.number)}) THEN {number} END"
 
     def _missing_codes(self, label: str, number: str) -> tuple[int, ...]:
         """Codes of missing values among the numbers of a column; they become NULL."""
@@ -314,7 +315,7 @@ class Profile:
             text = f"CASE WHEN {integer} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) ELSE {text} END"
             dates = f"({dates}) AND ({whole})"  # 2019.11 is an amount
         else:
-            whole = f"regexp_matches(s, {quoted_sql(self.numerals.whole)})"
+            whole = f"regexp_matches(s, {quoted_text(self.numerals.whole)})"
         if pa.types.is_temporal(entry.type):
             dates = "true"
         row = self._engine.execute(

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.engine.sql_text import quoted_name
 from schemas.errors import ProtectionFailed
 
 #: Records of a file with what changed: where one leaves, those of its file are written again.
@@ -110,7 +111,7 @@ def _compared(
     table: Sequence[str], released: Sequence[str], names: Sequence[str]
 ) -> tuple[list[int], dict[int, np.ndarray]]:
     """Which files of the table leave, and where in the released files the records are that it lacks."""
-    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    columns = ", ".join(map(quoted_name, names))
     ranked = "row_number() OVER (PARTITION BY one, other ORDER BY file, position) AS rank"
     with duckdb.connect() as engine:
         engine.execute("SET enable_progress_bar = false")
@@ -120,7 +121,7 @@ def _compared(
             )
             for number, file in enumerate(files):  # 128 bits tell any number of records apart
                 engine.execute(
-                    f"INSERT INTO {view} SELECT ?, {_POSITION}, hash({quoted}), hash('other', {quoted}) "
+                    f"INSERT INTO {view} SELECT ?, {_POSITION}, hash({columns}), hash('other', {columns}) "
                     f"FROM read_parquet(?, {_POSITION} = true)",
                     [number, file],
                 )
