@@ -64,7 +64,7 @@ def _answer(screened: ScreenedInput, exposed: Exposure, specification: Specifica
     by_role: dict[str, list[str]] = {}
     for name, variable in specification.variables.items():
         by_role.setdefault(variable.role, []).append(name)
-    lines = [f"{screened.records} records, {screened.kept} to protect"]
+    lines = [f"{screened.records} records, {screened.remaining} to protect"]
     lines += [f"  rejected, {reason}: {count}" for reason, count in screened.rejected.items()]
     if screened.suppressed:
         lines.append(f"  suppressed with regions of fewer than k records: {screened.suppressed}")
@@ -82,7 +82,7 @@ def _answer(screened: ScreenedInput, exposed: Exposure, specification: Specifica
     ]
     content = {
         "records": screened.records,
-        "kept": screened.kept,
+        "kept": screened.remaining,
         "rejected": dict(screened.rejected),
         "suppressed": screened.suppressed,
         "roles": by_role,

@@ -44,13 +44,13 @@ class ScreenedInput:
         Records to protect: published columns, the household, what k counts, `PATTERN`.
     keyed : DataFrame
         The same records by their published columns and the unit: what a sketch of the source is taken of.
-    records, kept : int
-        Records of the file, and of `frame`.
+    records, remaining : int
+        Records of the file, and of `frame`: those that are neither rejected nor suppressed.
     rejected : mapping of reason to int
     suppressed : int
         Records of regions with fewer than k units, where these are to be suppressed.
     strata : pyarrow.Table
-        Kept records by region and missing pattern: `REGION` (where there is one), `PATTERN`, ``records``.
+        Of `frame`, by region and missing pattern: `REGION` (where there is one), `PATTERN`, ``records``.
     magnitude : mapping of numeric quasi-identifier, and of the weight that counts, to float
         Largest absolute value among records that are not rejected.
     fingerprint : str
@@ -64,7 +64,7 @@ class ScreenedInput:
     frame: DataFrame
     keyed: DataFrame
     records: int
-    kept: int
+    remaining: int
     rejected: Mapping[str, int]
     suppressed: int
     strata: pa.Table
@@ -126,7 +126,7 @@ def screen(
         frame=remaining.select(*[column(name) for name in names], PATTERN),
         keyed=remaining.select(*[column(name) for name in keyed]),
         records=row["records"],
-        kept=row["accepted"] - suppressed,
+        remaining=row["accepted"] - suppressed,
         rejected=rejected,
         suppressed=suppressed,
         strata=strata,

@@ -73,7 +73,7 @@ class Comparison:
     @cached_property
     def pairs(self) -> Pairs | None:
         """Some records before and after; None where they do not travel together."""
-        return pairs_of(self.protected, self.specification, self.screened.kept)
+        return pairs_of(self.protected, self.specification, self.screened.remaining)
 
     @cached_property
     def tables_before(self) -> Mapping[Table, pa.Table]:

@@ -54,7 +54,7 @@ def _take(comparison: Comparison) -> HouseholdRisk | None:
         )
         for file, frame in enumerate((comparison.screened.frame, comparison.protected))
     )
-    records = comparison.screened.kept + comparison.records
+    records = comparison.screened.remaining + comparison.records
     parts = by_class(before.unionByName(after), records, _found, "file int, household long, missed double")
     by_file = (
         parts.groupBy("file", "household")

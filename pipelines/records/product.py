@@ -121,7 +121,7 @@ class Records:
         with job.progress.stage("risk before"):
             exposed = exposure(screened, specification)
         factors = scales(screened.frame, specification.numeric, screened.magnitude)
-        frame, reports = with_originals(screened.frame, specification, screened.kept), {}
+        frame, reports = with_originals(screened.frame, specification, screened.remaining), {}
         for group in specification.clusterings:
             if on_combinations(group, specification):
                 frame, reports[group.name] = _by_combination(job, frame, group, release_id)
@@ -131,7 +131,7 @@ class Records:
                 made = by_cluster(job, frame, strata, pattern, group, factors, screened, release_id)
                 frame, reports[group.name] = made
         return ProtectedRecords(
-            Comparison(specification, screened, exposed, frame, screened.kept, reports, factors),
+            Comparison(specification, screened, exposed, frame, screened.remaining, reports, factors),
             self._contract,
         )
 

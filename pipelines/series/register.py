@@ -163,7 +163,7 @@ class Register(Nights):
         }
         write_atomically(next_state.pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
         with job.progress.stage("next state"):
-            drawn = drawn_of(tonight, specification, screened.kept)
+            drawn = drawn_of(tonight, specification, screened.remaining)
             standing = next_state.units.where(f.col(STATUS) == STANDING).select(UNIT, VERSION)
             before = f.broadcast(standing.join(f.broadcast(drawn), on=UNIT))
             beside = next_state.published.join(before, on=[UNIT, VERSION], how="left")

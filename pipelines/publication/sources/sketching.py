@@ -61,9 +61,9 @@ def keep_sketch(
     if not columns:  # nothing to know records by; a source that is one by name still collides
         return
     ledger, folder = ledger_of(entry), areas.record(entry.release_id)
-    sketched(screened.keyed, columns, unit, screened.kept, areas.key()).write(folder / FILE)
+    sketched(screened.keyed, columns, unit, screened.remaining, areas.key()).write(folder / FILE)
     if ledger is not None:
-        sketched(screened.keyed, columns, unit, screened.kept, ledger.key(areas.public.folder)).write(
+        sketched(screened.keyed, columns, unit, screened.remaining, ledger.key(areas.public.folder)).write(
             folder / SHARED
         )
 

@@ -253,7 +253,7 @@ def test_rejected_records_are_counted_by_reason_where_some_are_allowed(spark, tm
     screened = screen(read(spark, spec), spec)
     accept_input(screened, spec, tmp_path / "evidence")
     assert screened.rejected == {"number missing": 1, "weight not positive": 1, "unit repeated": 2}
-    assert screened.kept == screened.frame.count() == len(frame) - 4
+    assert screened.remaining == screened.frame.count() == len(frame) - 4
 
 
 def test_small_regions_are_suppressed_where_the_specification_says_so(spark, tmp_path):
@@ -264,7 +264,7 @@ def test_small_regions_are_suppressed_where_the_specification_says_so(spark, tmp
     screened = screen(read(spark, spec), spec)
     accept_input(screened, spec, tmp_path / "evidence")
     assert screened.suppressed == 2
-    assert screened.kept == screened.frame.count() == len(frame) - 2
+    assert screened.remaining == screened.frame.count() == len(frame) - 2
 
 
 def test_a_missing_pattern_that_is_too_rare_fails_by_the_names_of_its_variables(spark, tmp_path):
@@ -287,7 +287,7 @@ def test_a_missing_category_is_a_category_unless_it_is_to_be_rejected(spark, tmp
     frame = persons()
     frame.loc[0, "sex"] = None
     frame.to_parquet(tmp_path / "data", index=False)
-    assert screen(read(spark, specification(tmp_path)), specification(tmp_path)).kept == len(frame)
+    assert screen(read(spark, specification(tmp_path)), specification(tmp_path)).remaining == len(frame)
     strict = specification(tmp_path, missing={"nominal": "reject", "max_rejected": 1})
     assert screen(read(spark, strict), strict).rejected == {"category missing": 1}
 

@@ -26,7 +26,7 @@ def test_repeated_units_are_kept_where_k_counts_them_and_each_combination_is_hel
     counting = specification(tmp_path, method={"unit": "unit"}, quality={})
     screened = screen(read(spark, counting), counting)
     accept_input(screened, counting, tmp_path / "intake")
-    assert (screened.kept, dict(screened.rejected)) == (60, {})
+    assert (screened.remaining, dict(screened.rejected)) == (60, {})
     _, areas = run(spark, counting)
     both = published(areas).merge(original[["note", "person"]], on="note")
     assert "person" not in published(areas)
