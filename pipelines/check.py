@@ -13,6 +13,7 @@ from pipelines.intake.read import Microdata, read
 from pipelines.intake.screen import ScreenedInput, screen
 from pipelines.job import Job
 from pipelines.measures.exposure import Exposure, exposure
+from pipelines.measures.k_map import Held, held
 from pipelines.publication.areas import Areas
 from schemas.specification.model import Specification
 from schemas.specification.table_input import require_records
@@ -53,14 +54,19 @@ def risk_of(job: Job, microdata: Microdata) -> Outcome:
         accept_by_suite(microdata, job.areas.record(QUARANTINE_OF_CHECK))
     with job.progress.stage("risk before"):
         exposed = exposure(screened, job.specification)
-    return _answer(screened, exposed, job.specification)
+        in_population = None
+        if screened.population is not None:
+            (in_population,) = held([screened.frame], screened.population, job.specification)
+    return _answer(screened, exposed, in_population, job.specification)
 
 
 #: Evidence folder of a check: there is no release to name it by.
 QUARANTINE_OF_CHECK = "check"
 
 
-def _answer(screened: ScreenedInput, exposed: Exposure, specification: Specification) -> Outcome:
+def _answer(
+    screened: ScreenedInput, exposed: Exposure, in_population: Held | None, specification: Specification
+) -> Outcome:
     by_role: dict[str, list[str]] = {}
     for name, variable in specification.variables.items():
         by_role.setdefault(variable.role, []).append(name)
@@ -76,6 +82,12 @@ def _answer(screened: ScreenedInput, exposed: Exposure, specification: Specifica
             f"{risk.classes_below_k} combinations with {risk.records_below_k} records, of them "
             f"{risk.uniques} unique"
         )
+    if in_population is not None:
+        variables = ", ".join(specification.population_key)
+        lines.append(
+            f"population by {variables}: {in_population.rare} records have a combination that fewer than "
+            f"k = {k} of the population have, {in_population.absent} one that nobody has"
+        )
     lines += [
         f"{each.column} is published as it is and determines the protected {each.determines}"
         for each in exposed.dependencies
@@ -89,4 +101,6 @@ def _answer(screened: ScreenedInput, exposed: Exposure, specification: Specifica
         "risk": {name: asdict(risk) for name, risk in exposed.risks.items()},
         "dependencies": [asdict(each) for each in exposed.dependencies],
     }
+    if in_population is not None:
+        content["k_map"] = {"variables": list(specification.population_key), **asdict(in_population)}
     return Outcome("\n".join(lines), content)

@@ -6,10 +6,11 @@ among those who have the combination, whether or not the file has them too. Exac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.row_hash import DIGESTS, digest
@@ -62,16 +63,18 @@ class KMap:
     after: Held
 
 
-def _take(comparison: Comparison) -> KMap | None:
-    population, specification = comparison.screened.population, comparison.specification
-    if population is None:
-        return None
+def held(files: Sequence[DataFrame], population: DataFrame, specification: Specification) -> list[Held]:
+    """Records of each file by how many of the population have their combination, in one pass.
+
+    Parameters
+    ----------
+    population : DataFrame
+        As `pipelines.intake.population` gives it.
+    """
     key = specification.population_key
-    before, after = (
-        frame.select(f.lit(file).alias(FILE), *digest(key))
-        for file, frame in enumerate((comparison.screened.frame, comparison.protected))
-    )
-    classes = before.unionByName(after).groupBy(FILE, *DIGESTS).agg(f.count(f.lit(1)).alias(RECORDS))
+    parts = [frame.select(f.lit(file).alias(FILE), *digest(key)) for file, frame in enumerate(files)]
+    together = reduce(DataFrame.unionByName, parts)
+    classes = together.groupBy(FILE, *DIGESTS).agg(f.count(f.lit(1)).alias(RECORDS))
     holders = population.select(*digest(key), HOLDERS)
     there = f.coalesce(f.col(HOLDERS), f.lit(0.0))
     rows = (
@@ -85,9 +88,16 @@ def _take(comparison: Comparison) -> KMap | None:
         )
         .collect()
     )
-    files = {row[FILE]: _held(row.asDict()) for row in rows}
-    nobody = Held(0, 0, 0, 0.0)
-    return KMap(key, files.get(0, nobody), files.get(1, nobody))
+    by_file = {row[FILE]: _held(row.asDict()) for row in rows}
+    return [by_file.get(file, Held(0, 0, 0, 0.0)) for file in range(len(files))]
+
+
+def _take(comparison: Comparison) -> KMap | None:
+    screened, specification = comparison.screened, comparison.specification
+    if screened.population is None:
+        return None
+    files = (screened.frame, comparison.protected)
+    return KMap(specification.population_key, *held(files, screened.population, specification))
 
 
 def _records(condition: Column) -> Column:

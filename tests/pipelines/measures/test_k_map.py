@@ -6,8 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipelines.check import risk_of
+from pipelines.engine.progress import Progress
 from pipelines.intake.population import population
+from pipelines.intake.read import read
+from pipelines.job import Job
 from pipelines.measures.k_map import K_MAP
+from pipelines.publication.areas import Areas
 from schemas.errors import InputRejected, SpecificationError
 from tests.pipelines.microdata import ROLES, specification
 
@@ -69,6 +74,33 @@ def test_records_are_told_apart_by_how_many_of_the_population_have_their_combina
         assert absent > 0
     (share,) = K_MAP.metrics(section, comparison).values()
     assert share == (section.after.rare + section.after.absent) / len(after)
+
+
+@pytest.mark.spark
+def test_a_check_says_how_few_of_the_population_have_a_record_s_combination(spark, tmp_path):
+    frame = records(200, 4)
+    (tmp_path / "data").mkdir()
+    frame.to_parquet(tmp_path / "data" / "0.parquet", index=False)
+    counts = frame[KEY].drop_duplicates().iloc[3:]
+    counts = counts.assign(people=np.arange(len(counts)) % 6)
+    counts.to_csv(tmp_path / "counts.csv", sep=";", index=False)
+    spec = specification(tmp_path, VARIABLES, population=COUNTED, release={"k": 4})
+    areas = Areas.of(spec.public_area, spec.evidence_area)
+    answer = risk_of(Job(spark, spec, areas, Progress(quiet=True)), read(spark, spec))
+    rare, absent, expected = held_by_hand(frame, counts, 4)
+    told = answer.content["k_map"]
+    assert told.pop("expected") == pytest.approx(expected, rel=1e-8)
+    assert told == {"variables": KEY, "records": 200, "rare": rare, "absent": absent}
+    assert rare > 0
+    assert absent > 0
+    line = f"{rare} records have a combination that fewer than k = 4 of the population have, {absent} one"
+    assert line in answer.text
+    assert "k_map" not in without_population(spark, tmp_path, areas)
+
+
+def without_population(spark, folder, areas):
+    spec = specification(folder, VARIABLES)
+    return risk_of(Job(spark, spec, areas, Progress(quiet=True)), read(spark, spec)).content
 
 
 @pytest.mark.spark
