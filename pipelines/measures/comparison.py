@@ -77,15 +77,18 @@ class Comparison:
 
     @cached_property
     def tables_before(self) -> Mapping[Table, pa.Table]:
-        """The control tables of the original records."""
-        return frequency_tables(self.screened.frame, self.specification.control_tables)
+        """The control tables of the original records, weighted ones beside them."""
+        return self._tables_of(self.screened.frame)
 
     @cached_property
     def tables_after(self) -> Mapping[Table, pa.Table]:
-        """The control tables of the protected records; these are published."""
-        return frequency_tables(self.protected, self.specification.control_tables)
+        """The control tables of the protected records; their frequencies are published."""
+        return self._tables_of(self.protected)
 
     @cached_property
     def table_errors(self) -> tuple[TableErrors, ...]:
         """Errors of each control table."""
         return table_errors(self.tables_before, self.tables_after, self.specification.region)
+
+    def _tables_of(self, frame: DataFrame) -> Mapping[Table, pa.Table]:
+        return frequency_tables(frame, self.specification.control_tables, self.specification.weights)

@@ -27,6 +27,7 @@ from pipelines.measures.risk_before_and_after import RISK
 from pipelines.measures.special_uniques import SPECIAL_UNIQUES
 from pipelines.measures.uniques import UNIQUES
 from pipelines.measures.vanished import VANISHED, VANISHED_BY_REGION
+from pipelines.measures.weighted_tables import WEIGHTED_TABLES
 
 RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     RISK,
@@ -49,6 +50,7 @@ RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
     BY_DIMENSION,
     BY_REGION,
     TABLES,
+    WEIGHTED_TABLES,
     CELL_KEYS,
     VANISHED,
     VANISHED_BY_REGION,

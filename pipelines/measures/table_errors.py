@@ -112,15 +112,17 @@ def _one_table(table: Table, before: pa.Table, after: pa.Table, region: str | No
     )
 
 
-def aligned(table: Table, before: pa.Table, after: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of the same cells; grouping, unlike joining, counts NULL as a value."""
+def aligned(
+    table: Table, before: pa.Table, after: pa.Table, counted: str = FREQUENCY
+) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of the same cells, in column `counted`; grouping, unlike joining, counts NULL as a value."""
     names = [f"v{position}" for position in range(len(table))]
     parts = []
     for cells, columns in ((before, ("old", "new")), (after, ("new", "old"))):
         keys = {name: cells[variable] for name, variable in zip(names, table, strict=True)}
-        zeros = pa.array(np.zeros(len(cells), np.int64))
+        zeros = pa.array(np.zeros(len(cells))).cast(cells[counted].type)
         parts.append(
-            pa.table(keys | {columns[0]: cells[FREQUENCY], columns[1]: zeros}).select([*names, "old", "new"])
+            pa.table(keys | {columns[0]: cells[counted], columns[1]: zeros}).select([*names, "old", "new"])
         )
     joined = pa.concat_tables(parts).group_by(names).aggregate([("old", "sum"), ("new", "sum")])
     return joined["old_sum"].to_numpy(), joined["new_sum"].to_numpy()

@@ -1,0 +1,116 @@
+"""Control tables weighted by the sampling weights: what they are off by, beside the unweighted ones.
+
+A reader of a sample multiplies up: of a cell he uses the sum of the weights of its records. Whoever moves
+between cells takes his weight along, so that a weighted count can be off by more than the counts say. Both
+are summed in the same aggregation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.frequency_tables import weighted_by
+from pipelines.measures.measure import Measure
+from pipelines.measures.table_errors import Table, aligned
+from schemas.specification.consistency import FREQUENCY
+
+#: Relative change of a weighted count up to which it counts as none: Spark decides the order of its sum.
+EXACT = 1e-9
+#: Digits of an error: with all of them that of a cell with one record would be the weight of the record.
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class CountErrors:
+    """Errors of the counts of cells, after less before, to `DIGITS` digits.
+
+    Attributes
+    ----------
+    largest, mean : float
+        Absolute, over the cells with records before or after.
+    largest_relative, mean_relative : float
+        To the original count, over the cells that had one above 0.
+    """
+
+    largest: float
+    mean: float
+    largest_relative: float
+    mean_relative: float
+
+
+@dataclass(frozen=True)
+class WeightedErrors:
+    """Of the tables of one dimension, of the whole file or of its regions.
+
+    Attributes
+    ----------
+    tables, cells : int
+        Cells are those with records before or after.
+    by_region : bool
+    unweighted : CountErrors
+    weighted : mapping of weight to CountErrors
+        By every weight of the release.
+    """
+
+    tables: int
+    cells: int
+    by_region: bool
+    unweighted: CountErrors
+    weighted: dict[str, CountErrors]
+
+
+def _take(comparison: Comparison) -> dict[str, WeightedErrors] | None:
+    weights, region = comparison.specification.weights, comparison.specification.region
+    families: dict[tuple[bool, int], list[Table]] = {}
+    for table in comparison.tables_before if weights else ():
+        by_region = region in table
+        families.setdefault((by_region, len(table) - by_region), []).append(table)
+    section = {}
+    for (by_region, dimension), tables in sorted(families.items()):
+        unweighted, cells = _errors(comparison, tables, FREQUENCY)
+        section[f"{dimension}{' by region' if by_region else ''}"] = WeightedErrors(
+            tables=len(tables),
+            cells=cells,
+            by_region=by_region,
+            unweighted=unweighted,
+            weighted={
+                name: _errors(comparison, tables, weighted_by(place))[0] for place, name in enumerate(weights)
+            },
+        )
+    return section or None
+
+
+def _errors(comparison: Comparison, tables: list[Table], counted: str) -> tuple[CountErrors, int]:
+    """Errors of one column of counts over all cells of some tables, and how many these are."""
+    pairs = [
+        aligned(table, comparison.tables_before[table], comparison.tables_after[table], counted)
+        for table in tables
+    ]
+    old, new = (np.concatenate(counts).astype(np.float64) for counts in zip(*pairs, strict=True))
+    error = np.abs(new - old)
+    error[error <= EXACT * np.maximum(old, new)] = 0.0
+    relative = error[old > 0] / old[old > 0]
+    figures = (error.max(initial=0.0), _mean(error), relative.max(initial=0.0), _mean(relative))
+    return CountErrors(*(float(f"{figure:.{DIGITS}g}") for figure in figures)), len(error)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _glance(section: Mapping[str, WeightedErrors], k: int) -> Iterator[str]:
+    for dimension, part in section.items():
+        for name, errors in part.weighted.items() if not part.by_region else ():
+            yield (
+                f"Weighted by {name}, a cell of a table of dimension {dimension} is off by "
+                f"{errors.largest:,.6g} at the most, and by {100 * errors.mean_relative:.3g} % in the mean."
+            )
+
+
+WEIGHTED_TABLES: Measure[Comparison, dict[str, WeightedErrors]] = Measure(
+    name="weighted_tables", section=dict[str, WeightedErrors], take=_take, glance=_glance
+)
