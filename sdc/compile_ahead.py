@@ -24,6 +24,7 @@ from sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_
 from sdc.microaggregation.methods import ALGORITHMS
 from sdc.microaggregation.principal_cuts import CutTree
 from sdc.nominal import anonymise, partition
+from sdc.risk.linkage import linked_share
 from sdc.safe import safe
 
 
@@ -35,12 +36,14 @@ def clusters() -> None:
         microaggregate(points, 3, effort=effort)
     nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
     CutTree.grow(points, keys, 2).assign(points, keys)
+    linked_share(points, points)
 
 
 def combinations() -> None:
     """What it takes by default where the counts of combinations are protected."""
     anonymise(_frame(), 3, 2, effort="fast")
     anonymise(_frame(), 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
+    linked_share(np.eye(3), np.eye(3))
 
 
 def microaggregation() -> None:

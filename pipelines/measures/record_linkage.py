@@ -6,26 +6,23 @@ nearest of all protected records of its region, in one pass over them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from pipelines.measures.pairs import Pairs
-from sdc.risk.linkage import inside_interval, nearer_and_tied
+from sdc.risk.linkage import Points, inside_interval, nearer_and_tied
 
 #: Half-length of the interval in standard deviations.
 WIDTH = 0.1
-#: Distinct protected records that one search tree holds: what a task keeps in memory.
-TREE_RECORDS = 100_000
-#: Distance between two regions: more than any two records are apart.
-_REGION_APART = 1e6
-#: Categories that are told apart by a coordinate each; those that are rarer share one.
+#: Categories that are told apart; those that are rarer are taken for one.
 MOST_CATEGORIES = 20
 
 
@@ -52,46 +49,54 @@ class RecordLinkage:
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Records as points: numbers in standard deviations, a mismatch of categories 1, regions far apart.
+class _Measure:
+    """How records are compared: numbers in standard deviations, a mismatch of categories 1.
 
     Attributes
     ----------
     means, divisors : (p,) arrays
-    categories : tuple of mapping of category to place, by nominal variable
-        Of the frequent ones; any other has the last place.
-    regions : mapping of region to number
-        Of those that have drawn records; others are out of reach.
+    categories : tuple of lists
+        Frequent categories of each nominal variable; any other is taken for one more.
+    regions : list of str
+        Those that have drawn records; others are out of reach.
     """
 
     means: np.ndarray
     divisors: np.ndarray
-    categories: tuple[dict[str | None, int], ...]
-    regions: dict[str, int]
+    categories: tuple[list[str | None], ...]
+    regions: list[str]
 
-    def points(self, numbers: np.ndarray, nominal: list[np.ndarray], regions: np.ndarray) -> np.ndarray:
-        """Coordinates of records: (n, p) numbers, (n,) categories of each variable, (n,) regions."""
-        scaled = np.nan_to_num((numbers - self.means) / self.divisors, nan=0.0)
-        indicators = [
-            (codes[:, None] == np.arange(len(known) + 1)) / np.sqrt(2.0)
-            for known, codes in zip(self.categories, nominal, strict=True)
-        ]
-        return np.column_stack([scaled, *indicators, regions * _REGION_APART])
+    def points(self, numbers: list[pa.Array], nominal: list[pa.Array], regions: pa.Array) -> Points:
+        """Records by columns, (n,) each; a missing number is taken for the mean."""
+        columns = [np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in numbers]
+        codes = [_places_in(column, known) for column, known in zip(nominal, self.categories, strict=True)]
+        where = _places_in(regions, self.regions)
+        scaled = (_side_by_side(columns, len(where), np.float64) - self.means) / self.divisors
+        return Points(
+            np.nan_to_num(scaled, nan=0.0),
+            _side_by_side(codes, len(where), np.int64),
+            np.where(where < len(self.regions), where, -1),
+        )
 
-    def category_codes(self, place: int, values: Iterable[str | None]) -> np.ndarray:
-        """Places of categories of one variable."""
-        known = self.categories[place]
-        return np.array([known.get(value, len(known)) for value in values], dtype=np.int64)
+
+def _places_in(values: pa.Array, known: Sequence[str | None]) -> np.ndarray:
+    """Place of each value among the known ones, behind them where it is none of them."""
+    places = pc.index_in(values, value_set=pa.array(known, pa.string()))
+    return pc.fill_null(places, len(known)).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _side_by_side(columns: Sequence[np.ndarray], rows: int, kind: type) -> np.ndarray:
+    return np.column_stack(columns) if columns else np.empty((rows, 0), kind)
 
 
 def _take(comparison: Comparison) -> RecordLinkage | None:
     pairs = comparison.pairs
     if pairs is None:
         return None
-    places = _places(pairs, comparison)
-    before = _points(pairs, places, before=True)
-    own_distance = np.sqrt(np.sum((before - _points(pairs, places, before=False)) ** 2, axis=1))
-    nearer, tied = _among_all(comparison, pairs, places, before, own_distance)
+    measure = _measure(pairs, comparison)
+    before = _points(pairs, measure, before=True)
+    own_distance = before.distances(_points(pairs, measure, before=False))
+    nearer, tied = _among_all(comparison, pairs, measure, before, own_distance)
     inside = inside_interval(pairs.numbers_before, pairs.numbers_after, WIDTH) if pairs.numeric else None
     linked = np.sum(1.0 / np.maximum(tied[~nearer], 1)) / len(pairs)
     return RecordLinkage(
@@ -103,18 +108,18 @@ def _take(comparison: Comparison) -> RecordLinkage | None:
     )
 
 
-def _places(pairs: Pairs, comparison: Comparison) -> _Places:
+def _measure(pairs: Pairs, comparison: Comparison) -> _Measure:
     scales = [comparison.scales[name] for name in pairs.numeric]
     categories = []
     for place, values in enumerate(pairs.categories):
         counts = np.bincount(pairs.codes_before[:, place], minlength=len(values))
         frequent = np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]
-        categories.append({_text(values[code]): position for position, code in enumerate(frequent)})
-    return _Places(
+        categories.append([_text(values[code]) for code in frequent])
+    return _Measure(
         np.array([scale.mean for scale in scales]),
         np.array([scale.divisor for scale in scales]),
         tuple(categories),
-        {str(name): number for number, name in enumerate(pairs.region_names)},
+        list(map(str, pairs.region_names)),
     )
 
 
@@ -122,38 +127,34 @@ def _text(value: object) -> str | None:
     return None if value is None or value != value else str(value)
 
 
-def _points(pairs: Pairs, places: _Places, before: bool) -> np.ndarray:
+def _points(pairs: Pairs, measure: _Measure, before: bool) -> Points:
     numbers = pairs.numbers_before if before else pairs.numbers_after
     codes = pairs.codes_before if before else pairs.codes_after
     nominal = [
-        places.category_codes(place, map(_text, values))[codes[:, place]]
+        pa.array([_text(value) for value in values], pa.string()).take(pa.array(codes[:, place]))
         for place, values in enumerate(pairs.categories)
     ]
-    return places.points(numbers, nominal, pairs.regions)
+    regions = pa.array(list(map(str, pairs.region_names)), pa.string()).take(pa.array(pairs.regions))
+    return measure.points([pa.array(column) for column in numbers.T], nominal, regions)
 
 
 def _among_all(
-    comparison: Comparison, pairs: Pairs, places: _Places, before: np.ndarray, own_distance: np.ndarray
+    comparison: Comparison, pairs: Pairs, measure: _Measure, before: Points, own_distance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """`nearer_and_tied` of the drawn records among all protected ones."""
     region = comparison.specification.region
     numbers = [column(name).cast("double").alias(f"x{i}") for i, name in enumerate(pairs.numeric)]
     nominal = [column(name).cast("string").alias(f"c{i}") for i, name in enumerate(pairs.nominal)]
     where = f.lit("") if region is None else column(region).cast("string")
-    names = [f"x{i}" for i in range(len(numbers))] + [f"c{i}" for i in range(len(nominal))] + ["region"]
-
     p, q = len(numbers), len(nominal)  # of columns, which do not travel to tasks
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         nearer, tied = np.zeros(len(own_distance), dtype=bool), np.zeros(len(own_distance), dtype=np.int64)
-        for classes in _distinct(batches, names):
-            regions = np.array([places.regions.get(each, -1) for each in classes["region"].to_pylist()])
-            classes, regions = classes.filter(pa.array(regions >= 0)), regions[regions >= 0]
-            x = [classes[f"x{i}"].to_numpy() for i in range(p)]
-            codes = [places.category_codes(i, classes[f"c{i}"].to_pylist()) for i in range(q)]
-            points = places.points(_side_by_side(x, len(classes)), codes, regions)
+        for batch in batches:
+            columns = batch.columns
+            places = measure.points(columns[:p], columns[p : p + q], columns[-1])
             left = np.flatnonzero(~nearer)
-            closer, alike = nearer_and_tied(before[left], own_distance[left], points, classes["n"].to_numpy())
+            closer, alike = nearer_and_tied(before[left], own_distance[left], places)
             nearer[left], tied[left] = closer, tied[left] + alike
         yield pa.RecordBatch.from_pydict({"at": np.arange(len(own_distance)), "nearer": nearer, "tied": tied})
 
@@ -166,28 +167,6 @@ def _among_all(
         .sort_by("at")
     )
     return by_record["nearer"].to_numpy(), by_record["tied"].to_numpy()
-
-
-def _side_by_side(columns: list[np.ndarray], rows: int) -> np.ndarray:
-    return np.column_stack(columns) if columns else np.empty((rows, 0))
-
-
-def _distinct(batches: Iterable[pa.RecordBatch], names: list[str]) -> Iterator[pa.Table]:
-    """Distinct records with their number ``n``, at most about `TREE_RECORDS` at a time."""
-    waiting: list[pa.Table] = []
-    for batch in batches:
-        counted = pa.Table.from_batches([batch]).group_by(names).aggregate([([], "count_all")])
-        waiting.append(counted)
-        if sum(map(len, waiting)) >= TREE_RECORDS:
-            yield _together(waiting, names)
-            waiting = []
-    if waiting:
-        yield _together(waiting, names)
-
-
-def _together(parts: list[pa.Table], names: list[str]) -> pa.Table:
-    summed = pa.concat_tables(parts).group_by(names).aggregate([("count_all", "sum")])
-    return summed.rename_columns([*names, "n"])
 
 
 def _attacks(section: RecordLinkage, k: int) -> Iterator[tuple[float, str]]:

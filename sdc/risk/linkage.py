@@ -2,13 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.spatial import cKDTree
 
 from sdc.errors import InvalidParameter, NoVariation, ShapeMismatch
+from sdc.kernels.compile import kernel
 
 TIE = 1e-9
 """Relative difference of distances below which two protected records are as near: sums differ by rounding."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Records as an intruder compares them.
+
+    Attributes
+    ----------
+    numbers : (n, p) float array
+        In units of equal importance, such as standard deviations.
+    categories : (n, q) int64 array
+        Two that differ add 1 to the squared distance.
+    regions : (n,) int64 array
+        From 0. Records of two regions are not compared, those of a negative one with none.
+    """
+
+    numbers: np.ndarray
+    categories: np.ndarray
+    regions: np.ndarray
+
+    @classmethod
+    def of_numbers(cls, numbers: np.ndarray) -> Points:
+        """Of one region, without categories."""
+        n = len(numbers)
+        return cls(numbers, np.zeros((n, 0), np.int64), np.zeros(n, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+    def __getitem__(self, places: np.ndarray) -> Points:
+        return Points(self.numbers[places], self.categories[places], self.regions[places])
+
+    def distances(self, others: Points) -> np.ndarray:
+        """Of each record to the one at its place in `others`, (n,)."""
+        squares = np.sum((self.numbers - others.numbers) ** 2, axis=1)
+        return np.sqrt(squares + np.count_nonzero(self.categories != others.categories, axis=1))
 
 
 def linked_share(original: np.ndarray, protected: np.ndarray, sample: np.ndarray | None = None) -> float:
@@ -30,18 +68,16 @@ def linked_share(original: np.ndarray, protected: np.ndarray, sample: np.ndarray
     ----------
     Domingo-Ferrer and Torra 2001, A quantitative comparison of disclosure control methods for microdata.
     """
-    first, second = _standardised(original, protected)
+    first, second = map(Points.of_numbers, _standardised(original, protected))
     tried = np.arange(len(first)) if sample is None else np.asarray(sample)
     if len(tried) == 0:
         return 0.0
-    places, sizes = np.unique(second, axis=0, return_counts=True)
-    own_distance = np.sqrt(np.sum((first[tried] - second[tried]) ** 2, axis=1))
-    nearer, tied = nearer_and_tied(first[tried], own_distance, places, sizes)
+    nearer, tied = nearer_and_tied(first[tried], first[tried].distances(second[tried]), second)
     return float(np.sum(1.0 / tied[~nearer])) / len(tried)
 
 
 def nearer_and_tied(
-    points: np.ndarray, own_distance: np.ndarray, places: np.ndarray, sizes: np.ndarray
+    points: Points, own_distance: np.ndarray, places: Points
 ) -> tuple[np.ndarray, np.ndarray]:
     """Whether other records are nearer to a point than its own one, and how many are as near.
 
@@ -49,11 +85,12 @@ def nearer_and_tied(
 
     Parameters
     ----------
-    points : (m, p) array
+    points : Points
+        Of m originals.
     own_distance : (m,) array
-        Distance of each point to its own protected record.
-    places, sizes : (r, p) and (r,) arrays
-        Distinct protected records, and how many there are of each.
+        Distance of each to its own protected record.
+    places : Points
+        Of the protected records.
 
     Returns
     -------
@@ -62,15 +99,59 @@ def nearer_and_tied(
         Records at `own_distance`; 0 where there are nearer ones.
     """
     nearer, tied = np.zeros(len(points), dtype=bool), np.zeros(len(points), dtype=np.int64)
-    if len(places) == 0 or len(points) == 0:
-        return nearer, tied
-    tree = cKDTree(places, compact_nodes=False, balanced_tree=False)
-    nearest, _ = tree.query(points)
-    nearer = nearest * (1.0 + TIE) + TIE < own_distance
-    for at in np.flatnonzero(~nearer & (nearest <= own_distance * (1.0 + TIE) + TIE)):
-        near = tree.query_ball_point(points[at], own_distance[at] * (1.0 + TIE) + TIE)
-        tied[at] = sizes[near].sum()
+    order = np.argsort(points.regions, kind="stable")
+    inside = order[points.regions[order] >= 0]
+    last = int(points.regions.max(initial=-1))
+    starts = np.searchsorted(points.regions[inside], np.arange(last + 2))
+    ordered = points[inside]
+    beaten, alike = np.zeros(len(inside), dtype=bool), np.zeros(len(inside), dtype=np.int64)
+    _compare(
+        np.ascontiguousarray(ordered.numbers, np.float64),
+        np.ascontiguousarray(ordered.categories, np.int64),
+        np.ascontiguousarray(own_distance[inside], np.float64),
+        starts,
+        np.ascontiguousarray(places.numbers, np.float64),
+        np.ascontiguousarray(places.categories, np.int64),
+        np.where(places.regions <= last, places.regions, -1),
+        beaten,
+        alike,
+    )
+    nearer[inside], tied[inside] = beaten, np.where(beaten, 0, alike)
     return nearer, tied
+
+
+@kernel
+def _compare(
+    numbers, categories, own_distance, starts, other_numbers, other_categories, regions, nearer, tied
+):
+    """Each place with the points of its region, until it is further from one than the own record is."""
+    reach = (own_distance * (1.0 + TIE) + TIE) ** 2
+    for place in range(len(regions)):
+        region = regions[place]
+        if region < 0:
+            continue
+        for point in range(starts[region], starts[region + 1]):
+            if nearer[point]:
+                continue
+            square, most = 0.0, reach[point]
+            for i in range(numbers.shape[1]):
+                apart = numbers[point, i] - other_numbers[place, i]
+                square += apart * apart
+                if square > most:
+                    break
+            if square > most:
+                continue
+            for i in range(categories.shape[1]):
+                if categories[point, i] != other_categories[place, i]:
+                    square += 1.0
+                    if square > most:
+                        break
+            if square > most:
+                continue
+            if np.sqrt(square) * (1.0 + TIE) + TIE < own_distance[point]:
+                nearer[point] = True
+            else:
+                tied[point] += 1
 
 
 def inside_interval(original: np.ndarray, protected: np.ndarray, width: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sdc.errors import NoVariation, ShapeMismatch
-from sdc.risk.linkage import inside_interval, linked_share, nearer_and_tied
+from sdc.risk.linkage import Points, inside_interval, linked_share, nearer_and_tied
 
 NUMBERS = st.integers(-4, 4).map(float)
 
@@ -44,16 +44,29 @@ def test_what_cannot_be_compared_is_refused():
         linked_share(np.ones((3, 1)), np.ones((3, 1)))
 
 
-@given(arrays(np.float64, (8, 2), elements=NUMBERS), arrays(np.float64, (8, 2), elements=NUMBERS))
-def test_what_is_nearer_or_tied_adds_up_over_parts_of_a_file(original, protected):
-    own_distance = np.sqrt(np.sum((original - protected) ** 2, axis=1))
-    ones = np.ones(8, dtype=np.int64)
-    nearer, tied = nearer_and_tied(original, own_distance, protected, ones)
+CODES = st.integers(0, 2)
+
+
+@given(
+    arrays(np.float64, (2, 8, 2), elements=NUMBERS),
+    arrays(np.int64, (2, 8, 3), elements=CODES),
+    arrays(np.int64, (8,), elements=st.integers(-1, 2)),
+    st.integers(-1, 9),
+)
+def test_what_is_nearer_or_tied_is_what_all_pairs_say_and_adds_up_over_parts(numbers, codes, regions, moved):
+    original, protected = (Points(numbers[i], codes[i], regions.copy()) for i in (0, 1))
+    protected.regions[0] = moved  # out of reach of some, or where no original is
+    own_distance = original.distances(protected)
+    nearer, tied = nearer_and_tied(original, own_distance, protected)
     parts = [
-        nearer_and_tied(original, own_distance, part, ones[: len(part)])
-        for part in (protected[:3], protected[3:])
+        nearer_and_tied(original, own_distance, protected[part]) for part in (np.arange(3), np.arange(3, 8))
     ]
     assert np.array_equal(nearer, parts[0][0] | parts[1][0])
     assert np.array_equal(tied[~nearer], (parts[0][1] + parts[1][1])[~nearer])
-    distances = np.sqrt(((original[:, None] - protected[None]) ** 2).sum(axis=2))
-    assert np.array_equal(nearer, (distances < own_distance[:, None] - 1e-9).any(axis=1))
+    for i in range(8):
+        squares = ((numbers[0, i] - numbers[1]) ** 2).sum(axis=1) + (codes[0, i] != codes[1]).sum(axis=1)
+        there = (protected.regions == regions[i]) & (regions[i] >= 0)
+        distances = np.sqrt(squares[there])
+        assert nearer[i] == (distances < own_distance[i] - 1e-9).any()
+        if not nearer[i]:
+            assert tied[i] == (np.abs(distances - own_distance[i]) < 1e-9).sum()
