@@ -88,6 +88,18 @@ def one_each(guesses: list[Guess]) -> list[Guess]:
     return result
 
 
+def with_weights_that_count(guesses: list[Guess], profile: Profile) -> list[Guess]:
+    """A weight that is 0 somewhere stands beside one that is positive everywhere; alone it cannot count."""
+    weights = [each.column for each in guesses if each.role == "weight" and each.column is not None]
+    if not weights or any(column.positive == profile.records for column in weights):
+        return guesses
+    why = "left out: the only weight must be positive"
+    return [
+        replace(each, role="identifier", why=f"{each.why}; {why}") if each.role == "weight" else each
+        for each in guesses
+    ]
+
+
 def with_codes(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """A whole number that tells a category (activity A88, which tells A21) is a finer code, not an amount."""
     result = []

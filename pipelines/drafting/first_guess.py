@@ -74,8 +74,10 @@ def _number(column: Column, profile: Profile, count: str, body: bool) -> Guess:
     amount, code = says(column.name, "amount"), says(column.name, "code")
     nominal = Guess(column.name, "quasi_identifier", "nominal", count, column)
     weight = says(column.name, "weight") and not body
-    if weight and column.positive == column.finite == column.present == records:
-        return replace(nominal, role="weight", kind=None, why="a weight by name, positive everywhere")
+    if weight and column.finite == column.present == records and column.range[0] >= 0:
+        zeros = records - column.positive
+        where = f"0 in {zeros:,} records" if zeros else "positive everywhere"
+        return replace(nominal, role="weight", kind=None, why=f"a weight by name, {where}")
     if column.is_whole and (few or (code and categories)):
         return replace(nominal, why=f"whole numbers that are codes, {count}")
     if column.is_whole and code:

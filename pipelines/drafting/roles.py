@@ -9,6 +9,7 @@ from pipelines.drafting.corrections import (
     with_region,
     with_repeated_keys,
     with_some_quasi_identifier,
+    with_weights_that_count,
     without_dependencies,
     without_rare_numbers,
     without_small_region,
@@ -32,7 +33,7 @@ def guess(profile: Profile) -> list[Guess]:
     guesses = one_each(with_repeated_keys(guesses, profile))
     guesses = with_region(with_codes(guesses, profile), profile)
     guesses = without_small_region(without_rare_numbers(guesses, profile), profile)
-    guesses = without_dependencies(guesses, profile)
+    guesses = with_weights_that_count(without_dependencies(guesses, profile), profile)
     return with_some_quasi_identifier(guesses)
 
 
