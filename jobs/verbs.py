@@ -94,6 +94,15 @@ OVERRIDES = _argument(
     metavar="SECTION.KEY=VALUE",
     help="override a key of the specification (repeatable)",
 )
+CHOICES = _argument(
+    "--choice",
+    dest="choices",
+    action="append",
+    nargs="+",
+    default=[],
+    metavar="SECTION.KEY=VALUE",
+    help="compare with what these override beside --set (repeatable: a choice each)",
+)
 RELEASE = _argument(
     "release",
     metavar="RELEASE",
@@ -174,12 +183,13 @@ _ROWS = (
     ),
     Verb(
         "compare",
-        "risk against loss for several k on a stated sample; publishes nothing",
+        "risk against loss by k and by choice on a stated sample; publishes nothing",
         "pipelines.compare:compare",
         (
             SPECIFICATION,
             _argument("--k", default="3,5,10", metavar="K,K,...", help="values of k (3,5,10)"),
             OVERRIDES,
+            CHOICES,
         ),
         shown_when_quiet=True,
     ),
@@ -266,7 +276,13 @@ def call(parsed: argparse.Namespace, progress: Callable[[], Progress]) -> Outcom
     if SPECIFICATION in verb.arguments:
         from schemas.specification.read import read_specification
 
-        given["specification"] = read_specification(given["specification"], given.pop("overrides"))
+        path, overrides = given["specification"], given.pop("overrides")
+        given["specification"] = read_specification(path, overrides)
+        if "choices" in given:
+            given["choices"] = {
+                " ".join(choice): read_specification(path, [*overrides, *choice])
+                for choice in given["choices"]
+            }
     by_position = [given.pop(argument.name) for argument in verb.arguments if argument.positional]
     function = verb.function()
     on_request: dict[str, Callable[[], Any]] = {

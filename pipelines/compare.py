@@ -1,15 +1,16 @@
-"""The verb ``compare``: risk against loss for several k, on a stated sample; nothing is published."""
+"""The verb ``compare``: risk against loss by k and by choice, on a stated sample; nothing is published."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from math import nan
+from typing import Any
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from pipelines.drafting.compared import Compared, compared_table
+from pipelines.drafting.compared import AS_IT_IS, Compared, compared_table
 from pipelines.engine.files import private_folder, write_atomically
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
@@ -21,12 +22,13 @@ from pipelines.intake.screen import screen
 from pipelines.intake.typed import UNREADABLE
 from pipelines.job import Job
 from pipelines.measures.changed import Changed
-from pipelines.measures.measure import take_all
+from pipelines.measures.measure import Measure, take_all
 from pipelines.records.product import Records
 from pipelines.run import job_of
 from schemas.errors import SpecificationError
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
+from schemas.specification.sections import Variable
 from schemas.specification.table_input import require_records
 
 #: Records that a comparison looks at: enough for shares of a percent, few enough for minutes.
@@ -36,33 +38,46 @@ PICTURE = "compare.svg"
 
 
 def compare(
-    specification: Specification, *, k: str = "3,5,10", master: str | None = None, progress: Progress
+    specification: Specification,
+    *,
+    k: str = "3,5,10",
+    choices: Mapping[str, Specification] | None = None,
+    master: str | None = None,
+    progress: Progress,
 ) -> Outcome:
-    """Protect a sample for each k and answer with what it costs and what it leaves open.
+    """Protect a sample for each choice and k, and answer with what it costs and what it leaves open.
 
     Parameters
     ----------
     k : str
         The values, separated by commas.
+    choices : mapping of str to Specification
+        What is compared with the specification, by what they set otherwise. All see the same records.
 
     Raises
     ------
     InputRejected, ProtectionFailed, SpecificationError
     """
-    require_records(specification)
     sizes = _sizes(k)
-    blocking = specification.blocking.model_copy(update={"small_regions": "suppress"})
-    specification = specification.model_copy(
-        update={"blocking": blocking if specification.region is not None else specification.blocking}
-    )
+    compared = {"": specification, **(choices or {})}
+    for choice in compared.values():
+        require_records(choice)
+    _require_one_place(compared)
+    compared = {name: _small_regions_suppressed(choice) for name, choice in compared.items()}
     with job_of(specification, master, progress) as job:
         with progress.stage("read and sample"):
-            microdata = read(job.spark, specification)
-            accept_by_suite(microdata, job.areas.record(FOLDER))
-            sample, records = _sampled(microdata)
-        rows = [_one(replace(job, specification=_with_k(specification, size)), sample) for size in sizes]
+            microdata = {name: read(job.spark, choice) for name, choice in compared.items()}
+            accept_by_suite(microdata[""], job.areas.record(FOLDER))
+            records = microdata[""].frame.count()
+            samples = _sampled(microdata, compared, records)
+        rows = [
+            _one(replace(job, specification=_with_k(choice, size)), samples[name], name)
+            for name, choice in compared.items()
+            for size in sizes
+        ]
         folder = private_folder(job.areas.record(FOLDER))
-        write_atomically(folder / PICTURE, plots.trade_off_plot([asdict(row) for row in rows]))
+        drawn = [asdict(row) | {"choice": row.choice or AS_IT_IS} for row in rows]
+        write_atomically(folder / PICTURE, plots.trade_off_plot(drawn))
     text = "\n".join(
         [
             f"Compared on about {min(records, SAMPLE):,} of {records:,} records, drawn by a hash of their "
@@ -73,6 +88,21 @@ def compare(
     )
     content = {"records": records, "sample": SAMPLE, "compared": [asdict(row) for row in rows]}
     return Outcome(text, content | {"picture": str(folder / PICTURE)})
+
+
+def _require_one_place(compared: Mapping[str, Specification]) -> None:
+    """Refuse choices of another file or another place."""
+    places = {(each.input_path, each.public_area, each.evidence_area) for each in compared.values()}
+    if len(places) > 1:
+        raise SpecificationError("--choice: input.path, publish.path and publish.evidence are one for all.")
+
+
+def _small_regions_suppressed(specification: Specification) -> Specification:
+    """A sample has smaller regions than its file."""
+    if specification.region is None:
+        return specification
+    blocking = specification.blocking.model_copy(update={"small_regions": "suppress"})
+    return specification.model_copy(update={"blocking": blocking})
 
 
 def _sizes(text: str) -> list[int]:
@@ -88,26 +118,38 @@ def _with_k(specification: Specification, k: int) -> Specification:
     return specification.model_copy(update={"release": specification.release.model_copy(update={"k": k})})
 
 
-def _sampled(microdata: Microdata) -> tuple[Microdata, int]:
-    """The records with the smallest hashes of their contents: the same whatever their order."""
-    records = microdata.frame.count()
+def _sampled(
+    microdata: Mapping[str, Microdata], compared: Mapping[str, Specification], records: int
+) -> dict[str, Microdata]:
+    """The same records of every choice, by the hash of what all of them read alike, whatever their order."""
     if records <= SAMPLE:
-        return microdata, records
-    return replace(microdata, frame=_smallest(microdata.frame, records)), records
+        return dict(microdata)
+    first, *others = compared.values()
+    alike = [
+        name
+        for name in microdata[""].frame.columns
+        if name != UNREADABLE
+        and all(_read_alike(first.variables[name], other.variables.get(name)) for other in others)
+    ]
+    place = f.pmod(f.xxhash64(f.lit("compare"), *content_of(alike)), f.lit(1_000_000))
+    drawn = place < int(1_000_000 * SAMPLE / records)
+    return {name: replace(each, frame=each.frame.where(drawn)) for name, each in microdata.items()}
 
 
-def _smallest(frame: DataFrame, records: int) -> DataFrame:
-    names = [name for name in frame.columns if name != UNREADABLE]
-    place = f.pmod(f.xxhash64(f.lit("compare"), *content_of(names)), f.lit(1_000_000))
-    return frame.where(place < int(1_000_000 * SAMPLE / records))
+def _read_alike(one: Variable, other: Variable | None) -> bool:
+    """Whether a column has the same values in both; an identifier is not read."""
+    if other is None or "identifier" in (one.role, other.role):
+        return False
+    numbers = {each.role == "weight" or each.kind == "numeric" for each in (one, other)}
+    return len(numbers) == 1 and one.recodes == other.recodes
 
 
-def _one(job: Job, microdata: Microdata) -> Compared:
+def _one(job: Job, microdata: Microdata, choice: str) -> Compared:
     specification, product = job.specification, Records(job.specification)
     product.accept(microdata)
     screened = screen(microdata, specification)
     accept_input(screened, specification, job.areas.record(FOLDER))
-    name = hashlib.sha256(f"compare {specification.release.k}".encode()).hexdigest()[:32]
+    name = hashlib.sha256(f"compare {choice} {specification.release.k}".encode()).hexdigest()[:32]
     job.areas.forget_work(name)
     try:
         protected = product.protect(job, screened, name)
@@ -123,6 +165,22 @@ def _one(job: Job, microdata: Microdata) -> Compared:
         categories_changed=None if changed is None else _mean(changed, specification.nominal),
         unique_jointly=metrics.get(MetricKey("unique_jointly")),
         homogeneous=_worst(metrics, "homogeneous"),
+        choice=choice,
+        broken=_broken(product.measures, specification, metrics),
+    )
+
+
+def _broken(
+    measures: Iterable[Measure[Any, Any]], specification: Specification, metrics: Mapping[MetricKey, float]
+) -> tuple[str, ...]:
+    """The limits that do not hold, as if nobody had accepted any by name."""
+    quality = specification.quality.model_copy(update={"accept": {}})
+    strict = specification.model_copy(update={"quality": quality})
+    return tuple(
+        limit.key.column.replace("_", " ")
+        for measure in measures
+        for limit in measure.limits(strict)
+        if not limit.met(metrics.get(limit.key, nan))
     )
 
 

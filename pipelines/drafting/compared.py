@@ -1,9 +1,12 @@
-"""One k on a sample of the records: what it costs and what it leaves open, as a line of a table."""
+"""One k of one choice, on a sample: what it costs and what it leaves open, as a line of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+AS_IT_IS = "as specified"
+"""The choice of the specification itself."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,10 @@ class Compared:
         Records unique on the quasi-identifiers and all columns published as they are.
     homogeneous : float or None
         Records in classes with one value of a sensitive variable, of the variable with most of them.
+    choice : str
+        What is chosen otherwise than in the specification; empty where nothing is.
+    broken : tuple of str or None
+        Limits that do not hold, those that are accepted by name among them.
     """
 
     k: int
@@ -31,19 +38,24 @@ class Compared:
     chi2_per_cell: float | None
     unique_jointly: float | None
     homogeneous: float | None
+    choice: str = ""
+    broken: tuple[str, ...] | None = None
 
 
 def compared_table(rows: Sequence[Compared]) -> list[str]:
-    """Lines of a table, a line a k below its head; what applies to none is left out."""
+    """Lines of a table, one for each choice and k below its head; what applies to none is left out."""
+    choices = len({row.choice for row in rows}) > 1
     columns = [
         [name, *values]
         for name, values in (
+            ("choice", [row.choice or AS_IT_IS if choices else "-" for row in rows]),
             ("k", [str(row.k) for row in rows]),
             ("information loss", [percent(row.information_loss) for row in rows]),
             ("categories changed", [percent(row.categories_changed) for row in rows]),
             ("chi2 per cell", [_number(row.chi2_per_cell) for row in rows]),
             ("unique jointly", [percent(row.unique_jointly) for row in rows]),
             ("homogeneous", [percent(row.homogeneous) for row in rows]),
+            ("limits broken", [_listed(row.broken) for row in rows]),
         )
         if set(values) != {"-"}
     ]
@@ -52,6 +64,10 @@ def compared_table(rows: Sequence[Compared]) -> list[str]:
         "  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True))
         for line in zip(*columns, strict=True)
     ]
+
+
+def _listed(broken: tuple[str, ...] | None) -> str:
+    return "-" if broken is None else ", ".join(broken) or "none"
 
 
 def percent(value: float | None) -> str:

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 BEFORE, AFTER, ACCENT = "#b3b8c4", "#1f6f8b", "#c8553d"
+#: Of lines beside each other; where there are more lines, markers tell them apart.
+PALETTE, MARKERS = (AFTER, ACCENT, "#6a4c93", "#5f7f3f"), ("o", "s", "^", "D")
 _STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 9,
@@ -106,7 +108,7 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
                 marker="o",
                 markersize=3,
                 linewidth=1,
-                color=(AFTER, ACCENT, "#6a4c93", "#5f7f3f")[position % 4],
+                color=PALETTE[position % len(PALETTE)],
                 label=f"dimension {dimension}",
             )
         axes.set_yscale("symlog")
@@ -133,23 +135,34 @@ def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) 
 
 
 def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What each k costs and what it leaves open, in percent of the records or of the variation."""
+    """What each choice costs and leaves open by k, in percent of the records or of the variation."""
     names = {
-        "information_loss": "information loss",
-        "unique_jointly": "unique with all published columns",
-        "homogeneous": "in classes of one sensitive value",
+        "information_loss": "information loss, %",
+        "categories_changed": "categories changed, %",
+        "unique_jointly": "unique jointly, %",
+        "homogeneous": "homogeneous, %",
     }
-    with figure(6.4, 3.0) as (drawn, axes):
-        for (name, label), colour in zip(names.items(), (AFTER, ACCENT, "#6a4c93"), strict=True):
-            points = [(row["k"], 100 * row[name]) for row in rows if row[name] is not None]
-            if points:
-                axes.plot(*zip(*points, strict=True), marker="o", color=colour, label=label)
-        axes.set_xticks([row["k"] for row in rows])
-        axes.set_ylim(bottom=0)
+    shown = [name for name in names if any(row[name] is not None for row in rows)]
+    choices = list(dict.fromkeys(row["choice"] for row in rows))
+    with figure(6.4, 0.8 + 1.5 * len(shown), len(shown)) as (drawn, panels):
+        for axes, name in zip(np.atleast_1d(panels), shown, strict=True):
+            for position, choice in enumerate(choices):
+                of_choice = [row for row in rows if row["choice"] == choice and row[name] is not None]
+                axes.plot(
+                    [row["k"] for row in of_choice],
+                    [100 * row[name] for row in of_choice],
+                    marker=MARKERS[position // len(PALETTE) % len(MARKERS)],
+                    color=PALETTE[position % len(PALETTE)],
+                    label=choice,
+                )
+            axes.set_title(names[name])
+            axes.set_ylim(bottom=0)
+            axes.set_xticks(sorted({row["k"] for row in rows}))
         axes.set_xlabel("k")
-        axes.set_ylabel("percent")
-        legend_above(drawn, axes)
-        return svg_of(drawn, "information loss, unique and homogeneous records by k")
+        if len(choices) > 1:
+            handles, labels = axes.get_legend_handles_labels()
+            drawn.legend(handles, labels, loc="outside upper left", frameon=False)
+        return svg_of(drawn, "what each choice costs and leaves open, by k")
 
 
 def stage_plot(seconds: Mapping[str, float]) -> str:

@@ -8,7 +8,9 @@ from pipelines import run as module
 from pipelines.compare import compare
 from pipelines.engine.progress import Progress
 from schemas.errors import SpecificationError
-from tests.pipelines.microdata import persons, specification
+from tests.pipelines.microdata import ROLES, persons, specification
+
+FAST = {"effort": "fast"}
 
 
 @pytest.mark.parametrize("k", ["", "3,x", "1", "3;5", "3,,5"])
@@ -17,13 +19,19 @@ def test_what_is_no_list_of_k_is_refused_before_a_session_starts(k, tmp_path):
         compare(specification(tmp_path), k=k, progress=Progress(quiet=True))
 
 
-@pytest.mark.spark
-def test_a_larger_k_costs_more_and_leaves_less_open(spark, tmp_path, monkeypatch):
+@pytest.fixture
+def session(spark, monkeypatch):
+    """The session of the tests, for a verb that starts one."""
+
     @contextmanager
     def shared(private, master, input_path, *, clustering):
         yield spark
 
     monkeypatch.setattr(module, "session", shared)
+
+
+@pytest.mark.spark
+def test_a_larger_k_costs_more_and_leaves_less_open(session, tmp_path):
     persons(90).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, method={"effort": "fast"})
     outcome = compare(spec, k="3, 8", progress=Progress(quiet=True))
@@ -35,3 +43,38 @@ def test_a_larger_k_costs_more_and_leaves_less_open(spark, tmp_path, monkeypatch
     assert not (tmp_path / "lake").exists()
     assert (tmp_path / "evidence" / "compare" / "compare.svg").read_text().startswith("<svg")
     assert list((tmp_path / "evidence" / ".work").iterdir()) == []
+
+
+@pytest.mark.spark
+def test_choices_are_compared_on_the_same_records_with_the_limits_they_break(session, tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.compare.SAMPLE", 120)
+    persons(200).to_parquet(tmp_path / "data", index=False)
+    without = ROLES | {"note": {"role": "identifier"}}
+    numeric = ROLES | {"sex": {"role": "identifier"}}
+    roles = {"without the note": without, "numbers alone": numeric}
+    choices = {name: specification(tmp_path, each, method=FAST) for name, each in roles.items()}
+    spec = specification(tmp_path, method=FAST)
+    outcome = compare(spec, k="3,6", choices=choices, progress=Progress(quiet=True))
+    rows = outcome.content["compared"]
+    assert [(row["choice"], row["k"]) for row in rows] == [
+        (choice, k) for choice in ("", *choices) for k in (3, 6)
+    ]
+    given, bare, numbers = rows[::2]
+    assert given["unique_jointly"] >= bare["unique_jointly"] > 0.05  # the weight alone tells most apart
+    assert {"unique jointly", "unique published of note"} <= set(given["broken"])
+    assert "unique published of note" not in bare["broken"]
+    assert bare["information_loss"] == pytest.approx(
+        given["information_loss"], rel=0.02
+    )  # of the same records
+    assert numbers["information_loss"] < given["information_loss"]
+    text = outcome.summary()
+    assert "as specified" in text
+    assert "limits broken" in text
+    picture = (tmp_path / "evidence" / "compare" / "compare.svg").read_text()
+    assert all(name in picture for name in ("as specified", *choices))
+
+
+def test_a_choice_of_another_file_is_no_choice(tmp_path):
+    other = specification(tmp_path, input={"path": "elsewhere"})
+    with pytest.raises(SpecificationError, match="--choice"):
+        compare(specification(tmp_path), choices={"x": other}, progress=Progress(quiet=True))
