@@ -89,7 +89,7 @@ def _text(
         f"[release]\nname = {quoted(name)}\nk = {k}{_why(tried)}\nseed = 0",
         "[input]\n" + "\n".join(_input(profile)),
         "[variables]\n" + "\n".join(_variables(guesses, tried)),
-        _counted(profile, guesses),
+        _method(profile, guesses, tried),
         _missing(profile, guesses),
         f"[publish]\npath = {quoted('lake/' + name)}\nevidence = {quoted('evidence/' + name)}",
         _limits(profile, guesses, tried),
@@ -99,13 +99,17 @@ def _text(
     return "\n\n".join(part for part in parts if part)
 
 
-def _counted(profile: Profile, guesses: Sequence[Guess]) -> str:
+def _method(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:
     lines = []
+    if tried is not None and tried.min_diversity > 1:
+        why = "else too many records share their class with one value of a sensitive variable"
+        lines.append(f"min_diversity = {tried.min_diversity}    # {why}")
     if counts_units(guesses, profile) is not None:
         lines.append('unit = "unit"    # the unit repeats: k counts units, not their records')
-    weights = [each.name for each in guesses if each.role == "weight"]
+    weights = [each.column for each in guesses if each.role == "weight" and each.column is not None]
     if len(weights) > 1:
-        lines.append(f"weight = {quoted(weights[0])}    # of several, the one whose totals are to be kept")
+        first = max(weights, key=lambda column: column.positive)  # one that is 0 somewhere cannot count
+        lines.append(f"weight = {quoted(first.name)}    # of several, the one whose totals are to be kept")
     if lines:
         return "\n".join(["[method]", *lines])
     if not any(each.role == "household" for each in guesses):
@@ -134,11 +138,10 @@ def _why(tried: Trial | None) -> str:
     """Why this k, as a comment."""
     if tried is None:
         return ""
-    if tried.broken:
-        return f"    # whatever k, {tried.broken} limit(s) on disclosure do not hold in the trial: see below"
-    if tried.k > tried.rows[0].k:
-        return "    # the least that keeps the limits on disclosure in the trial"
-    return "    # it keeps the limits on disclosure in the trial"
+    broken = tried.chosen.broken or ()
+    if broken:
+        return f"    # whatever k, {len(broken)} limit(s) on disclosure do not hold in the trial: see below"
+    return "    # of what keeps the limits on disclosure in the trial, it costs least"
 
 
 def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:

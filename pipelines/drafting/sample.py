@@ -16,7 +16,9 @@ from pipelines.drafting.compared import Compared
 from pipelines.drafting.counted import counts_units
 from pipelines.drafting.first_guess import Guess
 from pipelines.drafting.profile import Column, Profile
-from sdc.errors import NoVariation
+from schemas.specification.sections import Quality
+from sdc.clusters.diversity import diversify
+from sdc.errors import ImpossibleProtection, NoVariation
 from sdc.microaggregation import microaggregate
 
 MOST, SMALLEST = 2_000, 200
@@ -87,9 +89,8 @@ class Sample:
         """Cluster of each record, (n,), on these variables within its region."""
         labels = np.empty(len(self.frame), np.int64)
         first = 0
-        regions = self.frame.groupby(self.region[0]).indices if self.region else {0: slice(None)}
         nominal = np.isin(variables, self.nominal)
-        for members in regions.values():
+        for members in self._regions():
             records = self.frame.loc[:, list(variables)].to_numpy(np.float64)[members]
             try:
                 cluster_of = microaggregate(
@@ -100,6 +101,35 @@ class Sample:
             labels[members] = cluster_of + first
             first += int(cluster_of.max()) + 1
         return labels
+
+    def _regions(self) -> list[np.ndarray]:
+        """Places of the records of each region."""
+        if not self.region:
+            return [np.arange(len(self.frame))]
+        return [np.asarray(each) for each in self.frame.groupby(self.region[0]).indices.values()]
+
+    def diverse(self, variables: Sequence[str], labels: np.ndarray, least: int) -> np.ndarray | None:
+        """The clusters merged until each has so many values of each sensitive variable, within regions.
+
+        None where a region has fewer.
+        """
+        indicators = [
+            pd.get_dummies(self.frame[label]).to_numpy(np.float64) / 2**0.5
+            for label in variables
+            if label in self.nominal
+        ]
+        numbers = self.frame.loc[:, [label for label in variables if label in self.numeric]]
+        points = np.column_stack([numbers.to_numpy(np.float64), *indicators])
+        values = self.frame.loc[:, list(self.sensitive)].to_numpy(np.int64) + 1  # a missing one was -1
+        merged, first = np.empty(len(self.frame), np.int64), 0
+        for members in self._regions():
+            try:
+                cluster_of = diversify(points[members], labels[members], values[members], least)
+            except ImpossibleProtection:
+                return None
+            merged[members] = cluster_of + first
+            first += int(cluster_of.max()) + 1
+        return merged
 
     def losses(self, variables: Sequence[str], labels: np.ndarray) -> dict[str, float]:
         """SSE/SST of a number; share of records that lose their category to the mode of their cluster."""
@@ -126,7 +156,7 @@ class Sample:
             shares.append(losses[self.names[label]] / most if most > 0 else 0.0)
         return float(np.mean(shares))
 
-    def compared(self, k: int, labels: np.ndarray) -> Compared:
+    def compared(self, k: int, labels: np.ndarray, choice: str, broken: tuple[str, ...]) -> Compared:
         """What the clusters cost and leave open."""
         losses = self.losses(self.numeric + self.nominal, labels)
         numeric = [losses[self.names[label]] for label in self.numeric]
@@ -138,7 +168,24 @@ class Sample:
             chi2_per_cell=None,
             unique_jointly=self.unique(labels, self.others) if self.others else None,
             homogeneous=max(self.homogeneous(labels).values(), default=None),
+            choice=choice,
+            broken=broken,
         )
+
+    def broken(self, labels: np.ndarray) -> tuple[str, ...]:
+        """Limits on disclosure, of those that hold by default, which the clusters break."""
+        limits = Quality()
+        jointly = self.unique(labels, self.others) if self.others else 0.0
+        shares = [("unique jointly", jointly, limits.max_unique_jointly)]
+        shares += [
+            (f"homogeneous of {name}", share, limits.max_homogeneous)
+            for name, share in self.homogeneous(labels).items()
+        ]
+        shares += [
+            (f"unique published of {name}", share, limits.max_unique_published)
+            for name, share in self.unique_with(labels).items()
+        ]
+        return tuple(name for name, share, most in shares if share > most)
 
     def unique_with(self, labels: np.ndarray) -> dict[str, float]:
         """Share unique by cluster and one column published as it is."""

@@ -18,6 +18,8 @@ from schemas.specification.sections import Quality
 
 SIZES = (K, 5, 10)
 """The k that are tried, ascending."""
+DIVERSE = 2
+"""Values of a sensitive variable in each cluster that are tried where clusters of one value are too many."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +32,18 @@ class Trial:
     one_each : bool
         Whether these are one record of each unit, as units repeat and k counts them.
     rows : tuple of Compared
-        For each k that the file can keep.
-    k : int
-        That which breaks fewest of the limits on disclosure that hold by default; the least of such.
-    broken : int
-        Limits that it breaks.
+        For each k that the file can keep, and for the values of `min_diversity` that were tried of it.
+    k, min_diversity : int
+        Those which break fewest of the limits on disclosure that hold by default; of such, those that cost
+        least.
     cost : float
-        Mean loss of the variables at this k.
+        Mean loss of the variables by these.
     losses : mapping of quasi-identifier to float
-        At this k: of a numeric one SSE/SST, of a nominal one the share of records whose category changes.
+        By these: of a numeric one SSE/SST, of a nominal one the share of records whose category changes.
     unique_with : mapping of column published as it is to float
-        Share unique on the quasi-identifiers with it, at this k.
+        Share unique on the quasi-identifiers with it.
     homogeneous : mapping of sensitive variable to float
-        Share in clusters with one value of it, at this k.
+        Share in clusters with one value of it.
     grouping : Grouping or None
         Where groups would cost much less.
     """
@@ -51,7 +52,7 @@ class Trial:
     one_each: bool
     rows: tuple[Compared, ...]
     k: int
-    broken: int
+    min_diversity: int
     cost: float
     losses: Mapping[str, float]
     unique_with: Mapping[str, float]
@@ -60,8 +61,9 @@ class Trial:
 
     @property
     def chosen(self) -> Compared:
-        """What the chosen k costs and leaves open."""
-        return next(row for row in self.rows if row.k == self.k)
+        """What the proposal costs and leaves open."""
+        choice = _choice(self.min_diversity)
+        return next(row for row in self.rows if (row.k, row.choice) == (self.k, choice))
 
 
 def trial(profile: Profile, guesses: Sequence[Guess]) -> Trial | None:
@@ -71,24 +73,36 @@ def trial(profile: Profile, guesses: Sequence[Guess]) -> Trial | None:
     if sample is None:
         return None
     protected = sample.numeric + sample.nominal
-    labels = {k: sample.clusters(protected, k) for k in sizes}
-    rows = tuple(sample.compared(k, labels[k]) for k in sizes)
-    broken = {row.k: _broken(row, sample.unique_with(labels[row.k])) for row in rows}
-    k = min(sizes, key=lambda size: (broken[size], size))
-    losses = sample.losses(protected, labels[k])
-    cost = sample.cost(losses)
+    labels = {(k, 1): sample.clusters(protected, k) for k in sizes}
+    alike = [share for each in labels.values() for share in sample.homogeneous(each).values()]
+    if max(alike, default=0.0) > Quality().max_homogeneous and _can_differ(profile, guesses):
+        for k in sizes:
+            diverse = sample.diverse(protected, labels[k, 1], DIVERSE)
+            if diverse is not None:
+                labels[k, DIVERSE] = diverse
+    broken = {tried: sample.broken(labels[tried]) for tried in labels}
+    costs = {tried: sample.cost(sample.losses(protected, labels[tried])) for tried in labels}
+    best = min(labels, key=lambda tried: (len(broken[tried]), costs[tried], tried))
+    k, min_diversity = best
     return Trial(
         sampled=len(sample.frame),
         one_each=counts_units(guesses, profile) is not None,
-        rows=rows,
+        rows=tuple(
+            sample.compared(tried[0], labels[tried], _choice(tried[1]), broken[tried])
+            for tried in sorted(labels)
+        ),
         k=k,
-        broken=broken[k],
-        cost=cost,
-        losses=losses,
-        unique_with=sample.unique_with(labels[k]),
-        homogeneous=sample.homogeneous(labels[k]),
-        grouping=grouping_of(sample, k, cost),
+        min_diversity=min_diversity,
+        cost=costs[best],
+        losses=sample.losses(protected, labels[best]),
+        unique_with=sample.unique_with(labels[best]),
+        homogeneous=sample.homogeneous(labels[best]),
+        grouping=grouping_of(sample, k, costs[best]),
     )
+
+
+def _choice(min_diversity: int) -> str:
+    return f"min_diversity = {min_diversity}"
 
 
 def _can_keep(k: int, profile: Profile, guesses: Sequence[Guess]) -> bool:
@@ -100,11 +114,13 @@ def _can_keep(k: int, profile: Profile, guesses: Sequence[Guess]) -> bool:
     return profile.classes(region, k, profile.accepting(numeric), counted)[3] >= k
 
 
-def _broken(row: Compared, unique_with: Mapping[str, float]) -> int:
-    """Limits on disclosure, of those that hold by default, which this k breaks."""
-    limits = Quality()
-    return (
-        ((row.unique_jointly or 0) > limits.max_unique_jointly)
-        + ((row.homogeneous or 0) > limits.max_homogeneous)
-        + (max(unique_with.values(), default=0) > limits.max_unique_published)
+def _can_differ(profile: Profile, guesses: Sequence[Guess]) -> bool:
+    """Whether every region has `DIVERSE` values of each sensitive variable."""
+    if by_pattern(guesses, profile):
+        return False
+    accepted = profile.accepting(columns_of(guesses, "quasi_identifier", "numeric"))
+    region = columns_of(guesses, "region")
+    return all(
+        profile.classes(region, K, accepted, sensitive)[3] >= DIVERSE
+        for sensitive in columns_of(guesses, "sensitive")
     )

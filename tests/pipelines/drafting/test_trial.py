@@ -31,21 +31,35 @@ def people(n=600, seed=1):
     )
 
 
-def test_k_is_the_least_that_breaks_fewest_limits_on_disclosure(tmp_path):
+def test_what_is_proposed_breaks_fewest_limits_on_disclosure_and_of_such_costs_least(tmp_path):
     answer, content = drafted(people(), tmp_path)
-    by_k = {row["k"]: row for row in answer["trial"]["rows"]}
-    assert list(by_k) == [3, 5, 10]
-    assert by_k[3]["homogeneous"] > by_k[5]["homogeneous"] > 0.05 >= by_k[10]["homogeneous"]
-    assert content["release"]["k"] == answer["k"] == 10
-    loss = by_k[10]["information_loss"]
-    assert loss < content["quality"]["max_information_loss"] < 1.5 * loss + 0.011
+    by = {(row["k"], row["choice"][-1]): row for row in answer["trial"]["rows"]}
+    assert list(by) == [(k, values) for k in (3, 5, 10) for values in "12"]
+    assert by[3, "1"]["homogeneous"] > by[5, "1"]["homogeneous"] > 0.05 >= by[10, "1"]["homogeneous"]
+    assert by[3, "1"]["broken"] == ("homogeneous of diagnosis",)
+    safe = {tried: row["information_loss"] for tried, row in by.items() if not row["broken"]}
+    assert set(safe) == {(10, "1"), *((k, "2") for k in (3, 5, 10))}
+    assert min(safe, key=safe.get) == (3, "2")
+    assert by[3, "2"]["homogeneous"] == 0
+    assert content["release"]["k"] == answer["k"] == 3
+    assert content["method"]["min_diversity"] == answer["trial"]["min_diversity"] == 2
+    assert safe[3, "2"] < content["quality"]["max_information_loss"] < 1.5 * safe[3, "2"] + 0.011
+
+
+def test_no_diversity_is_proposed_that_a_region_does_not_have(tmp_path):
+    frame = people().assign(region=["north"] * 560 + ["south"] * 40)
+    frame.loc[560:, "diagnosis"] = "well"
+    answer, content = drafted(frame, tmp_path)
+    assert content["variables"]["region"]["role"] == "region"
+    assert answer["trial"]["min_diversity"] == 1
+    assert "min_diversity" not in content.get("method", {})
 
 
 def test_no_k_is_tried_that_a_region_cannot_keep(tmp_path):
     frame = people().assign(region=["north"] * 591 + ["south"] * 9)
     answer, content = drafted(frame, tmp_path)
     assert content["variables"]["region"]["role"] == "region"
-    assert [row["k"] for row in answer["trial"]["rows"]] == [3, 5]
+    assert {row["k"] for row in answer["trial"]["rows"]} == {3, 5}
     assert content["release"]["k"] in (3, 5)
 
 
@@ -92,3 +106,17 @@ def test_each_variable_says_what_the_trial_showed_of_it(tmp_path):
     assert "of its variance" in lines["income"]
     assert "share their class with one value of it" in lines["diagnosis"]
     assert "of the records are unique, above the limit" in lines["weight"]
+
+
+@pytest.mark.parametrize("zeros", [0, 40])
+def test_a_weight_that_is_zero_somewhere_counts_only_beside_another(zeros, tmp_path):
+    rng = np.random.default_rng(4)
+    further = rng.choice([12.5, 20.0, 31.25], 600)
+    further[:zeros] = 0.0
+    design = {"weight_2": further, "weight": rng.choice([5.0, 8.0], 600)}
+    _, content = drafted(people().assign(**design), tmp_path)
+    variables = content["variables"]
+    assert variables["weight"]["role"] == variables["weight_2"]["role"] == "weight"
+    assert content["method"]["weight"] == ("weight" if zeros else "weight_2")
+    _, content = drafted(people().assign(weight=further), tmp_path)
+    assert content["variables"]["weight"]["role"] == ("identifier" if zeros else "weight")
