@@ -96,7 +96,7 @@ def manifest(
             "algorithm": specification.method.algorithm,
             "representative": specification.method.representative,
             "min_diversity": specification.method.min_diversity,
-            "weighted_by": weighted_by(specification),
+            "weighted_by": specification.weight_of_means,
         },
         "recodes": recodes_of(specification),
         "records": written.records,
@@ -107,12 +107,6 @@ def manifest(
         ],
         "disclosed": {name: float(f"{value:.{SIGNIFICANT_DIGITS}g}") for name, value in disclosed.items()},
     }
-
-
-def weighted_by(specification: Specification) -> str | None:
-    """The weight that the means of this release are weighted by, if any."""
-    by = {specification.weighted_by(group) for group in specification.clusterings}
-    return next((name for name in by if name is not None), None)
 
 
 def _column(entry: pa.Field, specification: Specification) -> dict[str, Any]:

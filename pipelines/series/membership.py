@@ -41,7 +41,7 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
         for i, name in enumerate(specification.sensitive)
     ]
     version = [f.col(VERSION).alias("version")] if VERSION in frame.columns else []
-    weight = specification.weight if specification.method.weighted else None
+    weight = specification.weight_of_means
     weights = [] if weight is None else [column(weight).cast("double").alias("weight")]
     units = frame.select(f.col(UNIT).alias("unit"), *version, *classes, *sensitive, *weights)
     units.write.mode("overwrite").parquet(str(target / "units.parquet"))

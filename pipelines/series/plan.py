@@ -31,7 +31,7 @@ def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:
         "k": specification.release.k,
         "variables": {name: each.model_dump(mode="json") for name, each in specification.variables.items()},
         "representative": specification.method.representative,
-        "weighted": specification.weight if specification.method.weighted else None,
+        "weighted": specification.weight_of_means,
         "missing": specification.missing.model_dump(mode="json"),
         "schema": contract.schema.to_string(show_schema_metadata=False),
     }

@@ -178,6 +178,12 @@ class Specification(Section):
         return self.weight if self.method.weighted and self.way(group) == "clusters" else None
 
     @property
+    def weight_of_means(self) -> str | None:
+        """The weight that the means of the release are weighted by, if any."""
+        by = [self.weighted_by(group) for group in self.clusterings]
+        return next((name for name in by if name is not None), None)
+
+    @property
     def published(self) -> tuple[str, ...]:
         """Columns of the release, in the order of the specification."""
         return self.with_role(*PUBLISHED)

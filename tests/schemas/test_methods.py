@@ -106,6 +106,9 @@ def test_where_there_are_several_weights_the_one_that_counts_is_named() -> None:
     both = build("numeric", weights=("w", "w2"), weight="w2")
     assert (both.weight, both.further_weights) == ("w2", ("w",))
     assert both.weighted_by(both.clusterings[0]) == "w2"
+    assert both.weight_of_means == "w2"
+    assert build("numeric", weights=("w",), weighted=False).weight_of_means is None
+    assert build("nominal", weights=("w",)).weight_of_means is None  # counts of combinations have no means
     assert build("numeric", weights=("w",)).weight == "w"
     for weights, options, named in (
         (("w", "w2"), {}, r"\[method\] weight: .*one of w, w2"),
