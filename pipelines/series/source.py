@@ -107,7 +107,7 @@ def _published(public: PublicArea, release_id: str) -> PublishedTable | Publishe
 
 def _staged_records(staged: Staged) -> PublishedRecords:
     files: list[Path] = staged.microdata
-    frames = [pq.read_table(path).to_pandas() for path in files]
+    frames = [pq.read_table(path).to_pandas(strings_to_categorical=True) for path in files]
     return PublishedRecords(
         staged.files.release_id,
         MappingProxyType({}),

@@ -109,7 +109,8 @@ def joint_exposure(
     units = 1 + max(int(release.unit.max(initial=-1)) for release in releases)
     below, determined_units, one_value = np.zeros(units, bool), np.zeros(units, bool), np.zeros(units, bool)
     smallest = units
-    for together in _compared_as_a_whole(releases):
+    families = _compared_as_a_whole(releases)
+    for together in families:
         by_unit = histories(together, units)
         smallest = min(smallest, int(by_unit.sizes.min(initial=units)))
         below |= _of_units(by_unit, by_unit.exposed)
@@ -125,6 +126,7 @@ def joint_exposure(
             determined_sums=exposure.determined_sums + sums,
             close_totals=exposure.close_totals + close_totals(together, _by_record(together)),
         )
+    apart = below.any() or len(families) > 1  # else no pair of releases tells more than all of them
     present = np.zeros(units, bool)
     for release in releases:
         present[release.unit] = True
@@ -135,7 +137,7 @@ def joint_exposure(
         below_k=int(below.sum()),
         determined_units=int(determined_units.sum()),
         one_value=int(one_value.sum()),
-        collisions=_collisions(releases, units),
+        collisions=_collisions(releases, units) if apart else (),
     )
 
 
@@ -176,6 +178,8 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
     for source, names in by_source.items():
         publishing = [releases[i] for i in source]
         records = told_apart(publishing, _by_record(publishing))
+        if not (records.exposed | (records.sizes == 1)).any():
+            continue  # every sum that could follow is one over k records or more
         solution = solve(publishing, names, records)
         rounding = np.array(
             [max(release.rounding.get(name, 0.0) for release in publishing) for name in names]

@@ -63,9 +63,12 @@ def histories(releases: Sequence[Classes], members: int, *, by_record: bool = Fa
             np.add.at(marks[row], member, mixed(identity, row))
         k[member] = np.maximum(k[member], release.k)
     present = np.flatnonzero(k)
-    order = present[np.lexsort((marks[1, present], marks[0, present]))]
-    fresh = np.ones(len(order), bool)
-    fresh[1:] = (marks[:, order[1:]] != marks[:, order[:-1]]).any(axis=0)
+    order = present[np.argsort(marks[0, present])]
+    fresh = _fresh(marks[0, order])
+    apart = _fresh(marks[1, order])
+    if (apart & ~fresh).any():  # two sets of one mark: chance in 1 of a hundred million sources
+        order = present[np.lexsort((marks[1, present], marks[0, present]))]
+        fresh = _fresh(marks[0, order]) | _fresh(marks[1, order])
     of = np.full(members, -1, np.int64)
     of[order] = np.cumsum(fresh) - 1
     first = order[fresh]
@@ -80,9 +83,23 @@ def mixed(numbers: np.ndarray, salt: int) -> np.ndarray:
     return bits ^ (bits >> np.uint64(31))
 
 
+def distinct_pairs(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of numbers that are not negative, each once, in order."""
+    width = int(right.max(initial=0)) + 1
+    pairs = np.sort(left.astype(np.int64) * width + right)
+    pairs = pairs[_fresh(pairs)]
+    return pairs // width, pairs % width
+
+
 def _pairs(member: np.ndarray, class_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Member and class, each pair once: a unit may have several records in one class."""
-    if len(np.unique(member)) == len(member):
+    if np.bincount(member).max(initial=0) <= 1:
         return member, class_of
-    pairs = np.unique(np.column_stack([member, class_of]), axis=0)
-    return pairs[:, 0], pairs[:, 1]
+    return distinct_pairs(member, class_of)
+
+
+def _fresh(ordered: np.ndarray) -> np.ndarray:
+    """Where an array in order has a value that it did not have before, (n,) bool."""
+    fresh = np.ones(len(ordered), bool)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    return fresh

@@ -21,14 +21,19 @@ def counting(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
     most, cut = min(LARGEST_SHARE, SHARE_OF_K / k), weights.astype(np.float64)
     heaviest = np.zeros(int(of.max(initial=-1)) + 1)
     np.maximum.at(heaviest, of, cut)
-    for place in np.flatnonzero(heaviest > most * np.bincount(of, cut)):
-        mine = np.flatnonzero(of == place)
-        low, high = 0.0, float(cut[mine].max())
-        for _ in range(200):  # the limit is where its own share is the largest one: it grows with the limit
-            limit = (low + high) / 2
-            below = limit <= most * np.minimum(cut[mine], limit).sum()
-            low, high = (limit, high) if below else (low, limit)
-        cut[mine] = np.minimum(cut[mine], max(low, float(cut[mine].min())))
+    heavy = heaviest > most * np.bincount(of, cut, len(heaviest))
+    rows = np.flatnonzero(heavy[of])
+    mine, weight = (np.cumsum(heavy) - 1)[of[rows]], cut[rows]
+    low, high = np.zeros(np.count_nonzero(heavy)), heaviest[heavy]
+    least = high.copy()
+    np.minimum.at(least, mine, weight)
+    while True:  # the limit is where its own share is the largest one: it grows with the limit
+        limit = (low + high) / 2
+        if np.all((limit == low) | (limit == high)):
+            break
+        below = limit <= most * np.bincount(mine, np.minimum(weight, limit[mine]), len(limit))
+        low, high = np.where(below, limit, low), np.where(below, high, limit)
+    cut[rows] = np.minimum(weight, np.maximum(low, least)[mine])
     return cut
 
 
@@ -50,7 +55,8 @@ def told_apart(releases: list[Classes], records: Histories) -> Histories:
         factor = np.zeros(len(code))
         factor[release.record] = np.round(release.weight / first[release.record], DIGITS)
         there = code >= 0
-        code[there] = pd.factorize(pd.MultiIndex.from_arrays([code[there], factor[there]]))[0]
+        of_factor, factors = pd.factorize(factor[there])
+        code[there] = pd.factorize(code[there] * len(factors) + of_factor)[0]
     there = code >= 0
     k = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
     k[code[there]] = records.k[records.of[there]]

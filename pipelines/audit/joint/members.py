@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from pipelines.audit.joint.classes import Classes
 from pipelines.audit.joint.mean_weights import counting
-from pipelines.audit.joint.published import PublishedRecords, codes, rounding_unit
+from pipelines.audit.joint.published import PublishedRecords, codes, codes_together, rounding_unit
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,9 @@ class Members:
             names = [*([self.about["region"]] if self.about["region"] else []), *variables]
             if not set(names) <= set(published.records.columns):
                 return False
-            classes = table.select([*names, "__records"]).to_pandas()
-            shown = published.records[names].assign(__records=1)
-            code = codes(pd.concat([classes[names], shown[names]], ignore_index=True), names)
-            records = np.concatenate([classes["__records"], -shown["__records"].to_numpy()])
+            classes = table.select([*names, "__records"]).to_pandas(strings_to_categorical=True)
+            code = codes_together([classes, published.records], names)
+            records = np.concatenate([classes["__records"], np.full(len(published.records), -1)])
             if np.bincount(code, records).any():
                 return False
         return True
@@ -112,7 +111,7 @@ def _classes(
     """Classes of one clustering, and the region of each class by name."""
     region = [each.about["region"]] if each.about["region"] else []
     table = each.classes[position]
-    frame = table.to_pandas()
+    frame = table.to_pandas(strings_to_categorical=True)
     alike = codes(frame, [*region, *variables])
     place = pd.Index(frame["__class"]).get_indexer(each.units[f"class{position}"])
     _, first = np.unique(alike, return_index=True)
@@ -136,12 +135,12 @@ def _classes(
 
 
 def _with_regions(classes_with_names: Sequence[tuple[Classes, list[Any]]]) -> list[Classes]:
-    from dataclasses import replace
-
-    names = pd.Series([str(name) for _, regions in classes_with_names for name in regions], dtype=object)
-    numbers, _ = pd.factorize(names)
-    ends = np.cumsum([len(classes) for classes, _ in classes_with_names])[:-1]
-    parts = np.split(np.asarray(numbers, np.int64), ends)
+    coded = [pd.factorize(pd.Series(regions), use_na_sentinel=False) for _, regions in classes_with_names]
+    names = [str(name) for _, regions in coded for name in regions]
+    numbers = np.split(
+        pd.factorize(pd.Series(names, dtype=object))[0], np.cumsum([len(r) for _, r in coded])[:-1]
+    )
+    parts = [number[code] for number, (code, _) in zip(numbers, coded, strict=True)]
     return [
         replace(classes, region=part) for (classes, _), part in zip(classes_with_names, parts, strict=True)
     ]

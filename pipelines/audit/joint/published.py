@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -97,7 +97,9 @@ def read_records(folder: Path) -> PublishedRecords:
         for column in manifest["columns"]
         if column["protected"] and column["kind"] == "numeric"
     }
-    return PublishedRecords(manifest["release_id"], manifest, table.to_pandas(), rounding)
+    return PublishedRecords(
+        manifest["release_id"], manifest, table.to_pandas(strings_to_categorical=True), rounding
+    )
 
 
 def rounding_unit(values: pa.ChunkedArray) -> float:
@@ -116,11 +118,27 @@ def rounding_unit(values: pa.ChunkedArray) -> float:
 
 def codes(frame: pd.DataFrame, names: list[str]) -> np.ndarray:
     """Code of each row's combination of columns; missing is a value, -0.0 is 0.0."""
-    code = np.zeros(len(frame), np.int64)
+    return codes_together([frame], names)
+
+
+def codes_together(frames: Sequence[pd.DataFrame], names: list[str]) -> np.ndarray:
+    """The same over the rows of several frames, one after the other."""
+    code = np.zeros(sum(map(len, frames)), np.int64)
     for name in names:
-        values = frame[name]
-        if values.dtype.kind == "f":
-            values = values + 0.0
-        of_column, _ = pd.factorize(values, use_na_sentinel=True)
+        of_column = _coded([frame[name] for frame in frames])
         code, _ = pd.factorize(code * (int(of_column.max(initial=-1)) + 2) + of_column + 1)
     return np.asarray(code, np.int64)
+
+
+def _coded(parts: Sequence[pd.Series]) -> np.ndarray:
+    """Code of each value, -1 where it is missing; categories count as the values they stand for."""
+    coded = [pd.factorize(part + 0.0 if part.dtype.kind == "f" else part) for part in parts]
+    if len(coded) == 1:
+        return np.asarray(coded[0][0])
+    values = [np.asarray(each) for _, each in coded]
+    together = np.split(
+        pd.factorize(np.concatenate(values))[0], np.cumsum([len(each) for each in values])[:-1]
+    )
+    return np.concatenate(
+        [np.append(code, -1)[of_part] for code, (of_part, _) in zip(together, coded, strict=True)]
+    )
