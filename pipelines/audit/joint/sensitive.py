@@ -22,7 +22,9 @@ def one_value_left(releases: Sequence[Classes], units: Histories, name: str) -> 
         return np.zeros(len(units), bool)
     cells = [distinct_pairs(release.of, release.sensitive[name]) for release in releases]
     members = [distinct_pairs(units.of[release.unit], release.of) for release in releases]
-    classes = sum(np.bincount(history, minlength=len(units)) for history, _ in members)
+    classes = np.zeros(len(units), np.int64)
+    for history, _ in members:
+        classes += np.bincount(history, minlength=len(units))
     several = classes > 1
     mark = np.zeros(len(units), np.uint64)
     sets = []  # of the values of each class: a sum of marks tells sets apart
