@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from tests.benchmarks.registers.agency import warm_session, wide_session
 from tests.benchmarks.registers.cost import cost, waiting
 from tests.benchmarks.registers.kills import kills
 from tests.benchmarks.registers.nights import Watched, disclosures_in, watched
+from tests.benchmarks.registers.parts import Parts
 from tests.benchmarks.registers.speed import first_and_later
 from tests.benchmarks.table import Table
 from tests.pipelines.series.register import Register, streams
@@ -70,32 +72,43 @@ QUICK = Size(units=2_000, nights=5, anew=3, cases=(("mixed", 3),), timed=(20_000
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """All tables (quick: a tenth of the streams at k = 3, one register over five nights)."""
-    size = QUICK if quick else WHOLE
+    """All tables (quick: a tenth of the streams at k = 3, one register over five nights).
+
+    A call that is killed is gone on with by the next one of the same code, night by night; what is finished
+    lies in ``build/benchmarks`` until everything is.
+    """
+    size, parts = QUICK if quick else WHOLE, Parts("series-quick" if quick else "series")
     for units in size.timed:  # first: the JVM keeps the options of the session that started it
-        with tempfile.TemporaryDirectory() as folder, wide_session(Path(folder)) as spark:
-            yield first_and_later(spark, Path(folder), "numeric", units, 3, 3, "fast")
+        yield parts.table(f"night of {units}", partial(_timed, units))
+    yield parts.table("brute force", partial(_brute_force, quick))
+    yield from through_the_job(parts, size)
+    yield parts.table("kills", lambda: kills(parts.folder("kills"), *size.kills))
+    parts.forget()
+
+
+def _timed(units: int) -> Table:
+    with tempfile.TemporaryDirectory() as folder, wide_session(Path(folder)) as spark:
+        return first_and_later(spark, Path(folder), "numeric", units, 3, 3, "fast")
+
+
+def _brute_force(quick: bool) -> Table:
     with tempfile.TemporaryDirectory() as folder:
         spark = open_session("local[2]", Path(folder), size=InputSize.TINY)
         try:
-            yield brute_force(spark, STREAMS // 10 if quick else STREAMS, (3,) if quick else (3, 5))
+            return brute_force(spark, STREAMS // 10 if quick else STREAMS, (3,) if quick else (3, 5))
         finally:
             spark.stop()
-    with tempfile.TemporaryDirectory() as folder:
-        yield from through_the_job(Path(folder), size)
-    with tempfile.TemporaryDirectory() as folder:
-        yield kills(Path(folder), *size.kills)
 
 
-def through_the_job(folder: Path, size: Size) -> Iterator[Table]:
+def through_the_job(parts: Parts, size: Size) -> Iterator[Table]:
     """The attack on every register, and what each costs."""
     registers: list[Watched] = []
     solved_anew: list[Watched] = []
-    with warm_session(folder) as spark:
+    with tempfile.TemporaryDirectory() as scratch, warm_session(Path(scratch)) as spark:
         for kind, k in size.cases:
-            registers.append(_watched(spark, folder, kind, k, size, register=True))
+            registers.append(_watched(spark, parts, kind, k, size, register=True))
             if k == min(k for _, k in size.cases):
-                solved_anew.append(_watched(spark, folder, kind, k, size, register=False))
+                solved_anew.append(_watched(spark, parts, kind, k, size, register=False))
     yield disclosures_in([*registers, *solved_anew])
     yield waiting(registers)
     for anew in solved_anew:
@@ -103,11 +116,10 @@ def through_the_job(folder: Path, size: Size) -> Iterator[Table]:
         yield cost(series, anew)
 
 
-def _watched(spark: SparkSession, folder: Path, kind: str, k: int, size: Size, *, register: bool) -> Watched:
-    run_folder = folder / f"{kind}-{k}-{register}"
-    run_folder.mkdir()
+def _watched(spark: SparkSession, parts: Parts, kind: str, k: int, size: Size, *, register: bool) -> Watched:
+    folder = parts.folder(f"{kind}-{k}-{'rule' if register else 'anew'}")
     nights = size.nights if register else size.anew
-    return watched(spark, run_folder, kind, k, size.units, nights, register=register)
+    return watched(spark, folder, kind, k, size.units, nights, register=register)
 
 
 def brute_force(spark: object, number: int, ks: tuple[int, ...]) -> Table:

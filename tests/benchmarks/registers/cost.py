@@ -11,11 +11,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from tests.benchmarks.registers.nights import Watched
+from tests.benchmarks.registers.parts import RESULTS
 from tests.benchmarks.registers.stream import QUASI_IDENTIFIERS, TRACE
 from tests.benchmarks.table import Table
 
-#: Where plots go, in the working folder.
-RESULTS = Path("build/benchmarks")
 #: Nights that the table shows; the plot shows all.
 SHOWN = (1, 5, 10, 15, 20, 25, 30)
 

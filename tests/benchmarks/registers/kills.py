@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.benchmarks.registers.agency import NO_LIMITS
+from tests.benchmarks.registers.parts import read_json, say, write_json
 from tests.benchmarks.registers.stream import register_nights, roles
 from tests.benchmarks.table import Table
 from tests.system.command import ACCEPTED, COMMAND, TIMEOUT
@@ -40,7 +41,7 @@ class Series:
 
     def prepare(self, number: int) -> None:
         """Write the specification, and the register of each night."""
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)
         variables = "\n".join(
             f"[variables.{name}]\n" + "\n".join(f'{key} = "{value}"' for key, value in role.items())
             for name, role in roles(KIND).items()
@@ -102,28 +103,33 @@ class Series:
 
 
 def kills(folder: Path, number: int, nights: int = 10) -> Table:
-    """Kill the job `number` times at random moments of nights 2 to `nights`; then compare the two series."""
+    """Kill the job `number` times at random moments of nights 2 to `nights`; then compare the two series.
+
+    Goes on after the nights that `folder` holds already.
+    """
     key = folder / "key"
-    key.write_text(secrets.token_hex(32))
-    key.chmod(0o600)
+    if not key.exists():
+        key.write_text(secrets.token_hex(32))
+        key.chmod(0o600)
     undisturbed, killed = Series(folder / "undisturbed", key), Series(folder / "killed", key)
     undisturbed.prepare(nights)
     killed.prepare(nights)
-    seconds = [undisturbed.finish(night) for night in range(1, nights + 1)]
-    killed.finish(1)
-    random, done = np.random.default_rng(SEED), 0
-    each = min(MOST_A_NIGHT, -(-number // (nights - 1)))
-    for night in range(2, nights + 1):
-        before = killed.current()
-        for _ in range(min(each, number - done)):
-            run = killed.begin(night)
-            time.sleep(random.uniform(0.0, seconds[night - 1]))
-            os.killpg(run.pid, signal.SIGKILL)
-            run.communicate()
-            done += run.returncode == -signal.SIGKILL
-            assert killed.current() in (before, *undisturbed.published()), "a reader met another release"
+    path = folder / "progress.json"
+    progress = read_json(path, {"seconds": [], "night": 0, "kills": 0})
+    for night in range(len(progress["seconds"]) + 1, nights + 1):
+        progress["seconds"].append(undisturbed.finish(night))
+        write_json(path, progress)
+        say(f"undisturbed: night {night} of {nights}")
+    for night in range(progress["night"] + 1, nights + 1):
+        done = progress["kills"]
+        if night > 1:
+            most = min(-(-(number - done) // (nights - night + 1)), MOST_A_NIGHT)
+            done += _killed(killed, undisturbed, night, most, progress["seconds"][night - 1])
         killed.finish(night)
         killed.current()
+        progress |= {"night": night, "kills": done}
+        write_json(path, progress)
+        say(f"killed: night {night} of {nights}, {done} of {number} kills")
     assert killed.published() == undisturbed.published(), "the series is not the undisturbed one"
     assert killed.generations() == undisturbed.generations(), "the series forked"
     releases = len(undisturbed.published())
@@ -131,5 +137,18 @@ def kills(folder: Path, number: int, nights: int = 10) -> Table:
     return Table(
         f"Kills at random moments of nights 2 to {nights}, {UNITS} units, {KIND}, k = {K}",
         columns,
-        [(nights, releases, done, releases, 0)],
+        [(nights, releases, progress["kills"], releases, 0)],
     )
+
+
+def _killed(killed: Series, undisturbed: Series, night: int, most: int, seconds: float) -> int:
+    """Kill a night again and again; how many of the kills came before it had ended."""
+    random, before, done = np.random.default_rng([SEED, night]), killed.current(), 0
+    for _ in range(most):
+        run = killed.begin(night)
+        time.sleep(random.uniform(0.0, seconds))
+        os.killpg(run.pid, signal.SIGKILL)
+        run.communicate()
+        done += run.returncode == -signal.SIGKILL
+        assert killed.current() in (before, *undisturbed.published()), "a reader met another release"
+    return done

@@ -17,6 +17,7 @@ from tests.benchmarks.registers.agency import Agency, Done
 from tests.benchmarks.registers.attack import WINDOW, Disclosures, attack
 from tests.benchmarks.registers.copies import Copy
 from tests.benchmarks.registers.equations import KNOWN_WITHIN
+from tests.benchmarks.registers.parts import read_json, say, write_json
 from tests.benchmarks.registers.stream import TRACE, Tonight, register_nights
 from tests.benchmarks.table import Table
 
@@ -60,10 +61,16 @@ class Watched:
 def watched(
     spark: SparkSession, folder: Path, kind: str, k: int, units: int, nights: int, *, register: bool = True
 ) -> Watched:
-    """Publish every night of a register."""
+    """Publish every night of a register that `folder` does not hold yet."""
     agency = Agency(spark, folder, kind, k, register=register, effort=EFFORT)
     stream = tuple(register_nights(kind, units, nights, SEED))
-    return Watched(kind, k, register, stream, tuple(agency.publish(tonight.frame) for tonight in stream))
+    path, who = folder / "nights.json", f"{kind}, k = {k}, {'rule' if register else 'solved anew'}"
+    done = [Done(Path(each.pop("release")), **each) for each in read_json(path, [])]
+    for tonight in stream[len(done) :]:
+        done.append(agency.publish(tonight.frame))
+        write_json(path, [vars(each) for each in done])
+        say(f"{who}: night {tonight.number} of {nights} in {done[-1].seconds:.0f} s")
+    return Watched(kind, k, register, stream, tuple(done))
 
 
 def attacked(series: Watched) -> tuple[Disclosures, int, int]:
