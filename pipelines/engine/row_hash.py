@@ -45,11 +45,15 @@ def content_of(names: Sequence[str]) -> list[Column]:
     return [column(name) for name in names] + [column(name).isNull() for name in names]
 
 
-def content(frame: DataFrame) -> tuple[int, int]:
-    """Number of rows and sum of their hashes: equal for equal multisets of rows, in any order."""
-    row = frame.agg(
-        f.count(f.lit(1)).alias("records"),
-        f.sum(f.xxhash64(*content_of(frame.columns)).cast("decimal(38,0)")).alias("total"),
-    ).first()
+def contents(frame: DataFrame, *of: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Of each list of columns the number of rows and the sum of their hashes, in one pass.
+
+    Equal for equal multisets of rows, in any order.
+    """
+    totals = [
+        f.sum(f.xxhash64(*content_of(names)).cast("decimal(38,0)") if names else f.lit(0)).alias(f"total{i}")
+        for i, names in enumerate(of)
+    ]
+    row = frame.agg(f.count(f.lit(1)).alias("records"), *totals).first()
     assert row is not None
-    return int(row["records"]), int(row["total"] or 0)
+    return tuple((int(row["records"]), int(row[f"total{i}"] or 0)) for i in range(len(of)))

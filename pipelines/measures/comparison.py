@@ -32,13 +32,14 @@ class Comparison:
     exposure : Exposure
         Their risk, measured before.
     protected : DataFrame
-        All records to be published, with the published columns, what k counts, and of some records what they
-        were (`pipelines.measures.pairs`).
+        All records to be published, with the published columns and what k counts.
     records : int
         How many these are.
     reports : mapping of clustering to BlockReports
         What was protected now; of a register those whose class is born tonight.
     scales : mapping of numeric quasi-identifier to Scale
+    drawn : DataFrame, optional
+        Published records with what some of them were (`pipelines.measures.pairs`); by default `protected`.
     """
 
     specification: Specification
@@ -48,6 +49,7 @@ class Comparison:
     records: int
     reports: Mapping[str, BlockReports]
     scales: Mapping[str, Scale]
+    drawn: DataFrame | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -73,7 +75,8 @@ class Comparison:
     @cached_property
     def pairs(self) -> Pairs | None:
         """Some records before and after; None where they do not travel together."""
-        return pairs_of(self.protected, self.specification, self.screened.remaining)
+        drawn = self.protected if self.drawn is None else self.drawn
+        return pairs_of(drawn, self.specification, self.screened.remaining)
 
     @cached_property
     def tables_before(self) -> Mapping[Table, pa.Table]:

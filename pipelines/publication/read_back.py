@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content
+from pipelines.engine.row_hash import contents
 from pipelines.publication.stage import Staged
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
@@ -89,12 +89,12 @@ def verify_written(
         if specification.counted is not None:
             distinct = f.count_distinct(column(specification.counted))
             households[name], _, _ = _sizes(protected, keys, distinct)
-    written = content(frame)
+    others = [name for name in staged.contract.names if name in specification.published_as_it_is]
+    written, written_others = contents(frame, frame.columns, others)
     declared = [(entry.name, entry.type) for entry in staged.contract.schema]
     as_declared = all(
         [(entry.name, entry.type) for entry in pq.read_schema(path)] == declared for path in staged.microdata
     )
-    others = [column(name) for name in staged.contract.names if name in specification.published_as_it_is]
     return Written(
         records=written[0],
         smallest_class=smallest,
@@ -103,7 +103,7 @@ def verify_written(
         fewest_households=households,
         as_staged=written == staged.content,
         as_declared=as_declared and bool(staged.microdata),
-        others_as_read=not others or content(frame.select(others)) == content(original.select(others)),
+        others_as_read=not others or contents(original, others) == (written_others,),
     )
 
 

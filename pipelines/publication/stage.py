@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.files import checksum
-from pipelines.engine.row_hash import content, content_of
+from pipelines.engine.row_hash import content_of, contents
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
 from schemas.errors import ProtectionFailed
@@ -104,7 +104,7 @@ def stage(
     shutil.rmtree(folder)
     folder = areas.work(release_id, "staging")
     columns = [column(name) for name in contract.names]
-    records, total = content(frame.select(columns))
+    ((records, total),) = contents(frame, contract.names)
     files = max(1, math.ceil(records / RECORDS_PER_FILE))
     ordered = (
         frame.select(*columns, f.xxhash64(*content_of(contract.names)).alias(_ORDER))

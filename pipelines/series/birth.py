@@ -73,12 +73,12 @@ def _alike(frame: DataFrame, keys: list[str]) -> list[Column]:
 
 
 def next_units(rows: DataFrame, newborn: DataFrame, number: int) -> DataFrame:
-    """The state of tonight's generation, in which the units that were clustered tonight are standing.
+    """Rows of the state in which the units that were clustered tonight are standing.
 
     Parameters
     ----------
     rows : DataFrame
-        From `night`.
+        From `after_departures`; only those that wait change.
     newborn : DataFrame
         `UNIT` and `CLASS`, from `born`.
     number : int
@@ -96,18 +96,17 @@ def next_units(rows: DataFrame, newborn: DataFrame, number: int) -> DataFrame:
     ).select(*STATE, EVENT)
 
 
-def published_records(births: DataFrame, units: DataFrame) -> DataFrame:
+def published_records(births: DataFrame, departed: DataFrame) -> DataFrame:
     """Records to be published tonight: every record ever born whose class has not left.
 
     Parameters
     ----------
     births : DataFrame
         Records of all nights with `UNIT`, `VERSION`, `CLASS` and the published columns.
-    units : DataFrame
-        `STATE`, of tonight.
+    departed : DataFrame
+        `CLASS`, of all nights.
     """
-    alive = units.where(f.col(CLASS).isNotNull()).select(CLASS).distinct()
-    return births.join(alive, on=CLASS, how="left_semi")
+    return births.join(departed, on=CLASS, how="left_anti")
 
 
 def births_of(records: DataFrame, rows: DataFrame, columns: list[str]) -> DataFrame:

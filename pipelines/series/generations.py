@@ -23,7 +23,8 @@ from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Ledger
 from schemas.errors import GateRefused
 
-SEAL, PLAN, UNITS, BIRTHS = "seal.json", "plan.json", "units", "births"
+SEAL, PLAN, UNITS, POOLED = "seal.json", "plan.json", "units", "pooled"
+BIRTHS, DEPARTED = "births", "departed"
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,23 @@ class Generation:
 
     @property
     def units(self) -> Path:
-        """Folder of the state of all units."""
+        """Folder of the state of all units as tonight's input left it, before classes left or were born."""
         return self.folder / UNITS
+
+    @property
+    def pooled(self) -> Path:
+        """Folder of the state of those of them who waited, after classes were born."""
+        return self.folder / POOLED
 
     @property
     def births(self) -> Path:
         """Folder of the records whose classes were born that night."""
         return self.folder / BIRTHS
+
+    @property
+    def departed(self) -> Path:
+        """Folder of the classes that left that night."""
+        return self.folder / DEPARTED
 
     def plan(self) -> dict[str, Any]:
         """What is frozen with the series."""
@@ -106,7 +117,7 @@ class Generations:
         if not generations:
             return None
         for generation in generations:
-            _compare(generation, births_only=generation is not generations[-1])
+            _compare(generation, past=generation is not generations[-1])
         return generations[-1]
 
     def since_begun(self) -> list[Generation]:
@@ -156,7 +167,7 @@ class Generations:
         before = self.latest()
         number, seal = (1, "") if before is None else (before.number + 1, before.seal)
         generation = _read(self._path(number, release_id), number, release_id, seal)
-        _compare(generation, births_only=False)
+        _compare(generation, past=False)
 
     def forget(self, release_id: str) -> None:
         """Remove the generation of a release that nobody will publish."""
@@ -192,10 +203,11 @@ def _read(folder: Path, number: int, release_id: str, before: str) -> Generation
     return Generation(folder, number, release_id, hashlib.sha256(text).hexdigest(), content["counts"])
 
 
-def _compare(generation: Generation, *, births_only: bool) -> None:
+def _compare(generation: Generation, *, past: bool) -> None:
+    """Of a past generation the classes that came and left still count, the state does not."""
     files = json.loads((generation.folder / SEAL).read_text(encoding="utf-8"))["files"]
     for name, expected in files.items():
-        if births_only and not name.startswith(f"{BIRTHS}/"):
+        if past and not name.startswith((f"{BIRTHS}/", f"{DEPARTED}/")):
             continue
         path = generation.folder / name
         if not path.is_file() or checksum(path) != expected:

@@ -30,11 +30,12 @@ from pipelines.series.settings import (
     SeriesSettings,
 )
 
-_TONIGHT, _PART, _ALIVE, _BACK, _COMING = "__tonight", "__part", "__alive", "__back", "__coming"
+_TONIGHT, _PART, _BACK, _COMING = "__tonight", "__part", "__back", "__coming"
+_ALIVE, _LEAVES = "__alive", "__leaves"
 
 
 def night(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
-    """Update the state by tonight's input, before classes are born.
+    """Update the state by tonight's input, before classes leave or are born.
 
     Parameters
     ----------
@@ -49,18 +50,14 @@ def night(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number
     Returns
     -------
     DataFrame
-        `STATE` and `EVENT` (comer, waiting, unchanged, corrected, returned, left, ghost, gone). A class in
-        which no unit stands has left: its units are gone, and the state keeps only a mark of the classes they
-        were in. A superseded version that is gone is dropped the night after. Every unit
-        that waits is in tonight's input.
+        `STATE` and `EVENT` (comer, waiting, unchanged, corrected, returned, left, ghost, gone). A superseded
+        version that is gone is dropped the night after. Every unit that waits is in tonight's input.
     """
     rows = _beside(units.where(~f.col(SUPERSEDED)), tonight, settings, number)
     superseded = units.where(f.col(SUPERSEDED) & (f.col(STATUS) != GONE)).withColumn(EVENT, f.lit(GHOST))
     if settings.changes == "republish":
         rows, superseded = _restored(rows, superseded, number)
-    return _without_empty_classes(
-        rows.select(*STATE, EVENT).unionByName(superseded.select(*STATE, EVENT)), number
-    )
+    return rows.select(*STATE, EVENT).unionByName(superseded.select(*STATE, EVENT))
 
 
 def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
@@ -143,16 +140,26 @@ def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[Data
     return rows, superseded
 
 
-def _without_empty_classes(rows: DataFrame, number: int) -> DataFrame:
-    """Classes in which nobody stands leave, and their units are gone."""
-    alive = (
-        rows.where((f.col(STATUS) == STANDING) & f.col(CLASS).isNotNull())
-        .select(CLASS)
-        .distinct()
-        .withColumn(_ALIVE, f.lit(True))
-    )
-    joined = rows.join(alive, on=CLASS, how="left")
-    leaves = f.col(CLASS).isNotNull() & f.col(_ALIVE).isNull()
+def departing(rows: DataFrame) -> DataFrame:
+    """Classes (`CLASS`) in which nobody stands any more, of rows from `night`: they leave tonight."""
+    standing = f.max(f.col(STATUS) == STANDING).alias(_ALIVE)
+    classes = rows.where(f.col(CLASS).isNotNull()).groupBy(CLASS).agg(standing)
+    return classes.where(~f.col(_ALIVE)).select(CLASS)
+
+
+def after_departures(rows: DataFrame, departed: DataFrame, number: int) -> DataFrame:
+    """Rows from `night` where classes have left: their units are gone, with a mark of the classes before.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    departed : DataFrame
+        From `departing`.
+    number : int
+        Of tonight.
+    """
+    joined = rows.join(departed.withColumn(_LEAVES, f.lit(True)), on=CLASS, how="left")
+    leaves = f.col(_LEAVES).isNotNull()
     return joined.select(
         UNIT,
         VERSION,
@@ -186,7 +193,7 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
     Parameters
     ----------
     rows : DataFrame
-        From `night`.
+        From `after_departures`.
     settings : SeriesSettings
     first : bool
         On the first night of a series k units are enough.

@@ -8,13 +8,13 @@ all releases of the source together expose nobody.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -35,20 +35,30 @@ from pipelines.publication.stage import Staged, stage
 from pipelines.records.product import ProtectedRecords, by_cluster
 from pipelines.series.birth import births_of, next_units, published_records, with_classes
 from pipelines.series.counts import NightCounts, by_region, night_counts
-from pipelines.series.generations import BIRTHS, PLAN, UNITS, Generation, Generations, generations_of
-from pipelines.series.night import night, pool
+from pipelines.series.generations import (
+    BIRTHS,
+    DEPARTED,
+    PLAN,
+    POOLED,
+    UNITS,
+    Generation,
+    generations_of,
+)
+from pipelines.series.night import after_departures, departing, night, pool
 from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
 from pipelines.series.product import Nights, WrittenNight, written_down
 from pipelines.series.settings import (
     CLASS,
+    EVENT,
     ORIGIN,
     PATTERN,
     REGION,
-    STANDING,
     STATE,
     STATUS,
     SUPERSEDED,
     VERSION,
+    WAITING,
+    SeriesSettings,
 )
 from pipelines.series.standing_moments import standing_moments
 from schemas.errors import GateRefused
@@ -121,15 +131,17 @@ class Register(Nights):
         plan = plan_of(specification, contract)
         if latest is not None and not self._rebase:
             refuse_other_plan(latest.plan(), plan)
-        work = job.areas.work(release_id, "resume")
+        work, pending = job.areas.work(release_id, "resume"), generations.pending(release_id)
         with job.progress.stage("night"):
             tonight = written_down(self._keyed(job, screened), work / "tonight")
             units = _no_units(tonight)
             if not begins:
-                units = job.spark.read.schema(units.schema).parquet(str(_of(latest).units))
+                units = _state_of(job.spark, units, _of(latest))
             keys = tonight.select(UNIT, ROW, REGION, PATTERN)
-            rows = written_down(night(units, keys, settings, number), work / "night")
-            pooled = pool(rows, settings, first=begins)
+            beside = written_down(night(units, keys, settings, number), pending / UNITS)
+            departed = written_down(departing(beside), pending / DEPARTED)
+            rows = after_departures(beside, departed, number)
+            pooled = written_down(pool(rows, settings, first=begins), work / "pooled")
             columns = [column(name) for name in contract.names]
             past = f.col(ORIGIN).bitwiseAND(f.lit(PAST_BITS))
             pattern = (f.col(PATTERN) + f.shiftleft(past, PAST_SHIFT)).alias(PATTERN)
@@ -140,14 +152,15 @@ class Register(Nights):
         with job.progress.stage("risk before"):
             exposed = exposure(screened, specification)
         (group,) = specification.clusterings
-        protected, births = arrivals, BlockReports([], Moments.none(len(factors)))
+        protected, reports = arrivals, BlockReports([], Moments.none(len(factors)))
         if len(strata):
-            protected, births = by_cluster(
+            protected, reports = by_cluster(
                 job, arrivals, strata, WHOLE_PATTERN, group, factors, screened, release_id
             )
         with job.progress.stage("next state"):
-            next_state = self._state(job, generations, release_id, rows, protected, number, begins)
-        counts = night_counts(next_state.units, number)
+            earlier = [] if begins else generations.since_begun()
+            next_state = self._state(job.spark, pending, earlier, rows, departed, protected, number)
+            counts = night_counts(next_state.units, number)
         if counts.changes_nothing and not begins:
             raise NothingNew(_of(latest).release_id, asdict(counts))
         exceeded = counts.exceeded_limits(settings)
@@ -161,28 +174,30 @@ class Register(Nights):
             "begun": number if begins else _of(latest).plan()["begun"],
             "scales": {name: asdict(scale) for name, scale in factors.items()},
         }
-        write_atomically(next_state.pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
+        write_atomically(pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
         with job.progress.stage("next state"):
-            drawn = drawn_of(tonight, specification, screened.remaining)
-            standing = next_state.units.where(f.col(STATUS) == STANDING).select(UNIT, VERSION)
-            before = f.broadcast(standing.join(f.broadcast(drawn), on=UNIT))
-            beside = next_state.published.join(before, on=[UNIT, VERSION], how="left")
-            published_tonight = written_down(beside, work / "published")
+            published, newest = next_state.published, next_state.newest_versions(settings)
+            drawn = written_down(drawn_of(tonight, specification, screened.remaining), work / "drawn")
             moments = standing_moments(
-                published_tonight,
-                standing,
+                newest,
                 tonight,
                 factors,
                 counts.published,
                 specification.weighted_by(group),
             )
-        self._generations = generations
-        reports = {group.name: replace(births, moments=moments)}
+            regions = by_region(next_state.units)
         comparison = Comparison(
-            specification, screened, exposed, published_tonight, counts.published, reports, factors
+            specification,
+            screened,
+            exposed,
+            published,
+            counts.published,
+            {group.name: replace(reports, moments=moments)},
+            factors,
+            drawn=written_down(newest.join(drawn, on=UNIT), work / "pairs"),
         )
-        regions = by_region(next_state.units)
-        self._night = ProtectedNight(comparison, contract, published_tonight, counts, regions, number)
+        self._generations = generations
+        self._night = ProtectedNight(comparison, contract, published, counts, regions, number)
         return self._night
 
     def stage(self, job: Job, protected: ProtectedRecords, release_id: str) -> Staged:
@@ -235,35 +250,53 @@ class Register(Nights):
 
     def _state(
         self,
-        job: Job,
-        generations: Generations,
-        release_id: str,
+        spark: SparkSession,
+        pending: Path,
+        earlier: Sequence[Generation],
         rows: DataFrame,
+        departed: DataFrame,
         protected: DataFrame,
         number: int,
-        begins: bool,
     ) -> _NextState:
         """Classes of the protected records, the next state, and what is published of all births."""
         assert self._contract is not None
         specification, names = self.specification, self._contract.names
         region = [specification.region] if specification.region else []
         newborn = with_classes(protected, [*region, *specification.quasi_identifiers], self._settings, number)
-        pending = generations.pending(release_id)
-        fresh = written_down(births_of(newborn, rows, names), pending / BIRTHS)
-        units = written_down(next_units(rows, fresh, number), pending / UNITS)
-        earlier = [] if begins else generations.since_begun()
-        folders = [pending / BIRTHS, *(generation.births for generation in earlier)]
-        births = job.spark.read.schema(fresh.schema).parquet(*map(str, folders))
-        return _NextState(pending, units, published_records(births, units))
+        waiting = rows.where(f.col(STATUS) == WAITING)
+        fresh = written_down(births_of(newborn, waiting, names), pending / BIRTHS)
+        pooled = written_down(next_units(waiting, fresh, number), pending / POOLED)
+        born = [pending / BIRTHS, *(generation.births for generation in earlier)]
+        left = [pending / DEPARTED, *(generation.departed for generation in earlier)]
+        births = spark.read.schema(fresh.schema).parquet(*map(str, born))
+        all_departed = spark.read.schema(departed.schema).parquet(*map(str, left))
+        settled = rows.where(f.col(STATUS) != WAITING)
+        return _NextState(settled.unionByName(pooled), published_records(births, all_departed))
 
 
 @dataclass(frozen=True)
 class _NextState:
-    """A generation in the making: its folder, the state of every unit, and the records to be published."""
+    """A generation in the making: the state of every unit, and the records to be published."""
 
-    pending: Path
     units: DataFrame
     published: DataFrame
+
+    def newest_versions(self, settings: SeriesSettings) -> DataFrame:
+        """The records to be published without those that newer ones of their units supersede."""
+        if settings.changes == "keep":
+            return self.published
+        superseded = self.units.where(f.col(SUPERSEDED)).select(UNIT, VERSION)
+        return self.published.join(superseded, on=[UNIT, VERSION], how="left_anti")
+
+
+def _state_of(spark: SparkSession, nobody: DataFrame, latest: Generation) -> DataFrame:
+    """`STATE` of all units, as a generation keeps it."""
+    beside, pooled = (
+        spark.read.schema(nobody.schema).parquet(str(folder)) for folder in (latest.units, latest.pooled)
+    )
+    departed = spark.read.schema(nobody.select(CLASS).schema).parquet(str(latest.departed))
+    settled = beside.withColumn(EVENT, f.lit("")).where(f.col(STATUS) != WAITING)
+    return after_departures(settled, departed, latest.number).select(*STATE).unionByName(pooled)
 
 
 def _of(latest: Generation | None) -> Generation:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-import pandas as pd
 import pyarrow.parquet as pq
 
 from pipelines.audit.joint.cells import PublishedTable, is_table, read_table, seen_through
@@ -20,6 +18,7 @@ from pipelines.publication.public.public_area import PublicArea
 from pipelines.publication.sources.collisions import Collision, same_under_another_source
 from pipelines.publication.sources.collisions import source_of as source_of_entry
 from pipelines.publication.stage import Staged
+from pipelines.series.compared import checksums_of, compared_before, keep_comparison
 from pipelines.series.membership import MEMBERS
 from schemas.specification.model import Specification
 
@@ -60,10 +59,13 @@ def same_records_elsewhere(areas: Areas, specification: Specification) -> list[C
     return [by_id[release_id] for release_id in sorted(by_id)]
 
 
-def joint_exposure_of(areas: Areas, entries: Sequence[Entry], staged: Staged | None = None) -> JointExposure:
+def joint_exposure_of(
+    areas: Areas, entries: Sequence[Entry], staged: Staged | None = None, *, key: bytes | None = None
+) -> JointExposure:
     """Audit releases of one source together, and beside them one that is staged.
 
-    A release whose map of members is lost, or does not describe its published files, is not compared.
+    A release whose map of members is lost, was changed, or does not describe its published files, is not
+    compared.
 
     Parameters
     ----------
@@ -71,46 +73,76 @@ def joint_exposure_of(areas: Areas, entries: Sequence[Entry], staged: Staged | N
     entries : sequence of Entry
     staged : Staged, optional
         Its map lies in the evidence already.
+    key : bytes, optional
+        The agency's secret: maps that were compared with these very files are not compared again. Without it
+        all are.
     """
-    maps: list[Members] = []
-    tables, records, lost = [], [], []
+    seen = _Seen(areas, key, with_tables=any(entry.identity.get("content") == "table" for entry in entries))
     for entry in entries:
-        published = _published(public_area_of(entry, areas).public, entry.release_id)
-        if isinstance(published, PublishedTable):
-            tables.append(published)
-            continue
-        members = Members.read(areas.record(entry.release_id) / MEMBERS)
-        if members is None or (published is not None and not members.describes(published)):
-            lost.append(entry.release_id)
-            continue
-        maps.append(members)
-        records += [] if published is None else [published]
+        seen.add(entry)
     if staged is not None:
-        members = Members.read(areas.record(staged.files.release_id) / MEMBERS)
-        if members is None or not members.describes(_staged_records(staged)):
-            lost.append(staged.files.release_id)
-        else:
-            maps.append(members)
-    classes = classes_of(maps) if maps else []
-    return joint_exposure(classes, cells=seen_through(tables, records), not_compared=lost)
+        seen.add_staged(staged)
+    classes = classes_of(seen.maps) if seen.maps else []
+    return joint_exposure(classes, cells=seen_through(seen.tables, seen.records), not_compared=seen.lost)
 
 
-def _published(public: PublicArea, release_id: str) -> PublishedTable | PublishedRecords | None:
-    """What readers have of a release; nothing where it was withdrawn."""
-    if not public.stands(release_id):
-        return None
-    with public.reading(release_id) as folder:
-        if is_table(folder):
-            return read_table(folder)
-        return read_records(folder) if is_records(folder) else None
+@dataclass
+class _Seen:
+    """What readers have seen of a source, release by release.
+
+    Attributes
+    ----------
+    with_tables : bool
+        Whether records are compared with tables, too, and so are held.
+    lost : list of str
+        Ids of releases that cannot be compared.
+    """
+
+    areas: Areas
+    key: bytes | None
+    with_tables: bool
+    maps: list[Members] = field(default_factory=list)
+    tables: list[PublishedTable] = field(default_factory=list)
+    records: list[PublishedRecords] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def add(self, entry: Entry) -> None:
+        """A release that was published; nothing but its map is left of one that was withdrawn."""
+        public: PublicArea = public_area_of(entry, self.areas).public
+        if not public.stands(entry.release_id):
+            self._add(entry.release_id, None, None)
+            return
+        with public.reading(entry.release_id) as folder:
+            if is_table(folder):
+                self.tables.append(read_table(folder))
+            elif is_records(folder):
+                files = None if self.key is None else checksums_of(folder)
+                self._add(entry.release_id, lambda: read_records(folder), files)
+
+    def add_staged(self, staged: Staged) -> None:
+        """A release in the making; its comparison is kept for the nights to come."""
+        release_id = staged.files.release_id
+        if self._add(release_id, lambda: _staged_records(staged), None) and self.key is not None:
+            keep_comparison(self.areas.record(release_id) / MEMBERS, staged.files.checksums, self.key)
+
+    def _add(
+        self, release_id: str, read: Callable[[], PublishedRecords] | None, files: Mapping[str, str] | None
+    ) -> bool:
+        """Whether the release can be compared; `read` gives its published records, if it stands."""
+        folder = self.areas.record(release_id) / MEMBERS
+        known = "no" if self.key is None else compared_before(folder, files, self.key)
+        members = None if known == "map changed" else Members.read(folder)
+        published = read() if read is not None and (known != "yes" or self.with_tables) else None
+        if members is None or (known != "yes" and published is not None and not members.describes(published)):
+            self.lost.append(release_id)
+            return False
+        self.maps.append(members)
+        if published is not None and self.with_tables:
+            self.records.append(published)
+        return True
 
 
 def _staged_records(staged: Staged) -> PublishedRecords:
-    files: list[Path] = staged.microdata
-    frames = [pq.read_table(path).to_pandas(strings_to_categorical=True) for path in files]
-    return PublishedRecords(
-        staged.files.release_id,
-        MappingProxyType({}),
-        pd.concat(frames, ignore_index=True),
-        MappingProxyType({}),
-    )
+    table = pq.read_table(staged.folder / "microdata", partitioning=None)
+    records = table.to_pandas(strings_to_categorical=True)
+    return PublishedRecords(staged.files.release_id, MappingProxyType({}), records, MappingProxyType({}))

@@ -20,7 +20,6 @@ from pipelines.engine.column_names import column
 from pipelines.intake.scales import Scale
 from pipelines.intake.unit_key import UNIT
 from pipelines.records.coordinates import Coordinates, numbers
-from pipelines.series.settings import VERSION
 from sdc.measures.moments import Moments
 
 #: Units summed up in one task.
@@ -30,7 +29,6 @@ _PART, _MOMENTS, _WEIGHT = "part", "moments", "weight"
 
 def standing_moments(
     published: DataFrame,
-    standing: DataFrame,
     tonight: DataFrame,
     scales: Mapping[str, Scale],
     records: int,
@@ -41,11 +39,9 @@ def standing_moments(
     Parameters
     ----------
     published : DataFrame
-        `UNIT`, `VERSION` and the numeric variables of every record of the release.
-    standing : DataFrame
-        `UNIT` and `VERSION` of the units that stand.
+        `UNIT` and the numeric variables of every record of the release, superseded ones excepted.
     tonight : DataFrame
-        `UNIT` and the numeric variables of tonight's input.
+        `UNIT` and the numeric variables of tonight's input: whoever is in both stands.
     scales : mapping of numeric variable to Scale
         Units of the moments.
     records : int
@@ -58,11 +54,11 @@ def standing_moments(
     weights = [] if weight is None else [column(weight).cast("double").alias(_WEIGHT)]
     originals = tonight.select(UNIT, *[column(name).alias(f"before{i}") for i, name in enumerate(scales)])
     protected = published.select(
-        UNIT, VERSION, *[column(name).alias(f"after{i}") for i, name in enumerate(scales)], *weights
+        UNIT, *[column(name).alias(f"after{i}") for i, name in enumerate(scales)], *weights
     )
-    pairs = protected.join(standing.join(originals, on=UNIT), on=[UNIT, VERSION])
     tasks = math.ceil(max(records, 1) / UNITS_PER_TASK)
-    parts = pairs.repartition(tasks, UNIT).sortWithinPartitions(UNIT)
+    pairs = protected.repartition(tasks, UNIT).join(originals.repartition(tasks, UNIT), on=UNIT)
+    parts = pairs.sortWithinPartitions(UNIT)
 
     def add_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         total = Moments.none(len(scales))

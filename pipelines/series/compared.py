@@ -1,0 +1,87 @@
+"""Maps of members that were compared with their files, which a night need not compare again.
+
+The map's folder keeps the checksums of both, under the agency's key. While neither has changed, a night
+believes it; `microguard audit` compares anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pipelines.engine.files import checksum, write_atomically
+
+COMPARED = "compared.json"
+MICRODATA = "microdata"
+
+
+def keep_comparison(members: Path, files: Mapping[str, str], key: bytes) -> None:
+    """Note that a map describes the files of its release.
+
+    Parameters
+    ----------
+    members : Path
+        Folder of the map.
+    files : mapping of file name to SHA-256
+        Of the release; its microdata are what the map describes.
+    key : bytes
+        The agency's secret.
+    """
+    content = {"map": _checksums(members), "files": _microdata(files)}
+    signed = {**content, "signature": _signature(content, key)}
+    write_atomically(members / COMPARED, json.dumps(signed, sort_keys=True))
+
+
+def compared_before(
+    members: Path, files: Mapping[str, str] | None, key: bytes
+) -> Literal["yes", "no", "map changed"]:
+    """Whether a map is known to describe the files of its release.
+
+    Parameters
+    ----------
+    files : mapping of file name to SHA-256, or None
+        Of the files as they are now; None where the release does not stand any more.
+
+    Returns
+    -------
+    {"yes", "no", "map changed"}
+        "no" where it is to be compared; "map changed" where it is not the map that was.
+    """
+    try:
+        kept = json.loads((members / COMPARED).read_text(encoding="utf-8"))
+        signature = str(kept.pop("signature"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return "no"
+    if not hmac.compare_digest(signature, _signature(kept, key)):
+        return "no"
+    if kept["map"] != _checksums(members):
+        return "map changed"
+    return "yes" if files is None or kept["files"] == _microdata(files) else "no"
+
+
+def checksums_of(release: Path) -> dict[str, str]:
+    """SHA-256 of the microdata in a public folder, as they are now."""
+    paths = sorted((release / MICRODATA).glob("*.parquet"))
+    return {path.relative_to(release).as_posix(): checksum(path) for path in paths}
+
+
+def _microdata(files: Mapping[str, str]) -> dict[str, str]:
+    return {name: digest for name, digest in files.items() if name.startswith(f"{MICRODATA}/")}
+
+
+def _checksums(members: Path) -> dict[str, str]:
+    paths = sorted(path for path in members.rglob("*") if path.is_file())
+    return {
+        path.relative_to(members).as_posix(): checksum(path)
+        for path in paths
+        if path.name != COMPARED and not path.name.startswith((".", "_"))
+    }
+
+
+def _signature(content: Mapping[str, object], key: bytes) -> str:
+    text = json.dumps(content, sort_keys=True).encode()
+    return hmac.new(key, b"compared " + text, hashlib.sha256).hexdigest()
