@@ -106,7 +106,7 @@ class Nights(Records, ABC):
         write_members(frame, self.specification, staged.files.release_id, folder)
         with job.progress.stage("joint audit"):
             earlier = releases_of(job.areas, self.specification)
-            self._joint = joint_exposure_of(job.areas, earlier, staged, key=job.areas.key())
+            self._joint = joint_exposure_of(job.areas, earlier, staged)
         return WrittenNight(**vars(written), joint=self._joint)
 
     def _write_joint(self, folder: Path, night: Mapping[str, Any]) -> None:

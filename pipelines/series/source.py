@@ -18,7 +18,7 @@ from pipelines.publication.public.public_area import PublicArea
 from pipelines.publication.sources.collisions import Collision, same_under_another_source
 from pipelines.publication.sources.collisions import source_of as source_of_entry
 from pipelines.publication.stage import Staged
-from pipelines.series.compared import checksums_of, compared_before, keep_comparison
+from pipelines.series.compared import COMPARED, checksums_of, compared_before, keep_comparison
 from pipelines.series.membership import MEMBERS
 from schemas.specification.model import Specification
 
@@ -60,7 +60,7 @@ def same_records_elsewhere(areas: Areas, specification: Specification) -> list[C
 
 
 def joint_exposure_of(
-    areas: Areas, entries: Sequence[Entry], staged: Staged | None = None, *, key: bytes | None = None
+    areas: Areas, entries: Sequence[Entry], staged: Staged | None = None, *, anew: bool = False
 ) -> JointExposure:
     """Audit releases of one source together, and beside them one that is staged.
 
@@ -73,11 +73,10 @@ def joint_exposure_of(
     entries : sequence of Entry
     staged : Staged, optional
         Its map lies in the evidence already.
-    key : bytes, optional
-        The agency's secret: maps that were compared with these very files are not compared again. Without it
-        all are.
+    anew : bool
+        Compare every map with its files, also those that were compared before and have not changed since.
     """
-    seen = _Seen(areas, key, with_tables=any(entry.identity.get("content") == "table" for entry in entries))
+    seen = _Seen(areas, anew, with_tables=any(entry.identity.get("content") == "table" for entry in entries))
     for entry in entries:
         seen.add(entry)
     if staged is not None:
@@ -92,6 +91,8 @@ class _Seen:
 
     Attributes
     ----------
+    anew : bool
+        Whether maps that were compared are compared again.
     with_tables : bool
         Whether records are compared with tables, too, and so are held.
     lost : list of str
@@ -99,7 +100,7 @@ class _Seen:
     """
 
     areas: Areas
-    key: bytes | None
+    anew: bool
     with_tables: bool
     maps: list[Members] = field(default_factory=list)
     tables: list[PublishedTable] = field(default_factory=list)
@@ -116,24 +117,26 @@ class _Seen:
             if is_table(folder):
                 self.tables.append(read_table(folder))
             elif is_records(folder):
-                files = None if self.key is None else checksums_of(folder)
-                self._add(entry.release_id, lambda: read_records(folder), files)
+                self._add(entry.release_id, lambda: read_records(folder), checksums_of(folder))
 
     def add_staged(self, staged: Staged) -> None:
         """A release in the making; its comparison is kept for the nights to come."""
         release_id = staged.files.release_id
-        if self._add(release_id, lambda: _staged_records(staged), None) and self.key is not None:
-            keep_comparison(self.areas.record(release_id) / MEMBERS, staged.files.checksums, self.key)
+        members = self.areas.record(release_id) / MEMBERS
+        (members / COMPARED).unlink(missing_ok=True)  # of a run that died: this map is another
+        if self._add(release_id, lambda: _staged_records(staged), None):
+            keep_comparison(members, staged.files.checksums, self.areas.key())
 
     def _add(
         self, release_id: str, read: Callable[[], PublishedRecords] | None, files: Mapping[str, str] | None
     ) -> bool:
         """Whether the release can be compared; `read` gives its published records, if it stands."""
         folder = self.areas.record(release_id) / MEMBERS
-        known = "no" if self.key is None else compared_before(folder, files, self.key)
+        known = compared_before(folder, files, self.areas.key())
+        compare = self.anew or known != "yes"
         members = None if known == "map changed" else Members.read(folder)
-        published = read() if read is not None and (known != "yes" or self.with_tables) else None
-        if members is None or (known != "yes" and published is not None and not members.describes(published)):
+        published = read() if read is not None and (compare or self.with_tables) else None
+        if members is None or (compare and published is not None and not members.describes(published)):
             self.lost.append(release_id)
             return False
         self.maps.append(members)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
@@ -25,6 +27,7 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.publish import finish_what_died
 from pipelines.run import run
+from pipelines.series.membership import MEMBERS
 from schemas.errors import GateRefused
 from sdc.microaggregation.microaggregate import microaggregate
 from tests.pipelines.audit.joint.public_files import write_records
@@ -221,6 +224,21 @@ def test_a_lost_generation_is_noticed_and_not_continued(series, tmp_path):
     with pytest.raises(GateRefused, match="does not know"):
         series.night(population())
     series.areas.ledger.write_text(ledger)
+
+
+def test_a_map_whose_units_were_exchanged_is_not_believed(series):
+    release = series.folders()[0].name
+    (path, *_) = sorted((series.areas.record(release) / MEMBERS / "units.parquet").glob("*.parquet"))
+    before, table = path.read_bytes(), pq.read_table(path)
+    place, units = table.column_names.index("unit"), table["unit"]
+    exchanged = pa.array(units.to_pylist()[::-1], units.type)
+    pq.write_table(table.set_column(place, "unit", exchanged), path)
+    with pytest.raises(GateRefused, match=release):
+        audit_source(series.spec)
+    with pytest.raises(GateRefused, match="not_compared"):
+        series.night(pd.concat([population(), alike(n=30)], ignore_index=True))
+    path.write_bytes(before)
+    assert audit_source(series.spec).content["smallest_history"] >= 3
 
 
 def test_the_same_reader_finds_the_removed_where_every_night_is_solved_anew(tmp_path):

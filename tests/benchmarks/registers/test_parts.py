@@ -1,0 +1,48 @@
+"""A long benchmark that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.benchmarks.registers import parts
+from tests.benchmarks.table import Table
+
+TABLE = Table("Nights", ("night", "loss"), [(1, 0.5), (2, None)], "a note")
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """What was made, by name, over several calls of the benchmark."""
+    monkeypatch.setattr(parts, "RESULTS", tmp_path)
+    names = []
+
+    def call(*wanted, code="a"):
+        monkeypatch.setattr(parts, "_digest", lambda: code)
+        benchmark = parts.Parts("series")
+        return [benchmark.table(name, lambda name=name: names.append(name) or TABLE) for name in wanted]
+
+    call.names = names
+    return call
+
+
+def test_what_is_finished_is_not_made_again(made):
+    assert made("one", "two") == made("one", "two", "three")[:2] == [TABLE, TABLE]
+    assert made.names == ["one", "two", "three"]
+
+
+def test_other_code_begins_anew(made):
+    made("one")
+    made("one", code="b")
+    assert made.names == ["one", "one"]
+
+
+def test_a_benchmark_that_ended_begins_anew(made, tmp_path, monkeypatch):
+    made("one")
+    parts.Parts("series").forget()
+    made("one")
+    assert made.names == ["one", "one"]
+
+
+def test_the_code_is_told_by_what_decides_the_answers():
+    assert parts._digest() == parts._digest()
+    assert len(parts._digest()) == 16
