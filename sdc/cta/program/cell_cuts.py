@@ -23,8 +23,13 @@ from sdc.cta.program.work import work_from_basis
 from sdc.solver import Limits, Master, Program, Status
 from sdc.stop import Deadline
 
-#: Lines of a neighbourhood: fewer leave a change too many ways out, more make each program slower.
-MOST_LINES = 1000
+#: Lines of a neighbourhood: fewer leave a change too many ways out, more make each program slower. With 60,
+#: 150, 300 and 1000 lines the bounds of hierarchical tables differ by a thousandth, with 150 they take a
+#: tenth of the time that they do with 1000.
+MOST_LINES = 150
+#: Cuts of a cell in a round: each is sought where the cells of those before have all the room they can get
+#: (nested cuts: Koch, Martin 1998), so that one round goes as far about a cell as ten would.
+MOST_NESTED = 10
 #: Of a neighbourhood, the share of lines nearest to its first cell whose sensitive cells are its own.
 CORE = 0.2
 #: Added to adjustments when a cut is sought, relative to the mean level: cells that a solution does not move
@@ -96,7 +101,7 @@ class CellCutting:
         return self.tried < TRIALS or self.violated >= LEAST_SHARE * self.tried
 
     def cuts(self, adjustments: np.ndarray, most_work: float, deadline: Deadline) -> CellCuts:
-        """Cuts that the adjustments (cells,) violate, one a cell at most.
+        """Cuts that the adjustments (cells,) violate, `MOST_NESTED` a cell at most.
 
         A cell without one rests a round, then two, then four. Ends when `work` has reached `most_work`, or is
         not `worthwhile`.
@@ -105,27 +110,49 @@ class CellCutting:
         margin = MARGIN * float(np.mean(self._levels[self._problem.sensitive]))
         reach = np.minimum(adjustments + margin, self._room) + self._levels
         for near in self._neighbourhoods:
-            near.program.change_bounds(np.arange(len(near.cells)), -reach[near.cells], reach[near.cells])
+            self._change_reach(near, near.cells, reach)
             for cell in near.members:
                 if self.work >= most_work or deadline.passed or not self.worthwhile:
                     break
                 if self._resting[cell]:
                     self._resting[cell] -= 1
                     continue
-                cut = self._cut(near, int(cell), adjustments)
+                nested = self._nested(near, int(cell), adjustments, reach)
                 self.tried += 1
-                self.violated += cut is not None
-                if cut is None:
+                self.violated += len(nested) > 0
+                if nested:
+                    self._missed[cell] = 0
+                    rows += [row for row, _ in nested]
+                    least += [value for _, value in nested]
+                else:
                     self._resting[cell] = 2 ** self._missed[cell]
                     self._missed[cell] += 1
-                else:
-                    self._missed[cell] = 0
-                    rows.append(cut[0])
-                    least.append(cut[1])
         shape = (0, len(adjustments))
         return CellCuts(
             sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix(shape), np.array(least, dtype=float)
         )
+
+    def _nested(
+        self, near: _Neighbourhood, cell: int, adjustments: np.ndarray, reach: np.ndarray
+    ) -> list[tuple[sparse.csr_matrix, float]]:
+        """Cuts of a cell, each without what the cells of those before could balance."""
+        cuts: list[tuple[sparse.csr_matrix, float]] = []
+        widened = adjustments.copy()
+        while len(cuts) < MOST_NESTED:
+            cut = self._cut(near, cell, widened)
+            if cut is None:
+                break
+            cuts.append(cut)
+            carrying = cut[0].indices
+            widened[carrying] = self._room[carrying]
+            self._change_reach(near, carrying, self._room + self._levels)
+        for row, _ in cuts:
+            self._change_reach(near, row.indices, reach)
+        return cuts
+
+    @staticmethod
+    def _change_reach(near: _Neighbourhood, cells: np.ndarray, reach: np.ndarray) -> None:
+        near.program.change_bounds(np.searchsorted(near.cells, cells), -reach[cells], reach[cells])
 
     def _cut(
         self, near: _Neighbourhood, cell: int, adjustments: np.ndarray

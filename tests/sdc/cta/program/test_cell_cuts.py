@@ -6,7 +6,13 @@ import pytest
 from sdc.cta import CellTable
 from sdc.cta.program import cell_cuts
 from sdc.cta.program.bounds import relaxation_bound
+from sdc.cta.program.cell_cuts import CellCutting
+from sdc.cta.program.covering import Covering
+from sdc.cta.program.model import base_model
 from sdc.cta.program.problem import Problem
+from sdc.solver import solve
+from sdc.stop import Deadline
+from tests.benchmarks.tabular.hierarchies import hierarchical_table
 from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, with_margins
 
 WORK = 1e5
@@ -69,4 +75,30 @@ def test_neighbourhoods_of_a_large_table_share_its_cells_and_prove_no_more_than_
 
 def test_work_that_is_used_up_leaves_the_bound_of_the_lines():
     problem = Problem.of(lone_cell((3, 3)), "exact")
-    assert relaxation_bound(problem, np.inf, 0, 1e-9).value == relaxation_bound(problem, np.inf).value
+    without, used_up = (relaxation_bound(problem, np.inf, 0, work).value for work in (0.0, 1e-9))
+    assert used_up == pytest.approx(without, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_covering_relaxation_proves_most_of_a_sparse_hierarchy_and_never_more_than_the_optimum(seed):
+    table = hierarchical_table(((2, 2), (3,), (2,)), seed, occupied=0.8, sensitive=0.1)
+    problem = Problem.of(table, "at-least")
+    covering = Covering(problem, Deadline.after(None))
+    lines = covering.bound
+    covering.tighten(CellCutting(problem), WORK, Deadline.after(None))
+    optimum = solve(base_model(problem).program).objective
+    assert optimum is not None
+    assert lines < 0.8 * optimum
+    assert 0.85 * optimum <= covering.bound <= optimum * (1 + 1e-6)
+
+
+def test_nested_cuts_go_as_far_in_one_round_as_single_ones_in_several(monkeypatch):
+    problem = Problem.of(lone_cell((3, 3, 3)), "at-least")
+    counts = {}
+    for nested in (1, cell_cuts.MOST_NESTED):
+        monkeypatch.setattr(cell_cuts, "MOST_NESTED", nested)
+        cutting = CellCutting(problem)
+        adjustments = np.zeros(problem.table.cells)
+        counts[nested] = len(cutting.cuts(adjustments, WORK, Deadline.after(None)).least)
+    assert counts[1] == 1
+    assert counts[cell_cuts.MOST_NESTED] > 1
