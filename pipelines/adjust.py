@@ -19,6 +19,5 @@ def adjust(specification: Specification, *, master: str | None = None, progress:
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
     noisy = table_of(specification).method == "cell_key"
-    product = NoisyTables(specification) if noisy else Tables(specification)
     with job_of(specification, master, progress) as job:
-        return run(product, job)
+        return run(NoisyTables(specification), job) if noisy else run(Tables(specification), job)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from pipelines.evidence.evidence import Counts
-from pipelines.intake.read import Microdata
-from pipelines.intake.screen import Rejects, ScreenedInput
+from pipelines.intake.screen import ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
@@ -24,8 +20,7 @@ from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cell_list import write_cells
 from pipelines.tables.cells import Cells, cells_of_microdata
 from pipelines.tables.cells_of_table import cells_of_table
-from pipelines.tables.files import published, stage_tables
-from pipelines.tables.manifest import table_limits, table_manifest
+from pipelines.tables.files import published
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison
 from pipelines.tables.problem import TableProblem, table_problem
 from pipelines.tables.published_cells import published_cells, write_published_cells
@@ -37,12 +32,12 @@ from pipelines.tables.standing import (
     new_cells,
     standing_cells,
 )
+from pipelines.tables.table_product import ProtectedTable, TableProduct
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from schemas.requirements.records import Requirement
 from schemas.requirements.tables import table_requirements
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
-from schemas.specification.table_input import as_input, table_of
 from sdc.cta import Adjustment
 from sdc.cta.attacker import Intervals
 from sdc.cta.program.infeasible import NoSolutionFound
@@ -56,56 +51,13 @@ _MOST_EXAMINED, _FEWEST_EXAMINED = 400, 10
 _ATTEMPTS = 6
 
 
-@dataclass(frozen=True)
-class ProtectedTable:
-    """An adjusted table and what it was made from.
+class Tables(TableProduct[TableComparison]):
+    """Adjusted tables: every total stays the sum of its parts."""
 
-    Attributes
-    ----------
-    comparison : TableComparison
-    standing : StandingCells
-        Those of its cells that were published before, which keep their values.
-    origin : mapping
-        ``source``, ``period`` and ``release_id`` of its cells.
-    """
-
-    comparison: TableComparison
-    standing: StandingCells
-    origin: Mapping[str, str]
-
-    @cached_property
-    def contents(self) -> dict[str, pa.Table]:
-        """File name -> what is to be published."""
-        comparison = self.comparison
-        units = comparison.adjustment.values[comparison.problem.variables]
-        return published(comparison.cells.codes, units, comparison.table)
-
-
-class Tables:
-    """The table of one specification, with those it is linked with."""
-
-    content = "table"
     measures: tuple[Measure[Any, Any], ...] = TABLE_MEASURES
     promise = "Every total is the sum of its parts, and every sensitive cell keeps its distance."
 
-    def __init__(self, specification: Specification) -> None:
-        self.specification = specification
-        self.table = table_of(specification)
-        self.limits = table_limits(specification, self.table)
-        self.reader = as_input(specification)
-
-    def follows(self, job: Job) -> Mapping[str, Any]:
-        """Nothing: a table stands alone."""
-        return {}
-
-    def rejects(self, job: Job) -> Rejects | None:
-        """Nothing: no earlier release is in the way."""
-        return None
-
-    def accept(self, microdata: Microdata) -> None:
-        """Every format holds codes and numbers."""
-
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable:
+    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable[TableComparison]:
         """Tabulate, adjust, and examine what an attacker is left with.
 
         Raises
@@ -125,7 +77,13 @@ class Tables:
             )
         with job.progress.stage("attack"):
             comparison = self._attacked(cells, problem, adjustment, job.areas.key())
-        return ProtectedTable(comparison, standing, {**self._origin, "release_id": release_id})
+        units = comparison.adjustment.values[comparison.problem.variables]
+        return ProtectedTable(
+            comparison,
+            published(cells.codes, units, self.table),
+            standing,
+            {**self._origin, "release_id": release_id},
+        )
 
     def _attacked(
         self, cells: Cells, problem: TableProblem, adjustment: Adjustment, key: bytes
@@ -146,15 +104,7 @@ class Tables:
             problem = replace(problem, secret=narrower)
         return TableComparison(self.table, cells, problem, adjustment, intervals)
 
-    def compare(self, screened: ScreenedInput, protected: ProtectedTable) -> TableComparison:
-        """The adjusted cells beside the original ones."""
-        return protected.comparison
-
-    def stage(self, job: Job, protected: ProtectedTable, release_id: str) -> Staged:
-        """Write codes and values."""
-        return stage_tables(protected.contents, self.table, job.areas, release_id)
-
-    def read_back(self, job: Job, protected: ProtectedTable, staged: Staged) -> WrittenTable:
+    def read_back(self, job: Job, protected: ProtectedTable[TableComparison], staged: Staged) -> WrittenTable:
         """Compare the files with the original cells and with themselves."""
         comparison = protected.comparison
         original = _original(comparison.cells, comparison.problem)
@@ -164,22 +114,7 @@ class Tables:
         """The promise on the written files, and the limits of `[table.quality]`."""
         return table_requirements(self.table, bool(measured.sections["attacker"]["examined"]))
 
-    def counts(self, screened: ScreenedInput, protected: ProtectedTable, written: WrittenTable) -> Counts:
-        """Records or cells in, cells out."""
-        return Counts(screened.records, dict(screened.rejected), screened.suppressed, written.records)
-
-    def manifest(
-        self,
-        release_id: str,
-        staged: Staged,
-        written: WrittenTable,
-        disclosed: Mapping[str, float],
-        successor: bool,
-    ) -> Mapping[str, Any]:
-        """Guarantee, limits, how the files are to be read."""
-        return table_manifest(self.specification, self.table, release_id, written, successor)
-
-    def write_annex(self, folder: Path, protected: ProtectedTable) -> None:
+    def write_annex(self, folder: Path, protected: ProtectedTable[TableComparison]) -> None:
         """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
         comparison = protected.comparison
         values = comparison.adjustment.values[comparison.problem.variables]
@@ -193,11 +128,6 @@ class Tables:
             comparison.adjustment,
             comparison.intervals,
         )
-
-    @property
-    def _origin(self) -> dict[str, str]:
-        release = self.specification.release
-        return {"source": release.source or release.name, "period": release.period or ""}
 
     def _standing(self, job: Job, cells: Cells) -> StandingCells:
         """Cells of this table that readers have seen in another, whatever its name, seed or version."""

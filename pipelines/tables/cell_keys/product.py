@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from pipelines.intake.screen import ScreenedInput
 from pipelines.job import Job
@@ -22,48 +19,25 @@ from pipelines.tables.cell_keys.noise import attacked, noise_table, published_co
 from pipelines.tables.cell_keys.read_back import verify_noisy_table
 from pipelines.tables.cell_keys.record_keys import keys_of_cells
 from pipelines.tables.cells import cells_of_microdata
-from pipelines.tables.files import published, stage_tables
-from pipelines.tables.product import Tables, contradicts, examined_at_most
+from pipelines.tables.files import published
+from pipelines.tables.product import contradicts, examined_at_most
 from pipelines.tables.published_cells import published_cells, write_published_cells
 from pipelines.tables.read_back import WrittenTable
-from pipelines.tables.standing import StandingCells, StandingValueFails, measures_of, new_cells
+from pipelines.tables.standing import StandingValueFails, measures_of, new_cells
+from pipelines.tables.table_product import ProtectedTable, TableProduct
 from schemas.errors import InputRejected, ProtectionFailed
 from schemas.requirements.records import Requirement
 from schemas.requirements.tables import table_requirements
 from sdc.errors import SdcError
 
 
-@dataclass(frozen=True)
-class NoisyTable:
-    """A table with noise and what it was made from.
-
-    Attributes
-    ----------
-    comparison : NoiseComparison
-    standing : StandingCells
-        Those of its cells that were published before, which keep their values.
-    origin : mapping
-        ``source``, ``period`` and ``release_id`` of its cells.
-    """
-
-    comparison: NoiseComparison
-    standing: StandingCells
-    origin: Mapping[str, str]
-
-    @cached_property
-    def contents(self) -> dict[str, pa.Table]:
-        """File name -> what is to be published."""
-        comparison = self.comparison
-        return published(comparison.cells.codes, comparison.noisy.values, comparison.table)
-
-
-class NoisyTables(Tables):
+class NoisyTables(TableProduct[NoiseComparison]):
     """The tables of one specification, judged together."""
 
     measures: tuple[Measure[Any, Any], ...] = NOISE_MEASURES
     promise = "No small count is published, and every count is off by no more than the largest noise."
 
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> NoisyTable:  # type: ignore[override]
+    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable[NoiseComparison]:
         """Tabulate, add the noise, and examine what an attacker is left with.
 
         Raises
@@ -97,17 +71,14 @@ class NoisyTables(Tables):
                     "fewer or smaller tables."
                 ) from error
         comparison = NoiseComparison(self.table, cells, noisy)
-        return NoisyTable(comparison, standing, {**self._origin, "release_id": release_id})
+        return ProtectedTable(
+            comparison,
+            published(cells.codes, noisy.values, self.table),
+            standing,
+            {**self._origin, "release_id": release_id},
+        )
 
-    def compare(self, screened: ScreenedInput, protected: NoisyTable) -> NoiseComparison:  # type: ignore[override]
-        """The counts with noise beside the original ones."""
-        return protected.comparison
-
-    def stage(self, job: Job, protected: NoisyTable, release_id: str) -> Staged:  # type: ignore[override]
-        """Write codes and values."""
-        return stage_tables(protected.contents, self.table, job.areas, release_id)
-
-    def read_back(self, job: Job, protected: NoisyTable, staged: Staged) -> WrittenTable:  # type: ignore[override]
+    def read_back(self, job: Job, protected: ProtectedTable[NoiseComparison], staged: Staged) -> WrittenTable:
         """Compare the files with the original counts and with themselves."""
         cells, parameters = protected.comparison.cells, protected.comparison.noisy.noise.parameters
         columns = list(self.table.columns)
@@ -127,7 +98,7 @@ class NoisyTables(Tables):
         """The promise on the written files, and the limits of `[table.quality]`."""
         return table_requirements(self.table, True)
 
-    def write_annex(self, folder: Path, protected: NoisyTable) -> None:  # type: ignore[override]
+    def write_annex(self, folder: Path, protected: ProtectedTable[NoiseComparison]) -> None:
         """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
         comparison = protected.comparison
         values = comparison.noisy.values.astype(float)

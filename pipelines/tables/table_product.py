@@ -1,0 +1,119 @@
+"""What the two products of cells share: adjusted tables, and tables with noise."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+
+from pipelines.evidence.evidence import Counts
+from pipelines.intake.read import Microdata
+from pipelines.intake.screen import Rejects, ScreenedInput
+from pipelines.job import Job
+from pipelines.measures.measure import Measure, Measured
+from pipelines.publication.stage import Staged
+from pipelines.tables.files import stage_tables
+from pipelines.tables.manifest import table_limits, table_manifest
+from pipelines.tables.read_back import WrittenTable
+from pipelines.tables.standing import StandingCells
+from schemas.requirements.records import Requirement
+from schemas.specification.model import Specification
+from schemas.specification.table_input import as_input, table_of
+
+Comparison = TypeVar("Comparison")
+
+
+@dataclass(frozen=True)
+class ProtectedTable(Generic[Comparison]):
+    """A protected table and what it was made from.
+
+    Attributes
+    ----------
+    comparison : original cells beside protected ones
+    contents : mapping
+        File name -> what is to be published.
+    standing : StandingCells
+        Those of its cells that were published before, which keep their values.
+    origin : mapping
+        ``source``, ``period`` and ``release_id`` of its cells.
+    """
+
+    comparison: Comparison
+    contents: Mapping[str, pa.Table]
+    standing: StandingCells
+    origin: Mapping[str, str]
+
+
+class TableProduct(ABC, Generic[Comparison]):
+    """The table of one specification, with those it is linked with."""
+
+    content = "table"
+    measures: tuple[Measure[Any, Any], ...]
+    promise: str
+
+    def __init__(self, specification: Specification) -> None:
+        self.specification = specification
+        self.table = table_of(specification)
+        self.limits = table_limits(specification, self.table)
+        self.reader = as_input(specification)
+
+    def follows(self, job: Job) -> Mapping[str, Any]:
+        """Nothing: a table stands alone."""
+        return {}
+
+    def rejects(self, job: Job) -> Rejects | None:
+        """Nothing: no earlier release is in the way."""
+        return None
+
+    def accept(self, microdata: Microdata) -> None:
+        """Every format holds codes and numbers."""
+
+    @abstractmethod
+    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable[Comparison]:
+        """Tabulate, protect, and examine what an attacker is left with."""
+
+    def compare(self, screened: ScreenedInput, protected: ProtectedTable[Comparison]) -> Comparison:
+        """The protected cells beside the original ones."""
+        return protected.comparison
+
+    def stage(self, job: Job, protected: ProtectedTable[Comparison], release_id: str) -> Staged:
+        """Write codes and values."""
+        return stage_tables(protected.contents, self.table, job.areas, release_id)
+
+    @abstractmethod
+    def read_back(self, job: Job, protected: ProtectedTable[Comparison], staged: Staged) -> WrittenTable:
+        """Compare the files with the original cells and with themselves."""
+
+    @abstractmethod
+    def requirements(self, measured: Measured) -> Iterable[Requirement]:
+        """The promise on the written files, and the limits of `[table.quality]`."""
+
+    def counts(
+        self, screened: ScreenedInput, protected: ProtectedTable[Comparison], written: WrittenTable
+    ) -> Counts:
+        """Records or cells in, cells out."""
+        return Counts(screened.records, dict(screened.rejected), screened.suppressed, written.records)
+
+    def manifest(
+        self,
+        release_id: str,
+        staged: Staged,
+        written: WrittenTable,
+        disclosed: Mapping[str, float],
+        successor: bool,
+    ) -> Mapping[str, Any]:
+        """Guarantee, limits, how the files are to be read."""
+        return table_manifest(self.specification, self.table, release_id, written, successor)
+
+    @abstractmethod
+    def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:
+        """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
+
+    @property
+    def _origin(self) -> dict[str, str]:
+        release = self.specification.release
+        return {"source": release.source or release.name, "period": release.period or ""}
