@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.figures import figures
 from tests.benchmarks.tabular.grids import random_table
 from tests.benchmarks.tabular.hierarchies import HIERARCHIES, hierarchical_table
-from tests.benchmarks.tabular.reference_tables import survey_table, turnover_table
-from tests.benchmarks.tabular.timed import attempt, timed
+from tests.benchmarks.tabular.reference_tables import SURVEY_TABLES, survey_table, turnover_table
+from tests.benchmarks.tabular.timed import attempt, done, timed
 from tests.reference import REFERENCE_FOLDER
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -97,6 +98,7 @@ def gaps_by_class(
                 KNOWN.get(shape),
             )
         )
+        done(_name(shape), sum(seconds for _, seconds in runs))
     return Table(
         "Random tables, unit costs, default effort",
         ("table", "gap %", "to reach %", "proved optimal", "excess %", "CPU s", "bound", "known"),
@@ -110,7 +112,10 @@ def methods_side_by_side(shapes: tuple[tuple[int, ...], ...], seeds: tuple[int, 
     rows: list[tuple[object, ...]] = []
     for shape in shapes:
         tables = [random_table(shape, seed) for seed in seeds]
-        runs = {m: [attempt(t, m) for t in tables] for m in METHODS}
+        runs = {}
+        for method in METHODS:
+            runs[method] = [attempt(table, method) for table in tables]
+            done(f"{_name(shape)}, {method}", sum(run[1] for run in runs[method] if run))
         bounds = [max(r[i][0].lower_bound for r in runs.values() if r[i]) for i in range(len(tables))]
         for method in METHODS:
             solved = [i for i, run in enumerate(runs[method]) if run]
@@ -163,6 +168,7 @@ def against_plain_program(shape: tuple[int, ...], seeds: tuple[int, ...], limit:
                 spent,
             )
         )
+        done(f"plain program, {_name(shape)}, seed {seed}", seconds + spent)
     return Table(
         f"Against the plain integer program, HiGHS for {limit:.0f} s",
         ("table", "seed", "ours, gap %", "CPU s", "plain, gap %", "its bound to ours, %", "CPU s "),
@@ -237,21 +243,31 @@ def kept_statistics(seeds: tuple[int, ...]) -> Table:
 def reference_tables() -> list[Table]:
     """Hierarchical tables of the reference files, where these are here."""
     rows: list[tuple[object, ...]] = []
-    builders: tuple[tuple[str, Callable[[], CellTable]], ...] = (
-        ("business_survey.csv", survey_table),
-        ("turnover_activity_size.csv", turnover_table),
-    )
-    for name, build in builders:
-        if not (REFERENCE_FOLDER / name).is_file():
+    survey = "business_survey.csv"
+    builders: list[tuple[str, str, Callable[[], CellTable]]] = [
+        (survey, f"survey: {name}", partial(survey_table, name)) for name in SURVEY_TABLES
+    ]
+    builders.append(("turnover_activity_size.csv", "turnover: activity x size", turnover_table))
+    for file, name, build in builders:
+        if not (REFERENCE_FOLDER / file).is_file():
             continue
         table = build()
         answer, seconds = timed(table, "at-least", "auto", "standard", 60)
         rows.append(
-            (name, table.cells, int(table.sensitive.sum()), 100 * answer.gap, answer.bound_kind, seconds)
+            (
+                name,
+                table.cells,
+                table.lines,
+                int(table.sensitive.sum()),
+                100 * answer.gap,
+                answer.bound_kind,
+                seconds,
+            )
         )
+        done(name, seconds)
     if not rows:
         return []
-    columns = ("table", "cells", "sensitive", "gap %", "bound", "CPU s")
+    columns = ("table", "cells", "lines", "sensitive", "gap %", "bound", "CPU s")
     return [Table("Hierarchical tables of reference files, mode at-least", columns, rows)]
 
 
@@ -275,6 +291,7 @@ def hierarchical_tables(names: Iterable[str]) -> Table:
                 seconds,
             )
         )
+        done(name, seconds)
     columns = ("table", "cells", "lines", "sensitive", "gap %", "bound", "objective", "lower bound", "CPU s")
     return Table("Generated hierarchical tables, 5 % sensitive, mode at-least, no time limit", columns, rows)
 

@@ -2,7 +2,8 @@
 
 The figures are printed as curves without numbers; what the text says of them stands beside ours. As there, an
 error is one to the optimum where that is known, otherwise to the best solution known, which is rarely a
-heuristic's here. A heuristic gets `SECONDS` of the clock at most, so that the series end on any machine.
+heuristic's here. A heuristic gets `SECONDS` of the clock at most, and a figure begins no further size after
+`FIGURE_SECONDS`, so that the series end on any machine. Every size is named on stderr when it is done.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ from sdc.cta.table.summation import Summation
 from sdc.stop import Deadline
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.grids import random_table
-from tests.benchmarks.tabular.timed import timed
+from tests.benchmarks.tabular.timed import done, timed
 
 #: Of each heuristic on each table, and of the search that the errors are relative to.
 SECONDS = 60.0
+#: Of a figure, after which its larger sizes are left out.
+FIGURE_SECONDS = 1800.0
 #: Groups of the paper's hybrid in Figures 1 and 2.
 GROUPS = 16
 Run = Callable[[Search, int], object]
@@ -124,7 +127,10 @@ def series(figure: Figure, shapes: tuple[tuple[int, ...], ...], seeds: tuple[int
     effort : of the search that gives the optimum or the best solution, and the bound
     """
     rows: list[tuple[object, ...]] = []
+    deadline = Deadline.after(FIGURE_SECONDS)
     for shape in shapes:
+        if deadline.passed:
+            break
         start = time.process_time()
         errors: dict[str, list[float]] = {name: [] for name in figure.series}
         best_gaps, proved = [], 0
@@ -141,10 +147,17 @@ def series(figure: Figure, shapes: tuple[tuple[int, ...], ...], seeds: tuple[int
             proved += ours.optimal
         medians = [float(np.median(each)) if each else None for each in errors.values()]
         seconds = time.process_time() - start
-        name = "x".join(map(str, shape))
+        name = _name(shape)
         rows.append((name, *medians, float(np.median(best_gaps)), f"{proved} of {len(seeds)}", seconds))
+        done(f"{figure.title.partition(':')[0]}, {name}", seconds)
     columns = ("table", *figure.series, "best known to bound %", "best is optimal", "CPU s, all")
-    return Table(figure.title, columns, rows, figure.note)
+    left_out = [_name(shape) for shape in shapes[len(rows) :]]
+    note = f"{figure.note} Not reached in time: {', '.join(left_out)}." if left_out else figure.note
+    return Table(figure.title, columns, rows, note)
+
+
+def _name(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
 
 
 def _percent_above(objective: float, reference: float) -> float:

@@ -12,15 +12,35 @@ from sdc.cta.table.relations import TOTAL, Dimension, from_cells, tabulate
 from sdc.cta.table.summation import Summation
 from tests.reference import REFERENCE_FOLDER
 
+#: Tables of the business survey: name -> the dimensions of each table of a linked set.
+SURVEY_TABLES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "activity x size": (("activity", "size"),),
+    "activity x region": (("activity", "region"),),
+    "activity x size, activity x region, size x region": (
+        ("activity", "size"),
+        ("activity", "region"),
+        ("size", "region"),
+    ),
+    "activity x size x region": (("activity", "size", "region"),),
+}
 
-def survey_table() -> CellTable:
-    """Turnover by activity (three levels) and region (three levels) of the business survey."""
+
+def survey_table(name: str = "activity x region") -> CellTable:
+    """Turnover of the business survey by activity (A10, A21, A88), size and region (NUTS 1, 2)."""
     survey = pd.read_csv(REFERENCE_FOLDER / "business_survey.csv", dtype={"a88": str})
     survey = survey[survey["turnover"].notna()]
     activity = Dimension.of_levels("activity", survey["a10"], survey["a21"], survey["a88"])
+    size = Dimension.of_levels("size", survey["size"])
     region = Dimension.of_levels("region", survey["nuts1"], survey["nuts2"])
-    codes = [activity.labels(2, survey["a88"]), region.labels(1, survey["nuts2"])]
-    tabulation = tabulate([activity, region], codes)
+    labels = {
+        "activity": (activity, activity.labels(2, survey["a88"])),
+        "size": (size, size.labels(0, survey["size"])),
+        "region": (region, region.labels(1, survey["nuts2"])),
+    }
+    tables = SURVEY_TABLES[name]
+    used = [each for each in labels if any(each in table for table in tables)]
+    dimensions, codes = [labels[each][0] for each in used], [labels[each][1] for each in used]
+    tabulation = tabulate(dimensions, codes, tables)
     totals = tabulation.totals(codes, survey["turnover"])
     contributors = tabulation.totals(codes, np.ones(len(survey)))
     return _protected(totals, tabulation.relations, minimum_contributors(contributors, totals, 3, 10))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 from sdc.cta import Adjustment, CellTable, adjust
@@ -26,3 +27,8 @@ def attempt(table: CellTable, method: str) -> tuple[Adjustment, float] | tuple[(
         return timed(table, "exact", method, "standard", 60)
     except NoSolutionFound:
         return ()
+
+
+def done(what: str, seconds: float) -> None:
+    """Say on stderr what of a long benchmark is done, and the CPU seconds it took."""
+    print(f"{what}: {seconds:.0f} s", file=sys.stderr, flush=True)
