@@ -7,7 +7,7 @@ cell of each combination in each table, (m, T), and all cells of all tables are 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -43,6 +43,9 @@ class ControlTables:
         0 for a table of the whole file, else 1 + the position in `levels` of the region it is by.
     levels : tuple of names
         Levels of regions, finest first.
+    elsewhere : (cells,) int64 array, optional
+        Where these are the cells of a part of a file, the records that its other parts hold in each;
+        `original` is of all parts then.
     """
 
     tables: tuple[tuple[Hashable, ...], ...]
@@ -52,6 +55,7 @@ class ControlTables:
     table: np.ndarray
     level: np.ndarray
     levels: tuple[Hashable, ...]
+    elsewhere: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -90,7 +94,7 @@ class ControlTables:
         cells = np.empty((m, len(tables)), np.int32)
         sizes: list[int] = []
         for t, names in enumerate(tables):
-            ranks, count = _ranks(*_key(frequencies, names, levels), m)
+            ranks, count = _ranks(*cell_keys(frequencies, names, levels), m)
             cells[:, t] = ranks + sum(sizes)
             sizes.append(count)
         if sum(sizes) > np.iinfo(np.int32).max:
@@ -124,11 +128,16 @@ class ControlTables:
         """Names of the table of each cell, a region among them, (cells,)."""
         return self.dimension + (self.level > 0)
 
+    def beside(self, original: np.ndarray, elsewhere: np.ndarray) -> ControlTables:
+        """These cells as part of a file that had `original` in them, and has `elsewhere` in other parts."""
+        return replace(self, original=original, elsewhere=elsewhere)
+
     def totals(self, counts: np.ndarray) -> np.ndarray:
         """Count of every cell, A y, (cells,) int64."""
         if len(counts) != len(self.cells):
             raise ShapeMismatch(f"{len(counts)} counts for {len(self.cells)} combinations")
-        return _add_up(self.cells, np.asarray(counts, np.int64), len(self.original))
+        here = _add_up(self.cells, np.asarray(counts, np.int64), len(self.original))
+        return here if self.elsewhere is None else here + self.elsewhere
 
     def errors(self, counts: np.ndarray) -> np.ndarray:
         """Protected minus original count of every cell, (cells,) int64."""
@@ -193,9 +202,10 @@ def _level(levels: RegionLevels | None, frequencies: FrequencyVector, names: tup
     return 0 if not regions or levels is None else 1 + levels.names.index(regions[0])
 
 
-def _key(
+def cell_keys(
     frequencies: FrequencyVector, names: tuple[Hashable, ...], levels: RegionLevels | None
 ) -> tuple[np.ndarray, int]:
+    """A key per combination that tells the cells of a table apart and sorts them, and the keys' range."""
     columns, sizes = [], []
     for name in names:
         if name in frequencies.names:

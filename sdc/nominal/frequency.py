@@ -16,7 +16,7 @@ from scipy import sparse
 from sdc.errors import InvalidParameter, ShapeMismatch, TooFewRecords, UnknownVariable
 
 #: Keys stay below this; a prefix that would pass it is replaced by its rank first.
-_LARGEST_KEY = 1 << 62
+LARGEST_KEY = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def mixed_radix(columns: list[np.ndarray], sizes: list[int], rows: int) -> tuple
     """
     key, span = np.zeros(rows, np.int64), 1
     for column, size in zip(columns, sizes, strict=True):
-        if span * size >= _LARGEST_KEY:
+        if span * size >= LARGEST_KEY:
             distinct, key = np.unique(key, return_inverse=True)
             span = len(distinct)
         key = key * size + column

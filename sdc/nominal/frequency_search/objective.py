@@ -116,7 +116,6 @@ class Objective:
             )
         first = np.unique(tables.table, return_index=True)[1]
         dimensions, levels = tables.dimension[first], tables.level[first]
-        bounds = max_absolute_error or {}
         weight = np.array(
             [
                 parameters.table_weight.get(names, _of_level(parameters, tables, int(level)))
@@ -128,7 +127,7 @@ class Objective:
                 (
                     _at(parameters.absolute_weight, d),
                     _at(parameters.absolute_tolerance, d),
-                    float(bounds.get(names, bounds.get(int(d), np.inf))),
+                    maximum_of(names, int(d), max_absolute_error),
                 )
                 for names, d in zip(tables.tables, dimensions, strict=True)
             ]
@@ -192,6 +191,12 @@ def cell_cost(
     if error == -kept:  # of another cell this is an error of 0, which costs nothing
         cost += excess * error * error
     return cost
+
+
+def maximum_of(names: tuple[Hashable, ...], dimension: int, bounds: ByTable | None) -> float:
+    """Largest absolute error asked of a table's cells; infinity where none is."""
+    bounds = bounds or {}
+    return float(bounds.get(names, bounds.get(dimension, np.inf)))
 
 
 def check_kept_dimension(dimension: int) -> None:

@@ -128,13 +128,29 @@ def protect_frequencies(
     stream, deadline = new_stream(seed), deadline or Deadline.after(None)
     search = Annealing.of(state, frequencies, tables, objective, movable, stream)
     best, work, stopped_by = search.run(moves, deadline)
-    if objective.emptied(tables, best):  # the way to such counts may be closed where small errors count, too
-        for each, spent, firm in ((objective.only_kept, moves // _FILLING, False), (objective, moves, True)):
-            state = new_state(frequencies, best, k, tables, each, allowed)
-            search = Annealing.of(state, frequencies, tables, each, movable, stream)
-            best, tried, stopped_by = search.run(spent, deadline, firm)
-            work += tried
+    if objective.emptied(tables, best):
+        best, tried, stopped_by = begun_anew(search, best, moves, deadline)
+        work += tried
     return _result(frequencies, tables, best, work, stopped_by)
+
+
+def begun_anew(
+    search: Annealing, counts: np.ndarray, moves: int, deadline: Deadline
+) -> tuple[np.ndarray, int, StoppedBy]:
+    """Search on behind a firm wall, from counts that leave cells empty, or beyond a maximum.
+
+    Cells that are not to be emptied are filled first, by themselves: the way to such counts may be closed
+    where small errors count, too.
+    """
+    objective, work = search.objective, 0
+    stopped_by: StoppedBy = "work"
+    phases = [(objective, moves, True)]
+    if objective.emptied(search.tables, counts):
+        phases.insert(0, (objective.only_kept, moves // _FILLING, False))
+    for each, spent, firm in phases:
+        counts, tried, stopped_by = search.at(counts, each).run(spent, deadline, firm)
+        work += tried
+    return counts, work, stopped_by
 
 
 def protect_block(
