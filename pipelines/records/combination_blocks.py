@@ -7,17 +7,15 @@ given the blocking. Beside the blocks a report of the whole file says what bound
 
 from __future__ import annotations
 
-import json
-import pickle
 import time
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from pipelines.engine.tasks import in_tasks
 from pipelines.measures.block_reports import OF_BLOCK, OF_FILE
 from pipelines.records.block import block_seed
 from sdc.errors import InvalidParameter
@@ -92,7 +90,7 @@ def solved_by_block(
         )
         for number, members in enumerate(blocks)
     ]
-    answers = _solved(spark, tasks)
+    answers = in_tasks(spark, solve_task, tasks)
     unsupported = next((report["why"] for _, report in answers if report["status"] == "unsupported"), None)
     if unsupported is not None:
         raise InvalidParameter(unsupported)
@@ -100,41 +98,6 @@ def solved_by_block(
     for members, (protected, _) in zip(blocks, answers, strict=True):
         counts[members] = protected
     return counts, [*(report for _, report in answers), _of_file(task, algorithm, counts)]
-
-
-def _solved(spark: SparkSession, tasks: Sequence[Task]) -> list[tuple[np.ndarray, dict[str, Any]]]:
-    """Answers of `solve_task` in the order of the blocks; each block travels to one task alone."""
-    packed = {
-        "block": pa.array([task.block for task in tasks], pa.int64()),
-        "task": pa.array([pickle.dumps(task) for task in tasks], pa.binary()),
-    }
-    solved = (
-        spark.createDataFrame(pa.table(packed))
-        .repartition(len(tasks))
-        .mapInArrow(_solve_tasks, "block long, counts array<long>, report string")
-        .toArrow()
-        .sort_by("block")
-    )
-    counts, reports = solved["counts"], solved["report"].to_pylist()
-    return [
-        (protected.values.to_numpy(), json.loads(report))
-        for protected, report in zip(counts, reports, strict=True)
-    ]
-
-
-def _solve_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a task: one batch a block."""
-    for batch in batches:
-        for packed in batch.column("task"):
-            task: Task = pickle.loads(packed.as_py())
-            counts, report = solve_task(task)
-            yield pa.record_batch(
-                {
-                    "block": pa.array([task.block], pa.int64()),
-                    "counts": pa.array([counts], pa.list_(pa.int64())),
-                    "report": pa.array([json.dumps(report)]),
-                }
-            )
 
 
 def _of_file(task: ProtectionTask, algorithm: str, counts: np.ndarray) -> dict[str, Any]:

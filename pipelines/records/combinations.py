@@ -8,6 +8,7 @@ back to the records.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,12 @@ from sdc.nominal.methods import ProtectionTask, chosen, protect_counts
 from sdc.nominal.region_levels import RegionLevels
 from sdc.nominal.similarity import Similarity
 
-_COUNT = "__count"
+#: Records of a combination, beside its values `v0`, `v1`, ... and its digests.
+COUNT = "__count"
+COLLISION = (
+    "Two combinations could not be told apart (a collision of hashes). Nothing was published; please report "
+    "this."
+)
 
 
 @dataclass(frozen=True)
@@ -64,39 +70,70 @@ def on_combinations(group: Group, specification: Specification) -> bool:
     return specification.way(group) != "clusters"
 
 
-def combinations(frame: DataFrame, group: Group, specification: Specification, folder: Path) -> Combinations:
-    """Collapse records to distinct combinations; missing values are one more category, the last.
+def write_combinations(frame: DataFrame, group: Group, specification: Specification, folder: Path) -> int:
+    """Collapse records to distinct combinations, which tasks write down with their counts; their number."""
+    keys = keys_of(group, specification)
+    counted = frame.groupBy(*[column(name).alias(f"v{i}") for i, name in enumerate(keys)], *digest(keys))
+    counted.agg(f.count(f.lit(1)).alias(COUNT)).write.mode("overwrite").parquet(str(folder))
+    return int(pq.ParquetDataset(folder).read(columns=[]).num_rows)
 
-    Parameters
-    ----------
-    folder : Path
-        Where the tasks write them down; they are read from there column by column, so that values are never
-        held beside their codes.
+
+def combinations(folder: Path, group: Group, specification: Specification) -> Combinations:
+    """All combinations that were written down; missing values are one more category, the last.
+
+    They are read column by column, so that values are never held beside their codes.
     """
     names = list(group.variables)
-    keys = names if specification.region is None else [specification.region, *names]
-    counted = frame.groupBy(*[column(name).alias(f"v{i}") for i, name in enumerate(keys)], *digest(keys))
-    counted.agg(f.count(f.lit(1)).alias(_COUNT)).write.mode("overwrite").parquet(str(folder))
+    keys = keys_of(group, specification)
     columns = {name: coded(_read(folder, f"v{i}")) for i, name in enumerate(keys)}
-    counts = _read(folder, _COUNT).to_numpy()
-    frequencies, place = collapse(
+    counts = _read(folder, COUNT).to_numpy()
+    frequencies, order = in_order(
         np.column_stack([columns[name][0] for name in names]),
         np.array([len(columns[name][1]) for name in names]),
         tuple(names),
-        regions=None if specification.region is None else columns[specification.region][0],
-        counts=counts,
+        None if specification.region is None else columns[specification.region][0],
+        counts,
     )
+    digests = np.column_stack([_read(folder, name).to_numpy() for name in DIGESTS])[order]
+    if not _all_differ(digests):
+        raise ProtectionFailed(COLLISION)
+    categories = tuple(columns[name][1] for name in names)
+    return Combinations(
+        frequencies, categories, digests, similarity(frequencies, texts_of(categories), specification)
+    )
+
+
+def keys_of(group: Group, specification: Specification) -> list[str]:
+    """What tells combinations apart: the region, if any, and the variables."""
+    names = list(group.variables)
+    return names if specification.region is None else [specification.region, *names]
+
+
+def in_order(
+    codes: np.ndarray,
+    domain_sizes: np.ndarray,
+    names: tuple[str, ...],
+    regions: np.ndarray | None,
+    counts: np.ndarray,
+) -> tuple[FrequencyVector, np.ndarray]:
+    """The frequency vector of distinct combinations, and which of the rows each of its positions was.
+
+    Raises
+    ------
+    ProtectionFailed
+        Two rows of one combination.
+    """
+    frequencies, place = collapse(codes, domain_sizes, names, regions=regions, counts=counts)
+    if len(frequencies) != len(counts):
+        raise ProtectionFailed(COLLISION)
     order = np.empty(len(place), np.int64)
     order[place] = np.arange(len(place))
-    digests = np.column_stack([_read(folder, name).to_numpy() for name in DIGESTS])[order]
-    if len(frequencies) != len(counts) or not _all_differ(digests):
-        raise ProtectionFailed(
-            "Two combinations could not be told apart (a collision of hashes). Nothing was published; please "
-            "report this."
-        )
-    categories = tuple(columns[name][1] for name in names)
-    texts = [values.cast(pa.string()).to_pylist() for values in categories]
-    return Combinations(frequencies, categories, digests, similarity(frequencies, texts, specification))
+    return frequencies, order
+
+
+def texts_of(categories: Sequence[pa.Array]) -> list[list[str | None]]:
+    """Values of each variable as text, in the order of their codes."""
+    return [values.cast(pa.string()).to_pylist() for values in categories]
 
 
 def _read(folder: Path, name: str) -> pa.ChunkedArray:
@@ -121,8 +158,7 @@ def protected_counts(
     ProtectionFailed
     """
     region = specification.region
-    known = {*group.variables, region}
-    tables = [table for table in specification.control_tables if set(table) <= known]
+    tables = tables_of(group, specification)
     levels = None if region is None else RegionLevels.single(_regions(collapsed.frequencies), region)
     method, release = specification.method, specification.release
     try:
@@ -147,6 +183,12 @@ def protected_counts(
         return _of_whole_file(task, name)
     except SdcError as error:
         raise ProtectionFailed(f"The combinations could not be protected: {error}") from error
+
+
+def tables_of(group: Group, specification: Specification) -> tuple[tuple[str, ...], ...]:
+    """The control tables of a clustering."""
+    known = {*group.variables, specification.region}
+    return tuple(table for table in specification.control_tables if set(table) <= known)
 
 
 def _regions(frequencies: FrequencyVector) -> int:
@@ -176,9 +218,26 @@ def _of_whole_file(task: ProtectionTask, name: str) -> tuple[np.ndarray, list[di
 
 def coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     """Codes in the order of the values, NULL last, and the values of the codes."""
-    distinct = pc.unique(values).drop_null()
-    distinct = distinct.take(pc.array_sort_indices(distinct))
-    codes = pc.fill_null(pc.index_in(values, value_set=distinct), len(distinct)).to_numpy().astype(np.int32)
-    if values.null_count:
-        distinct = pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
-    return codes, distinct
+    categories = categories_of([values])
+    return codes_of(values, categories), categories
+
+
+def categories_of(pieces: Iterable[pa.Array | pa.ChunkedArray]) -> pa.Array:
+    """Distinct values of all pieces in order, NULL last where it occurs."""
+    distinct: pa.Array | None = None
+    for piece in pieces:
+        fresh = pc.unique(piece)
+        distinct = fresh if distinct is None else pc.unique(pa.concat_arrays([distinct, fresh]))
+    assert distinct is not None
+    known = distinct.drop_null()
+    known = known.take(pc.array_sort_indices(known))
+    return pa.concat_arrays([known, pa.nulls(1, known.type)]) if distinct.null_count else known
+
+
+def codes_of(values: pa.Array | pa.ChunkedArray, categories: pa.Array) -> np.ndarray:
+    """Code of each value, (n,) int32: its place among the categories."""
+    known = len(categories) - categories.null_count
+    codes = pc.fill_null(pc.index_in(values, value_set=categories.slice(0, known)), known)
+    return np.asarray(
+        codes.to_numpy(zero_copy_only=False) if isinstance(codes, pa.Array) else codes.to_numpy()
+    ).astype(np.int32)

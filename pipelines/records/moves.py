@@ -20,7 +20,7 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import DIGESTS, content_order, digest, with_hash
 from pipelines.measures.pairs import drawn_order
-from pipelines.records.combinations import Combinations
+from pipelines.records.combinations import Combinations, keys_of
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
 from sdc.nominal.transport import transport
@@ -35,26 +35,15 @@ _LEFT = ("__left0", "__left1")
 _ROWS = 200_000
 
 
-def carried_back(
-    frame: DataFrame,
-    collapsed: Combinations,
-    counts: np.ndarray,
-    group: Group,
-    specification: Specification,
-    path: Path,
-) -> DataFrame:
+def carried_back(frame: DataFrame, group: Group, specification: Specification, path: Path) -> DataFrame:
     """Give every record the values of the combination its count flows to.
 
     Parameters
     ----------
-    counts : (m,) int64 array
-        Protected counts of the combinations.
     path : Path
-        Where the moves are written, for the tasks to read.
+        What `write_moves` wrote: a file, or a folder of them.
     """
-    names = list(group.variables)
-    keys = names if specification.region is None else [specification.region, *names]
-    write_moves(path, collapsed, counts)
+    names, keys = list(group.variables), keys_of(group, specification)
     moves = frame.sparkSession.read.parquet(str(path))
     published = [name for name in frame.columns if name in specification.published]
     order = [*content_order(frame, published), *drawn_order(frame)]
@@ -81,6 +70,11 @@ def write_moves(path: Path, collapsed: Combinations, counts: np.ndarray) -> None
 
     Of a combination's records those that stay have the lowest ranks, then its flows follow in the order of
     the combinations they go to.
+
+    Parameters
+    ----------
+    counts : (m,) int64 array
+        Protected counts of the combinations.
     """
     frequencies = collapsed.frequencies
     flows = transport(frequencies, counts, collapsed.similarity)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,13 +36,13 @@ from pipelines.publication.manifest import LIMITS, manifest
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged, stage
 from pipelines.records.blocks import BLOCK, Plan, blocked, plan
+from pipelines.records.by_combination import by_combination
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from pipelines.records.cluster_blocks import REPORT, cluster_blocks
 from pipelines.records.clustering_task import ClusteringTask
-from pipelines.records.combinations import combinations, on_combinations, protected_counts
+from pipelines.records.combinations import on_combinations
 from pipelines.records.joint import chosen_together, with_joint_representatives
 from pipelines.records.method_parameters import cluster_parameters
-from pipelines.records.moves import carried_back
 from pipelines.records.weighing import Weighing
 from schemas.errors import InputRejected
 from schemas.requirements.records import Requirement, promised_requirements
@@ -124,7 +123,7 @@ class Records:
         frame, reports = with_originals(screened.frame, specification, screened.remaining), {}
         for group in specification.clusterings:
             if on_combinations(group, specification):
-                frame, reports[group.name] = _by_combination(job, frame, group, release_id)
+                frame, reports[group.name] = by_combination(job, frame, group, release_id)
             else:
                 pattern = pattern_of(group, specification)
                 strata = strata_of(screened.strata, pattern)
@@ -250,29 +249,6 @@ def by_cluster(
                 protected = _represented(job, protected, group, resume / f"represented-{group.name}")
             return protected.select(*[column(name) for name in frame.columns]), protection
         chosen, checkpoint = chosen.without_trees(protection.too_few), None
-
-
-def _by_combination(
-    job: Job, frame: DataFrame, group: Group, release_id: str
-) -> tuple[DataFrame, BlockReports]:
-    """Protect one clustering of nominal variables as counts of combinations."""
-    specification = job.specification
-    resume = job.areas.work(release_id, "resume")
-    target = resume / f"protected-{group.name}"
-    reports = read_checkpoint(target)
-    if reports is None or set(job.spark.read.parquet(str(target)).columns) != set(frame.columns):
-        with job.progress.stage("block"):
-            occurring = combinations(frame, group, specification, resume / f"combinations-{group.name}")
-        with job.progress.stage(f"protect {group.name}"):
-            counts, reports = protected_counts(job.spark, occurring, group, specification)
-        with job.progress.stage("reconcile"):
-            moves = resume / f"moves-{group.name}.parquet"
-            back = carried_back(frame, occurring, counts, group, specification, moves)
-            back.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
-            write_checkpoint(target, reports)
-    stored = job.spark.read.parquet(str(target))
-    names = [column(name) for name in frame.columns]
-    return stored.select(*names), collected([json.dumps(report) for report in reports], 0)
 
 
 def _content(frame: DataFrame, specification: Specification) -> list[str]:

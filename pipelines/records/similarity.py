@@ -35,13 +35,18 @@ def similarity(
     ----------
     values : per variable of the frequencies, its values as text in the order of their codes; None is missing
     """
-    names = [str(name) for name in frequencies.names]
+    asked = distances([str(name) for name in frequencies.names], specification)
+    return None if asked is None else Similarity.of(frequencies, values, asked)
+
+
+def distances(names: Sequence[str], specification: Specification) -> dict[Hashable, Distance] | None:
+    """Distances between the values of each variable; None where every mismatch costs the same."""
     weights = {name: specification.variables[name].variable_weight for name in names}
     orders, trees, matrices = orders_of(specification), trees_of(specification), cost_matrices(specification)
     if len(set(weights.values())) == 1 and not {*orders, *trees, *matrices} & set(names):
         return None
     scale = min(PARTS / min(weights.values()), _MOST / sum(weights.values()))
-    distances: dict[Hashable, Distance] = {}
+    asked: dict[Hashable, Distance] = {}
     for name in names:
         cost = max(1, round(weights[name] * scale))
         if name in orders:
@@ -50,14 +55,14 @@ def similarity(
             positions: dict[Hashable, int] = {
                 category: round(cost * rank / last) for rank, category in enumerate(orders[name])
             }
-            distances[name] = Ordinal(positions=positions, missing=cost)
+            asked[name] = Ordinal(positions=positions, missing=cost)
         elif name in trees:
-            distances[name] = _tree(trees[name], cost)
+            asked[name] = _tree(trees[name], cost)
         elif name in matrices:
-            distances[name] = _prices(matrices[name], cost)
+            asked[name] = _prices(matrices[name], cost)
         else:
-            distances[name] = Nominal(cost)
-    return Similarity.of(frequencies, values, distances)
+            asked[name] = Nominal(cost)
+    return asked
 
 
 def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:

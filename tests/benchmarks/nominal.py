@@ -23,7 +23,13 @@ from sdc.nominal.partitioning.partition import Partition, partition
 from sdc.nominal.two_step import two_step
 from sdc.safe.protection import safe_frequencies
 from sdc.stop import Deadline
-from tests.benchmarks import nominal_certificates, nominal_comparison, nominal_regression, nominal_scale
+from tests.benchmarks import (
+    nominal_certificates,
+    nominal_comparison,
+    nominal_parts,
+    nominal_regression,
+    nominal_scale,
+)
 from tests.benchmarks.nominal_checkpoint import Checkpoint
 from tests.benchmarks.nominal_scenarios import SCENARIOS, instance
 from tests.benchmarks.table import Table
@@ -103,6 +109,7 @@ def run(quick: bool = False) -> Iterator[Table]:
         _assert_targets(instances)
     yield from nominal_regression.tables(quick)
     yield from nominal_scale.tables(quick)
+    yield from nominal_parts.tables(quick)
     yield from nominal_certificates.tables(quick)
     yield from nominal_comparison.tables(quick)
 

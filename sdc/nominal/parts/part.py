@@ -45,6 +45,8 @@ class Asked:
     tables : tuple of tuples of names
     levels : RegionLevels or None
     effort, seed, max_absolute_error, kept_dimension : as of `protect_frequencies`
+    moves : int or None
+        Moves tried for each combination below k, instead of what the effort gives.
     """
 
     k: int
@@ -54,6 +56,7 @@ class Asked:
     seed: int = 0
     max_absolute_error: ByTable | None = None
     kept_dimension: int = 0
+    moves: int | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,8 @@ class Part:
         if stage.kind == "settle":
             settle(search.state, sorted_combinations(self.frequencies), SOFT)
             return Standing(search.state.counts), 0
-        moves, never = _MOVES[asked.effort] * len(search.movable), Deadline.after(None)
+        each = _MOVES[asked.effort] if asked.moves is None else asked.moves
+        moves, never = each * len(search.movable), Deadline.after(None)
         if moves == 0:
             return standing, 0
         if stage.kind == "mend":

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.records.combinations import combinations
+from pipelines.records.combinations import combinations, write_combinations
 from pipelines.records.moves import carried_back, write_moves
 from tests.pipelines.microdata import specification
 
@@ -27,14 +27,14 @@ def collapsed(spark, tmp_path):
     def made(records):
         asked = specification(tmp_path, ROLES)
         frame, group = spark.createDataFrame(records, SCHEMA), asked.clusterings[0]
-        found = combinations(frame, group, asked, tmp_path / "combinations")
-        return (
-            frame,
-            found,
-            lambda counts: carried_back(
-                frame, found, np.array(counts), group, asked, tmp_path / "moves.parquet"
-            ),
-        )
+        write_combinations(frame, group, asked, tmp_path / "combinations")
+        found, moves = combinations(tmp_path / "combinations", group, asked), tmp_path / "moves.parquet"
+
+        def carried(counts):
+            write_moves(moves, found, np.array(counts))
+            return carried_back(frame, group, asked, moves)
+
+        return frame, found, carried
 
     return made
 

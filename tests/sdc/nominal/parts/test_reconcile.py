@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sdc.errors import TooFewRecords
 from sdc.nominal.control_tables import ControlTables, named_tables
 from sdc.nominal.frequency import FrequencyVector, collapse
-from sdc.nominal.frequency_search import search
 from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.nominal.parts.cell_index import CellIndex, comparable
 from sdc.nominal.parts.part import Asked, Part
@@ -76,17 +75,15 @@ def test_parts_do_not_depend_on_the_order_of_rows():
     assert np.array_equal(*counts)
 
 
-def test_one_process_does_little_better_with_as_many_moves(monkeypatch):
+def test_one_process_does_little_better_with_as_many_moves():
     file = town(10_000, 60, 4)
     ask = asked(file)
     tables = everything(file, ask)
     weight = np.where(tables.level == 0, 1.0, 0.3) * tables.reciprocals
-    counts, parts, _ = protected_in_parts(file, ask, 300)
-    assert len(parts) > TURNS
-    moves = 11 * int(file.at_risk(3).sum())  # ten to cool, one to descend
-    monkeypatch.setitem(search._MOVES, "fast", moves)
-    monkeypatch.setitem(search._MOST, "fast", moves)
     one = protect_frequencies(file, 3, tables, effort="fast")
+    as_many = replace(ask, moves=one.work // (11 * int(file.at_risk(3).sum())) * 10)
+    counts, parts, _ = protected_in_parts(file, as_many, 300)
+    assert len(parts) > TURNS
     values = [float(np.sum(tables.errors(each) ** 2 * weight)) for each in (counts, one.counts)]
     assert values[0] <= 1.15 * values[1]
 

@@ -1,0 +1,291 @@
+"""Combinations in parts of whole regions, where there are too many for one process.
+
+Parts are written down by tasks and searched in tasks, stage by stage (`sdc.nominal.parts`). The driver holds
+the cells that parts share, those of the tables without the region, and the regions; codes, counts and moves
+of combinations are in the files of the parts alone. What the parts are is decided by the combinations of the
+regions in their order: the answer is the same for any partitioning and any number of tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from pipelines.engine.files import private_folder
+from pipelines.engine.row_hash import DIGESTS
+from pipelines.engine.tasks import in_tasks
+from pipelines.records.combinations import (
+    COLLISION,
+    COUNT,
+    Combinations,
+    categories_of,
+    codes_of,
+    in_order,
+    keys_of,
+    texts_of,
+)
+from pipelines.records.moves import write_moves
+from pipelines.records.part_files import PartFiles
+from pipelines.records.similarity import distances
+from schemas.errors import ProtectionFailed
+from schemas.specification.model import Specification
+from schemas.specification.sections import Group
+from sdc.nominal.bounds import free_bound
+from sdc.nominal.distances import Distance
+from sdc.nominal.frequency import FrequencyVector
+from sdc.nominal.parts.cell_index import CellIndex
+from sdc.nominal.parts.part import Asked, Part, Seen, Stage, Standing
+from sdc.nominal.parts.reconcile import Held, cut_regions
+from sdc.nominal.similarity import Similarity
+
+#: Values that are read at a time.
+_ROWS = 200_000
+_PART = "__part"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the combinations of a file are made of, and how they are cut.
+
+    Attributes
+    ----------
+    source : Path
+        Where `write_combinations` wrote them.
+    names : tuple of str
+        The variables.
+    keys : dict of str to pyarrow array
+        Values of the region, if any, and of each variable, in the order of codes; by column of the file.
+    part_of_region : (regions,) int64 array
+    distances : mapping of name to Distance, or None where every mismatch costs the same
+    """
+
+    source: Path
+    names: tuple[str, ...]
+    keys: dict[str, pa.Array]
+    part_of_region: np.ndarray
+    distances: Mapping[Hashable, Distance] | None
+
+    @classmethod
+    def of(cls, source: Path, group: Group, specification: Specification) -> Layout:
+        """Look at the combinations once, column by column.
+
+        Raises
+        ------
+        ProtectionFailed
+            A region with fewer than k records.
+        """
+        columns = [f"v{i}" for i in range(len(keys_of(group, specification)))]
+        keys = {name: categories_of(_pieces(source, name)) for name in columns}
+        inside, records = np.array([_rows(source)]), np.array([specification.release.k])
+        if specification.region is not None:
+            regions = keys["v0"]
+            inside, records = (np.zeros(len(regions), np.int64) for _ in range(2))
+            for values, counts in zip(_pieces(source, "v0"), _pieces(source, COUNT), strict=True):
+                codes = codes_of(values, regions)
+                inside += np.bincount(codes, minlength=len(regions))
+                np.add.at(records, codes, counts.to_numpy())
+        small = int((records < specification.release.k).sum())
+        if small:
+            raise ProtectionFailed(
+                f"{small} regions have fewer than k = {specification.release.k} records; merge or suppress "
+                "them"
+            )
+        asked = distances(list(group.variables), specification)
+        return cls(source, tuple(group.variables), keys, cut_regions(inside), asked)
+
+    @property
+    def by_region(self) -> bool:
+        """Whether there is a region."""
+        return len(self.keys) > len(self.names)
+
+    @property
+    def categories(self) -> tuple[pa.Array, ...]:
+        """Values of the variables."""
+        return tuple(self.keys.values())[1 if self.by_region else 0 :]
+
+    @property
+    def domain_sizes(self) -> np.ndarray:
+        """Number of values of each variable."""
+        return np.array([len(values) for values in self.categories])
+
+    def combinations(self, part: pa.Table) -> Combinations:
+        """The combinations of a part in order, from the rows of its codes."""
+        codes = [part[name].to_numpy() for name in self.keys]
+        regions = codes.pop(0) if self.by_region else None
+        counts, sizes = part[COUNT].to_numpy(), self.domain_sizes
+        frequencies, order = in_order(np.column_stack(codes), sizes, self.names, regions, counts)
+        digests = np.column_stack([part[name].to_numpy() for name in DIGESTS])[order]
+        return Combinations(frequencies, self.categories, digests)
+
+    def similarity(self, frequencies: FrequencyVector) -> Similarity | None:
+        """How far combinations are apart."""
+        if self.distances is None:
+            return None
+        return Similarity.of(frequencies, texts_of(self.categories), self.distances)
+
+
+@dataclass
+class CombinationParts:
+    """The parts of a file in a folder, and what Spark does with them.
+
+    Attributes
+    ----------
+    spark : SparkSession
+    layout : Layout
+    asked : Asked
+    files : PartFiles
+    finished : stages of parts that are done
+    """
+
+    spark: SparkSession
+    layout: Layout
+    asked: Asked
+    files: PartFiles
+    finished: int = 0
+    _stage: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def write(cls, spark: SparkSession, layout: Layout, asked: Asked, folder: Path) -> CombinationParts:
+        """Write down the parts, each with the index of its cells.
+
+        Raises
+        ------
+        ProtectionFailed
+            Two combinations that cannot be told apart.
+        """
+        files = PartFiles(private_folder(folder))
+        source = spark.read.parquet(str(layout.source))
+        alike = source.groupBy(*DIGESTS).count().where(f.col("count") > 1).limit(1).count()
+        if alike:
+            raise ProtectionFailed(COLLISION)
+        columns = ", ".join(f"{name} int" for name in layout.keys)
+        rest = ", ".join(f"{name} long" for name in (COUNT, *DIGESTS, _PART))
+        coded = source.select(*layout.keys, COUNT, *DIGESTS).mapInArrow(_coded(layout), f"{columns}, {rest}")
+        written = coded.groupBy(_PART).applyInArrow(_written(layout, asked, files), f"{_PART} long")
+        assert written.count() == int(layout.part_of_region.max()) + 1
+        return cls(spark, layout, asked, files)
+
+    def __len__(self) -> int:
+        return int(self.layout.part_of_region.max()) + 1
+
+    @cached_property
+    def index(self) -> CellIndex:
+        """The cells that the parts share; notes in the files of each where its own are among them."""
+        index = self.files.index(0)
+        for part in range(1, len(self)):
+            index = index.joined(self.files.index(part))
+        for part in range(len(self)):
+            mine = self.files.index(part)
+            places = index.places(mine)
+            self.files.write_held(part, Held(places, mine.original), index.original[places])
+        return index
+
+    def held(self, part: int) -> Held:
+        """What a part holds of the shared cells."""
+        return self.files.held(part)
+
+    def advance(self, stage: Stage, portions: Mapping[int, np.ndarray]) -> int:
+        """Take parts through a stage, each in a task; return the moves they tried."""
+        asked, files, moving = self.asked, self.files, len(portions)
+        tasks = [(part, self._stage.get(part), errors) for part, errors in portions.items()]
+
+        def advanced(task: tuple[int, int | None, np.ndarray]) -> int:
+            number, before, errors = task
+            part = files.part(number)
+            standing = Standing(part.frequencies.counts) if before is None else files.standing(number, before)
+            seen = Seen(files.original(number), errors, moving)
+            after, tried = part.advanced(asked, stage, seen, standing)
+            change = part.errors(after.counts) - part.errors(standing.counts)
+            files.write_standing(number, stage.number, after, change)
+            return tried
+
+        tried = in_tasks(self.spark, advanced, tasks)
+        for number, before, _ in tasks:
+            self._stage[number] = stage.number
+            if before is not None:
+                self.files.forget_standing(number, before)
+        self.finished += len(tasks)
+        return sum(tried)
+
+    def change(self, part: int) -> np.ndarray:
+        """What the last stage of a part changed in its shared cells."""
+        return self.files.change(part, self._stage[part])
+
+    def finish(self, moves: Path) -> list[dict[str, Any]]:
+        """Write the moves of every part into a folder; what each part is, and what it proves.
+
+        Raises
+        ------
+        ProtectionFailed
+            Counts that are not protected, or not those of the records.
+        """
+        layout, files, k = self.layout, self.files, self.asked.k
+        private_folder(moves)
+
+        def finished(task: tuple[int, int]) -> dict[str, Any] | None:
+            number, stage = task
+            part, counts = files.part(number), files.standing(number, stage).counts
+            frequencies = part.frequencies
+            difference = frequencies.region_matrix() @ (counts - frequencies.counts)
+            if difference.any() or ((counts != 0) & (counts < k)).any():
+                return None
+            similar = layout.similarity(frequencies)
+            occurring = Combinations(frequencies, layout.categories, files.digests(number), similar)
+            write_moves(moves / f"{number:06d}.parquet", occurring, counts)
+            return {
+                "records": frequencies.records,
+                "clusters": int(np.count_nonzero(counts)),
+                "chi2": part.chi2_by_region(counts),
+                "lower_bound": free_bound(part.tables.original[~part.shared], k),
+            }
+
+        reports = in_tasks(self.spark, finished, sorted(self._stage.items()))
+        if None in reports:
+            raise ProtectionFailed("A part of the combinations is not protected. Nothing was published.")
+        return reports
+
+
+def _coded(layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """In a task: codes of the values, and the part of each combination."""
+
+    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            codes = {name: codes_of(batch[name], values) for name, values in layout.keys.items()}
+            region = codes["v0"] if layout.by_region else np.zeros(len(batch), np.int64)
+            rest = {name: batch[name] for name in (COUNT, *DIGESTS)}
+            yield pa.record_batch({**codes, **rest, _PART: layout.part_of_region[region]})
+
+    return task
+
+
+def _written(layout: Layout, asked: Asked, files: PartFiles) -> Callable[[pa.Table], pa.Table]:
+    """In a task: a part with its index, written down."""
+
+    def task(rows: pa.Table) -> pa.Table:
+        number = rows[_PART][0].as_py()
+        occurring = layout.combinations(rows)
+        files.write_part(Part.of(number, occurring.frequencies, asked), occurring.digests)
+        return pa.table({_PART: pa.array([number], pa.int64())})
+
+    return task
+
+
+def _pieces(folder: Path, name: str) -> Iterator[pa.Array]:
+    """A column of the combinations, some rows at a time, in the order of the files."""
+    for path in sorted(folder.glob("*.parquet")):
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_ROWS, columns=[name]):
+                yield batch.column(0)
+
+
+def _rows(folder: Path) -> int:
+    return sum(pq.read_metadata(path).num_rows for path in folder.glob("*.parquet"))

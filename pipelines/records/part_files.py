@@ -1,0 +1,123 @@
+"""The files of the parts of the combinations: arrays, in a private folder that every task can write to.
+
+A file is written in one step and never written again with other content, so that a task that is tried again
+finds what it began with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.frequency import FrequencyVector
+from sdc.nominal.parts.cell_index import CellIndex
+from sdc.nominal.parts.part import Part, Standing
+from sdc.nominal.parts.reconcile import Held
+
+_OF_CELLS = ("cells", "original", "dimension", "table", "level")
+
+
+@dataclass(frozen=True)
+class PartFiles:
+    """Where the parts of a file lie."""
+
+    folder: Path
+
+    def write_part(self, part: Part, digests: np.ndarray) -> None:
+        """A part, the digests of its combinations, and the index of the cells it shares."""
+        frequencies, tables = part.frequencies, part.tables
+        regions = {} if frequencies.regions is None else {"regions": frequencies.regions}
+        named = {"names": frequencies.names, "tables": tables.tables, "levels": tables.levels}
+        self._write(
+            f"{part.number}-part",
+            named=json.dumps(named),
+            codes=frequencies.codes,
+            counts=frequencies.counts,
+            domain_sizes=frequencies.domain_sizes,
+            orders=part.orders,
+            places=part.places,
+            **regions,
+            **{name: getattr(tables, name) for name in _OF_CELLS},
+        )
+        index = CellIndex.of(frequencies, tables)
+        keys = {f"keys{t}": keys for t, keys in enumerate(index.keys)}
+        self._write(f"{part.number}-index", tables=json.dumps(index.tables), original=index.original, **keys)
+        self._write(f"{part.number}-digests", digests=digests)
+
+    def part(self, number: int) -> Part:
+        """A part as it was written."""
+        found = self._read(f"{number}-part")
+        named = json.loads(str(found["named"]))
+        frequencies = FrequencyVector(
+            found["codes"],
+            found["counts"],
+            found["domain_sizes"],
+            tuple(named["names"]),
+            found.get("regions"),
+        )
+        tables = ControlTables(
+            tables=tuple(tuple(names) for names in named["tables"]),
+            levels=tuple(named["levels"]),
+            **{name: found[name] for name in _OF_CELLS},
+        )
+        return Part(number, frequencies, tables, found["orders"], found["places"])
+
+    def digests(self, number: int) -> np.ndarray:
+        """Digests of the combinations of a part, (m, 2)."""
+        return np.asarray(self._read(f"{number}-digests")["digests"])
+
+    def index(self, number: int) -> CellIndex:
+        """The cells that a part shares."""
+        found = self._read(f"{number}-index")
+        tables = tuple(tuple(names) for names in json.loads(str(found["tables"])))
+        return CellIndex(tables, tuple(found[f"keys{t}"] for t in range(len(tables))), found["original"])
+
+    def write_held(self, number: int, held: Held, original: np.ndarray) -> None:
+        """Where a part's cells are among those of the file, and what the whole file has in them."""
+        self._write(f"{number}-held", places=held.places, records=held.records, original=original)
+
+    def held(self, number: int) -> Held:
+        """What a part holds of the shared cells."""
+        found = self._read(f"{number}-held")
+        return Held(found["places"], found["records"])
+
+    def original(self, number: int) -> np.ndarray:
+        """What the whole file has in the cells that a part shares."""
+        return np.asarray(self._read(f"{number}-held")["original"])
+
+    def write_standing(self, number: int, stage: int, standing: Standing, change: np.ndarray) -> None:
+        """Where a part stands after a stage, and what the stage changed in the cells it shares."""
+        self._write(f"{number}-after-{stage}", counts=standing.counts, hot=standing.hot, change=change)
+
+    def standing(self, number: int, stage: int) -> Standing:
+        """Where a part stood after a stage."""
+        found = self._read(f"{number}-after-{stage}")
+        return Standing(found["counts"], float(found["hot"]))
+
+    def change(self, number: int, stage: int) -> np.ndarray:
+        """What a stage changed in the cells that a part shares."""
+        return np.asarray(self._read(f"{number}-after-{stage}")["change"])
+
+    def forget_standing(self, number: int, stage: int) -> None:
+        """Remove what a later stage has gone beyond."""
+        self._path(f"{number}-after-{stage}").unlink(missing_ok=True)
+
+    def _write(self, name: str, **arrays: Any) -> None:
+        path = self._path(name)
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        with open(fresh, "wb") as file:
+            np.savez(file, **arrays)
+        fresh.replace(path)
+
+    def _read(self, name: str) -> dict[str, np.ndarray]:
+        with np.load(self._path(name), allow_pickle=False) as archive:
+            return dict(archive)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.npz"

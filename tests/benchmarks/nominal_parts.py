@@ -1,0 +1,114 @@
+"""Combinations in parts beside one process: towns in many regions, tables to dimension 2 and by region.
+
+The parts lie in the memory of this process and are searched one after the other: what Spark's tasks answer,
+in the CPU seconds of one core. They try as many moves as the one process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.demo import QUASI_IDENTIFIERS, SEED
+from pipelines.town.town import town
+from sdc.nominal.control_tables import ControlTables, named_tables
+from sdc.nominal.frequency import FrequencyVector, collapse
+from sdc.nominal.frequency_search.search import protect_frequencies
+from sdc.nominal.parts.part import Asked
+from sdc.nominal.parts.reconcile import PART
+from sdc.nominal.region_levels import REGION, RegionLevels
+from tests.benchmarks.table import Table
+from tests.sdc.nominal.parts.in_memory import protected_in_parts
+
+K = 3
+NAMES = tuple(QUASI_IDENTIFIERS["nominal"])
+#: Records, regions, and combinations of a part: the small town is cut as finely as a large one would be.
+TOWNS = ((100_000, 400, 10_000), (1_000_000, 2_000, PART))
+
+
+def tables(quick: bool = False) -> Iterator[Table]:
+    """Towns at effort fast, the smaller one at standard, too; quick: a town of 20,000."""
+    cases = [(*each, "fast") for each in TOWNS] + [(*TOWNS[0], "standard")]
+    rows: list[tuple[object, ...]] = []
+    for records, regions, most, effort in [(20_000, 80, 2_000, "fast")] if quick else cases:
+        file = regional_town(records, regions)
+        by_region = tuple((REGION, name) for name in NAMES)
+        levels = RegionLevels.single(regions)
+        asked = Asked(K, (*named_tables(file, 2), *by_region), levels, effort)  # type: ignore[arg-type]
+        control = ControlTables.of(file, asked.tables, levels=levels)
+        begin = time.process_time()
+        searched = protect_frequencies(file, K, control, effort=asked.effort)
+        one, middle = searched.counts, time.process_time()
+        at_risk = int(file.at_risk(K).sum())
+        asked = replace(asked, moves=round(searched.work / 1.1 / at_risk))  # a tenth descends
+        counts, parts, errors = protected_in_parts(file, asked, most)
+        seconds = time.process_time() - middle
+        _assert_protected(file, counts)
+        assert np.array_equal(errors, control.errors(counts)[control.level == 0])
+        town_rows = ((records, regions, len(file), effort),) * 2
+        rows.append((*town_rows[0], "one process", *_figures(control, one), middle - begin))
+        rows.append((*town_rows[1], f"{len(parts)} parts", *_figures(control, counts), seconds))
+        of_one, of_parts = _objective(control, one), _objective(control, counts)
+        assert of_parts <= 1.1 * of_one, f"{of_parts} beside {of_one}"
+    yield Table(
+        f"Combinations in parts, k = {K}, 8 nominal quasi-identifiers, tables to dimension 2, region by one",
+        (
+            "records",
+            "regions",
+            "combinations",
+            "effort",
+            "searched in",
+            "chi2 national",
+            "chi2 region x 1",
+            "max error 1-dim",
+            "2-dim",
+            "by region",
+            "CPU s",
+        ),
+        rows,
+        "Asked: what is minimised, national chi2 and 0.3 times that by region, at most 1.1 times that of one "
+        "process that tries as many moves.",
+    )
+
+
+def regional_town(records: int, regions: int) -> FrequencyVector:
+    """Persons of the demo's town whose households lie in so many regions of uneven size."""
+    persons = pa.concat_tables([chunk.select([*NAMES, "household"]) for chunk in town(records, SEED)])
+    categories = [pc.unique(persons[name]) for name in NAMES]
+    categories = [values.take(pc.array_sort_indices(values)) for values in categories]
+    codes = [
+        pc.index_in(persons[name], value_set=values).to_numpy()
+        for name, values in zip(NAMES, categories, strict=True)
+    ]
+    household = persons["household"].to_numpy()
+    random = np.random.default_rng(7)
+    shares = random.dirichlet(np.full(regions, 3.0))
+    region = random.choice(regions, p=shares, size=household.max() + 1)[household]
+    sizes = np.array([len(values) for values in categories])
+    return collapse(np.column_stack(codes), sizes, NAMES, regions=region.astype(np.int32))[0]
+
+
+def _assert_protected(file: FrequencyVector, counts: np.ndarray) -> None:
+    region = file.region_of()
+    assert ((counts == 0) | (counts >= K)).all()
+    assert np.array_equal(np.bincount(region, counts), np.bincount(region, file.counts))
+
+
+def _chi2(control: ControlTables, counts: np.ndarray, national: bool) -> float:
+    squares = control.errors(counts) ** 2 * control.reciprocals
+    return float(squares[(control.level == 0) == national].sum())
+
+
+def _objective(control: ControlTables, counts: np.ndarray) -> float:
+    return _chi2(control, counts, True) + 0.3 * _chi2(control, counts, False)
+
+
+def _figures(control: ControlTables, counts: np.ndarray) -> tuple[object, ...]:
+    largest, by_region = control.max_absolute_error(counts), control.region_errors(counts)[REGION]
+    chi2 = _chi2(control, counts, True), _chi2(control, counts, False)
+    return *chi2, largest[1], largest[2], by_region[1]
