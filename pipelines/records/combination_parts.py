@@ -259,7 +259,9 @@ def _coded(layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.R
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            codes = {name: codes_of(batch[name], values) for name, values in layout.keys.items()}
+            codes = {
+                name: codes_of(batch[name].cast(values.type), values) for name, values in layout.keys.items()
+            }
             region = codes["v0"] if layout.by_region else np.zeros(len(batch), np.int64)
             rest = {name: batch[name] for name in (COUNT, *DIGESTS)}
             yield pa.record_batch({**codes, **rest, _PART: layout.part_of_region[region]})
