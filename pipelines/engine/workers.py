@@ -2,7 +2,7 @@
 
 A worker that starts from nothing imports the methods and loads their compiled code, seconds in each, while
 the run waits. Spark starts the process that workers are forked from by the name of a module
-(``spark.python.daemon.module``): `pipelines.engine.daemon` loads everything once, beside the first stages of
+(``spark.python.daemon.module``): `pipelines.records.daemon` loads everything once, beside the first stages of
 the run.
 """
 
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 _SETTING = "spark.python.daemon.module"
 #: Settings of a session whose workers have the methods loaded.
-PRELOADED = {_SETTING: "pipelines.engine.daemon"}
+PRELOADED = {_SETTING: "pipelines.records.daemon"}
 
 
 def start_ahead(spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""Python workers: forked from a process that has the methods loaded."""
+"""Python workers: forked from a process that has the methods, and the task that calls them, loaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pyarrow as pa
 def test_worker_has_the_methods_loaded_before_it_is_told_what_to_do(spark):
     def loaded(batches):
         for _ in batches:
-            yield pa.record_batch([pa.array(["sdc.microaggregation" in sys.modules])], names=["loaded"])
+            needed = {"sdc.microaggregation", "pipelines.records.cluster_blocks"}
+            yield pa.record_batch([pa.array([needed <= set(sys.modules)])], names=["loaded"])
 
     assert spark.range(1, numPartitions=1).mapInArrow(loaded, "loaded boolean").first()["loaded"]
 
