@@ -148,10 +148,22 @@ def test_any_command_has_compiled_kernels_in_a_folder_of_its_own(started, tmp_pa
     assert Path(folder).parent.stat().st_mode & 0o077 == 0
 
 
-def test_a_key_that_a_group_can_read_becomes_its_readers_alone(started, tmp_path):
-    secret = tmp_path / "secret"
-    secret.write_text("0" * 64)
-    secret.chmod(0o440)
+def test_a_key_of_somebody_else_that_a_group_can_read_becomes_its_readers_alone(started, tmp_path):
+    secret = Path("/etc/passwd")
+    if os.getuid() == 0:
+        secret = tmp_path / "secret"
+        secret.write_text("0" * 64)
+        secret.chmod(0o440)
+        os.chown(secret, 1, 0)
     [key] = started("printenv", "MICROGUARD_KEY_FILE", MICROGUARD_KEY_FILE=str(secret))
-    assert Path(key).read_text() == "0" * 64
+    assert Path(key).read_text() == secret.read_text()
     assert Path(key).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_key_of_ones_own_stays_where_it_is_or_is_to_be_made(started, tmp_path, there):
+    mine = tmp_path / "mine"
+    if there:
+        mine.write_text("0" * 64)
+    [key] = started("printenv", "MICROGUARD_KEY_FILE", MICROGUARD_KEY_FILE=str(mine))
+    assert Path(key) == mine
