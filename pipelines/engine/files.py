@@ -37,12 +37,14 @@ def copy_durably(source: Path, target: Path) -> None:
 
 
 def name_again(source: Path, target: Path) -> None:
-    """Give a file that nobody changes a second name; a copy where the file system has one name for a file."""
-    target.unlink(missing_ok=True)
+    """Give a file that nobody changes a second name, in one step; a copy where a file has one name only."""
+    fresh = target.with_name(f".{target.name}")
+    fresh.unlink(missing_ok=True)
     try:
-        os.link(source, target)
+        os.link(source, fresh)
     except OSError:
-        shutil.copyfile(source, target)
+        shutil.copyfile(source, fresh)
+    fresh.replace(target)
 
 
 def sync_folder(path: Path) -> None:

@@ -54,12 +54,14 @@ _FOREIGN: tuple[Callable[[pa.DataType], bool], ...] = (
 
 
 def commit(public: Path, release_id: str) -> None:
-    """Make a release the newest state; does nothing where its commit is there already."""
+    """Make a release the newest state, or, where its commit is there already, see that it names its files."""
     _take_place(public)
     history = committed(public)
-    if release_id not in history:
-        for each in not_yet_committed(public, release_id, history):
-            _commit(public / FOLDER, public, each)
+    if release_id in history:
+        _name_anew(public, release_id)
+        return
+    for each in not_yet_committed(public, release_id, history):
+        _commit(public / FOLDER, public, each)
 
 
 def committed(public: Path) -> list[str]:
@@ -84,6 +86,20 @@ def forget(public: Path, release_id: str) -> None:
     else:
         (public / FOLDER).rename(public / _GOING)
     _take_place(public)
+
+
+def _name_anew(public: Path, release_id: str) -> None:
+    """Give the table the files of a release that was damaged, with them, and was made again."""
+    for file, name in _names(public / FOLDER, public, release_id):
+        if name.exists() and not name.samefile(file):
+            name_again(file, name)
+    sync_tree(public / FOLDER)
+
+
+def _names(table: Path, public: Path, release_id: str) -> list[tuple[Path, Path]]:
+    """Record files of a release, each with its name in the table."""
+    files = [Path(file) for file in released_files(public, release_id)]
+    return [(file, table / f"{release_id}-{file.name}") for file in files]
 
 
 def _take_place(public: Path) -> None:
@@ -119,16 +135,16 @@ def _history(table: Path) -> list[str]:
 
 
 def _commit(table: Path, public: Path, release_id: str) -> None:
-    history, released = _history(table), released_files(public, release_id)
+    history = _history(table)
     how = step(public, release_id, history[-1] if history else None)
     table.mkdir(exist_ok=True)
     if how == "change":
-        _change(table, released, release_id)
+        _change(table, released_files(public, release_id), release_id)
     else:
-        arriving = [table / f"{release_id}-{Path(file).name}" for file in released]
-        for file, name in zip(released, arriving, strict=True):
-            name_again(Path(file), name)
-        _register(table, arriving, release_id, add=how == "add")
+        named = _names(table, public, release_id)
+        for file, name in named:
+            name_again(file, name)
+        _register(table, [name for _, name in named], release_id, add=how == "add")
     sync_tree(table)
 
 

@@ -85,6 +85,18 @@ def test_a_delta_table_is_the_files_of_the_release_and_reads_as_they_do(areas, m
     assert registered.stat().st_nlink == 1 + links  # no name in the private area
 
 
+@pytest.mark.parametrize("name", ["delta", "iceberg"])
+def test_a_release_that_was_damaged_is_made_again_with_its_table(areas, name):
+    publish.publish(staged(areas), manifest(format=name), areas, entry())
+    [released] = (areas.public.release(ID) / "microdata").glob("*.parquet")
+    with released.open("wb") as file:  # the same file, under all its names
+        pq.write_table(RECORDS.slice(0, 5), file)
+    assert not audit(areas.public.release(ID)).passed
+    assert not publish.published_already(areas, ID)
+    publish.publish(staged(areas), manifest(format=name), areas, entry())
+    assert audit(areas.public.release(ID)).passed
+
+
 def test_the_log_of_a_delta_table_counts_records_and_says_no_value_of_theirs(areas):
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     [log] = (areas.public.folder / "delta" / "_delta_log").glob("*.json")
