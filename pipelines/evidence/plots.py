@@ -156,7 +156,8 @@ def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
                     label=choice,
                 )
             axes.set_title(names[name])
-            axes.set_ylim(bottom=0)
+            highest = max(100 * row[name] for row in rows if row[name] is not None)
+            axes.set_ylim(0, 1.15 * highest or 1.0)  # room for the markers of what is highest
             axes.set_xticks(sorted({row["k"] for row in rows}))
         axes.set_xlabel("k")
         if len(choices) > 1:

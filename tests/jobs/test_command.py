@@ -12,6 +12,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from pipelines.engine.events import ALLOWED, emit
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from schemas.errors import GateRefused, InputRejected, MicroguardError, ProtectionFailed, SpecificationError
+from schemas.specification.model import Specification
 from tests.schemas.malformed import SOUND
 
 ROOT = Path(__file__).parents[2]
@@ -134,6 +136,28 @@ def test_a_pipeline_takes_what_its_row_gives(verb: Verb) -> None:
     on_request = {"master", "progress", "show"} & set(signature.parameters)
     taken = signature.bind(*positions, **dict.fromkeys(given | on_request)).arguments
     assert set(taken) >= given | on_request
+
+
+def test_each_choice_is_laid_over_what_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def compare(specification: Specification, *, k: str, choices: dict[str, Specification]) -> Outcome:
+        asked.update(choices, **{"": specification})
+        return Outcome("Compared.", {})
+
+    monkeypatch.setattr("pipelines.compare.compare", compare)
+    path = tmp_path / "sound.toml"
+    path.write_text(SOUND)
+    arguments = ["compare", str(path), "--set", "release.seed=7"]
+    choices = ["--choice", "release.k=9", "method.effort=fast", "--choice", "release.seed=8"]
+    assert run_command([*arguments, *choices]) == 0
+    assert {name: (each.release.k, each.release.seed) for name, each in asked.items()} == {
+        "": (asked[""].release.k, 7),
+        "release.k=9 method.effort=fast": (9, 7),
+        "release.seed=8": (asked[""].release.k, 8),
+    }
+    assert asked["release.k=9 method.effort=fast"].method.effort == "fast"
+    assert run_command([*arguments, "--choice", "release.k"]) == 2
 
 
 def test_a_log_of_events_says_only_what_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
