@@ -82,11 +82,15 @@ def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
 
 
 def _attacks(section: HouseholdRisk, k: int) -> Iterator[tuple[float, str]]:
+    after, before = (
+        expected / max(section.households, 1)
+        for expected in (section.expected_after, section.expected_before)
+    )
     yield (
-        section.expected_after / max(section.households, 1),
+        after,
         "Whoever knows the protected variables of everybody would be expected to find "
-        f"{section.expected_after:,.0f} of {section.households:,} households through one of their members; "
-        f"before, {section.expected_before:,.0f}.",
+        f"{100 * after:.3g} % of the households through one of their members "
+        f"({section.expected_after:,.0f} of {section.households:,}); before, {100 * before:.3g} %.",
     )
 
 

@@ -101,12 +101,15 @@ def _valued(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _attacks(section: IndividualRisk, k: int) -> Iterator[tuple[float, str]]:
+    after, before = (
+        expected / max(section.records, 1) for expected in (section.expected_after, section.expected_before)
+    )
     yield (
-        section.expected_after / max(section.records, 1),
+        after,
         "Whoever knows the protected variables of everybody would be expected to identify "
-        f"{section.expected_after:,.0f} of {section.records:,} records"
-        f"{', the sampling taken into account' if section.weighted else ''}; before, "
-        f"{section.expected_before:,.0f}.",
+        f"{100 * after:.3g} % of the records"
+        f"{', the sampling taken into account,' if section.weighted else ''} "
+        f"({section.expected_after:,.0f} of {section.records:,}); before, {100 * before:.3g} %.",
     )
 
 
