@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.measures.comparison import Comparison
@@ -113,3 +114,23 @@ def test_files_without_weights_have_no_weighted_tables(tmp_path):
     without = {name: role for name, role in VARIABLES.items() if role["role"] != "weight"}
     spec = specification(tmp_path, without)
     assert WEIGHTED_TABLES.take(SimpleNamespace(specification=spec)) is None
+
+
+@pytest.mark.spark
+def test_a_release_with_weights_shows_what_its_weighted_tables_are_off_by(mixed_release):
+    release = mixed_release
+    section = release.found["weighted_tables"]
+    assert list(section) == ["1", "1 by region"]
+    for name, table in (("1", ("sex",)), ("1 by region", ("region", "sex"))):
+        for weight, errors in (
+            ("one", section[name]["unweighted"]),
+            ("weight", section[name]["weighted"]["weight"]),
+        ):
+            *figures, cells = errors_by_hand(release.original, release.frame, [table], weight)
+            named = ("largest", "mean", "largest_relative", "mean_relative")
+            assert [errors[each] for each in named] == pytest.approx(figures, rel=5.1e-3)
+            assert section[name]["cells"] == cells
+    assert "<h3>Weighted tables</h3>" in (release.record / "report.html").read_text()
+    published_columns = pq.read_schema(next((release.folder / "tables").glob("*.parquet"))).names
+    assert published_columns[-1] == "frequency"
+    assert not any(name.startswith("__") for name in published_columns)
