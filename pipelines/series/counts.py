@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -26,6 +28,7 @@ from pipelines.series.settings import (
 
 #: Shares that readers may see are multiples of this: one unit more or less must not show.
 PUBLIC_STEP = 0.05
+LONGEST = "longest_wait"
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,8 @@ class NightCounts:
         )
 
 
-def night_counts(units: DataFrame, number: int) -> NightCounts:
-    """Count a night, in one aggregation.
+def counts_by_region(units: DataFrame, number: int) -> pa.Table:
+    """Count a night region by region, in one aggregation: `REGION`, and the numbers of `NightCounts`.
 
     Parameters
     ----------
@@ -107,27 +110,20 @@ def night_counts(units: DataFrame, number: int) -> NightCounts:
         "stale": f.col(STALE) & (status == STANDING),
         "departed": (status == GONE) & (f.col(SINCE) == number) & event.isin("left", GHOST, "corrected"),
     }
-    longest = f.max(f.when(status == WAITING, f.lit(number) - f.col(SINCE))).alias("longest_wait")
-    row = units.agg(*[f.count_if(test).alias(name) for name, test in metrics.items()], longest).first()
-    assert row is not None
-    return NightCounts(**{name: int(value or 0) for name, value in row.asDict().items()})
+    longest = f.max(f.when(status == WAITING, f.lit(number) - f.col(SINCE))).alias(LONGEST)
+    counted = [f.count_if(test).alias(name) for name, test in metrics.items()]
+    return units.groupBy(REGION).agg(*counted, longest).toArrow().sort_by(REGION)
 
 
-def by_region(units: DataFrame) -> list[dict[str, Any]]:
+def night_counts(regions: pa.Table) -> NightCounts:
+    """The counts of all regions together; units that are gone have none."""
+    numbers = {name: pc.sum(regions[name]).as_py() or 0 for name in regions.column_names if name != REGION}
+    return NightCounts(**(numbers | {LONGEST: pc.max(regions[LONGEST]).as_py() or 0}))
+
+
+def by_region(regions: pa.Table) -> list[dict[str, Any]]:
     """Ghosts and waiting units by region, as shares of what is published there, rounded for readers."""
-    rows = (
-        units.where(f.col(STATUS) != GONE)
-        .groupBy(REGION)
-        .agg(
-            f.count_if(f.col(CLASS).isNotNull()).alias("published"),
-            f.count_if(f.col(STATUS) == GHOST).alias("ghosts"),
-            f.count_if(f.col(STATUS) == WAITING).alias("waiting"),
-        )
-        .where(f.col("published") > 0)
-        .orderBy(REGION)
-        .collect()
-    )
-    return [_public(row.asDict()) for row in rows]
+    return [_public(row) for row in regions.to_pylist() if row["published"] > 0]
 
 
 def _public(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from pipelines.series.settings import SeriesSettings
 from schemas.errors import GateRefused
 from schemas.specification.model import Specification
 
+#: What a generation holds (`pipelines.series.generations`); a series of another layout is not gone on with.
+STATE_LAYOUT = 2
+
 
 def settings_of(specification: Specification) -> SeriesSettings:
     """The settings of a register; limits that its specification leaves out have their defaults."""
@@ -28,6 +31,7 @@ def settings_of(specification: Specification) -> SeriesSettings:
 def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:
     """What may not change while a series goes on."""
     return {
+        "state": STATE_LAYOUT,
         "k": specification.release.k,
         "variables": {name: each.model_dump(mode="json") for name, each in specification.variables.items()},
         "representative": specification.method.representative,

@@ -34,7 +34,7 @@ from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged, stage
 from pipelines.records.product import ProtectedRecords, by_cluster
 from pipelines.series.birth import births_of, next_units, published_records, with_classes
-from pipelines.series.counts import NightCounts, by_region, night_counts
+from pipelines.series.counts import NightCounts, by_region, counts_by_region, night_counts
 from pipelines.series.generations import (
     BIRTHS,
     DEPARTED,
@@ -160,7 +160,8 @@ class Register(Nights):
         with job.progress.stage("next state"):
             earlier = [] if begins else generations.since_begun()
             next_state = self._state(job.spark, pending, earlier, rows, departed, protected, number)
-            counts = night_counts(next_state.units, number)
+            regions = counts_by_region(next_state.units, number)
+            counts = night_counts(regions)
         if counts.changes_nothing and not begins:
             raise NothingNew(_of(latest).release_id, asdict(counts))
         exceeded = counts.exceeded_limits(settings)
@@ -185,7 +186,6 @@ class Register(Nights):
                 counts.published,
                 specification.weighted_by(group),
             )
-            regions = by_region(next_state.units)
         comparison = Comparison(
             specification,
             screened,
@@ -197,7 +197,7 @@ class Register(Nights):
             drawn=written_down(newest.join(drawn, on=UNIT), work / "pairs"),
         )
         self._generations = generations
-        self._night = ProtectedNight(comparison, contract, published, counts, regions, number)
+        self._night = ProtectedNight(comparison, contract, published, counts, by_region(regions), number)
         return self._night
 
     def stage(self, job: Job, protected: ProtectedRecords, release_id: str) -> Staged:

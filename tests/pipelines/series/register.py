@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 
 from pipelines.intake.unit_key import ROW, UNIT
 from pipelines.series.birth import births_of, next_units, published_records, with_classes
-from pipelines.series.counts import NightCounts, night_counts
+from pipelines.series.counts import NightCounts, counts_by_region, night_counts
 from pipelines.series.night import after_departures, departing, night, pool
 from pipelines.series.settings import CLASS, ORIGIN, PATTERN, REGION, VERSION, SeriesSettings
 
@@ -62,7 +62,7 @@ class Register:
         )
         newborn = self._settled(with_classes(records, ["region", "income"], self.settings, number))
         after = next_units(rows, newborn, number)
-        self.counts.append(night_counts(after, number))
+        self.counts.append(night_counts(counts_by_region(after, number)))
         self.units = self._settled(after.drop("__event"))
         fresh = births_of(newborn, rows, ["region", "income"])
         self.births = self._settled(self.births.unionByName(fresh))
