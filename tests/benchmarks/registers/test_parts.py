@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.benchmarks.registers import parts
+from tests.benchmarks.registers import nights, parts
+from tests.benchmarks.registers.agency import Done
 from tests.benchmarks.table import Table
 
 TABLE = Table("Nights", ("night", "loss"), [(1, 0.5), (2, None)], "a note")
@@ -46,3 +49,27 @@ def test_a_benchmark_that_ended_begins_anew(made, tmp_path, monkeypatch):
 def test_the_code_is_told_by_what_decides_the_answers():
     assert parts._digest() == parts._digest()
     assert len(parts._digest()) == 16
+
+
+class Dying:
+    """An agency whose third run of the benchmark's process is killed."""
+
+    runs = 0
+
+    def __init__(self, *given, **options):
+        pass
+
+    def publish(self, frame):
+        Dying.runs += 1
+        if Dying.runs == 3:
+            raise KeyboardInterrupt
+        return Done(Path(f"release{Dying.runs}"), 1.0, {"night": 0.5}, {"units": len(frame)})
+
+
+def test_a_register_goes_on_after_the_nights_that_are_done(tmp_path, monkeypatch):
+    monkeypatch.setattr(nights, "Agency", Dying)
+    with pytest.raises(KeyboardInterrupt):
+        nights.watched(None, tmp_path, "numeric", 3, 400, 4)
+    series = nights.watched(None, tmp_path, "numeric", 3, 400, 4)
+    assert [done.release.name for done in series.done] == ["release1", "release2", "release4", "release5"]
+    assert [done.counts["units"] for done in series.done] == [len(each.frame) for each in series.nights]
