@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.cta.program.cell_cuts import CellCutting
-from sdc.cta.program.covering import Covering
+from sdc.cta.program.covering import LEAST_SECONDS, Covering
 from sdc.cta.program.line_classes import disjoint_classes
 from sdc.cta.program.line_cuts import line_cuts
 from sdc.cta.program.model import adjustment_columns, cut_model, with_rows
 from sdc.cta.program.plane_cuts import cut_rows, plane_cuts
 from sdc.cta.program.problem import Problem
-from sdc.cta.program.tightening import LEAST_SECONDS, Tightening
 from sdc.cta.program.work import work_from_basis, work_from_nothing
 from sdc.cta.result import BoundKind
-from sdc.solver import FEASIBILITY_TOLERANCE, NO_LIMIT, Limits, Master, Solution, Status
+from sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, NO_LIMIT, Limits, Master, Solution, Status
 from sdc.stop import Deadline
 
 
@@ -59,10 +58,9 @@ def relaxation_bound(
     seconds = max(seconds, LEAST_SECONDS)
     deadline = Deadline.after(seconds if np.isfinite(seconds) else None)
     best, cuts = unavoidable_bound(problem), None
-    cutting = CellCutting(problem)
     if cell_work:
         covering = Covering(problem, deadline)
-        covering.tighten(cutting, cell_work, deadline)
+        covering.tighten(CellCutting(problem), cell_work, deadline)
         cuts = covering.binding
         best = LowerBound(
             covering.bound,
@@ -82,13 +80,12 @@ def relaxation_bound(
     solution = _relaxed(master, problem.lines.shape[0], deadline)
     if solution.status is not Status.OPTIMAL or solution.objective is None:
         return _better(disjoint_lines_bound(problem), best)
-    if cell_work:
-        relaxation = Tightening(master, adjustment_columns(model), solution)
-        if cuts is not None:
-            relaxation.add(cuts, deadline)
-        relaxation.tighten(cutting, cell_work, deadline)
-        if relaxation.cuts:
-            solution, kind = relaxation.solution, "linear relaxation with cell cuts"
+    if cuts is not None:
+        rows = cuts.rows @ adjustment_columns(model)
+        master.add_rows(cuts.least, np.full(len(cuts.least), INFINITY), rows)
+        tighter = master.solve(max(deadline.remaining, LEAST_SECONDS))
+        if tighter.status is Status.OPTIMAL and tighter.objective is not None:
+            solution, kind = tighter, "linear relaxation with cell cuts"
     assert solution.objective is not None
     value = solution.objective - FEASIBILITY_TOLERANCE * abs(solution.objective)
     return _better(LowerBound(value, kind), best)

@@ -33,8 +33,9 @@ MOST_NESTED = 10
 #: Of a neighbourhood, the share of lines nearest to its first cell whose sensitive cells are its own.
 CORE = 0.2
 #: Added to adjustments when a cut is sought, relative to the mean level: cells that a solution does not move
-#: could take any weight, which makes cuts weak.
-MARGIN = 0.1
+#: could take any weight, which makes cuts weak. Wide margins find the cuts that prove most, narrow ones those
+#: that wide ones hide: the last three prove 1 to 2.5 % more than the first alone.
+MARGINS = (0.1, 0.03, 0.01, 0.003)
 #: Coefficients below it are the solver's dust, made up for at the right side.
 DUST = 1e-9
 #: Cells to try before judging whether cuts are worth their work, and the share of them that must have one:
@@ -77,11 +78,14 @@ class CellCutting:
         As `sdc.cta.program.work` counts it.
     tried, violated : int
         Cells tried, and cells of which a violated cut was found.
+    margin : float
+        The one of `MARGINS` that cuts are sought with.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.work = 0.0
         self.tried = self.violated = 0
+        self.margin = MARGINS[0]
         self._problem = problem
         cells = problem.table.cells
         self._levels, self._room, self._least = np.zeros(cells), np.zeros(cells), np.zeros(cells)
@@ -100,6 +104,11 @@ class CellCutting:
         """Whether enough of the cells tried had a cut."""
         return self.tried < TRIALS or self.violated >= LEAST_SHARE * self.tried
 
+    def seek(self, margin: float) -> None:
+        """Seek cuts with another margin, of all cells again."""
+        self.margin = margin
+        self._resting[:] = self._missed[:] = 0
+
     def cuts(self, adjustments: np.ndarray, most_work: float, deadline: Deadline) -> CellCuts:
         """Cuts that the adjustments (cells,) violate, `MOST_NESTED` a cell at most.
 
@@ -107,7 +116,7 @@ class CellCutting:
         not `worthwhile`.
         """
         rows, least = [], []
-        margin = MARGIN * float(np.mean(self._levels[self._problem.sensitive]))
+        margin = self.margin * float(np.mean(self._levels[self._problem.sensitive]))
         reach = np.minimum(adjustments + margin, self._room) + self._levels
         for near in self._neighbourhoods:
             self._change_reach(near, near.cells, reach)
