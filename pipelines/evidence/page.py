@@ -192,4 +192,6 @@ def _number(value: Any) -> str:
 def _percent(value: Any) -> str:
     if value is None or isinstance(value, jinja2.Undefined):
         return "-"
-    return f"below {SMALLEST:g} %" if 0 < 100 * value < SMALLEST else f"{100 * value:.3g} %"
+    if 0 < 100 * value < SMALLEST:
+        return f"below {SMALLEST:g} %"
+    return f"{_count(100 * value)} %" if value >= 1 else f"{100 * value:.3g} %"

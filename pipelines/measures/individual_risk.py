@@ -107,9 +107,8 @@ def _attacks(section: IndividualRisk, k: int) -> Iterator[tuple[float, str]]:
     yield (
         after,
         "Whoever knows the protected variables of everybody would be expected to identify "
-        f"{100 * after:.3g} % of the records"
-        f"{', the sampling taken into account,' if section.weighted else ''} "
-        f"({section.expected_after:,.0f} of {section.records:,}); before, {100 * before:.3g} %.",
+        f"{100 * after:.3g} % of the records ({section.expected_after:,.0f} of {section.records:,}"
+        f"{', the sampling taken into account' if section.weighted else ''}); before, {100 * before:.3g} %.",
     )
 
 

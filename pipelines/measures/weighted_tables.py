@@ -107,7 +107,8 @@ def _glance(section: Mapping[str, WeightedErrors], k: int) -> Iterator[str]:
         for name, errors in part.weighted.items() if not part.by_region else ():
             yield (
                 f"Weighted by {name}, a cell of a table of dimension {dimension} is off by "
-                f"{errors.largest:,.6g} at the most, and by {100 * errors.mean_relative:.3g} % in the mean."
+                f"{errors.largest:,.6g} at the most; in the mean over the cells by {errors.mean:,.6g}, and "
+                f"by {100 * errors.mean_relative:.3g} % of the cell's own count."
             )
 
 

@@ -191,6 +191,21 @@ def test_a_large_number_is_shown_with_its_digits(value, shown):
     assert evidence_page._number(value).replace("\N{NARROW NO-BREAK SPACE}", " ") == shown
 
 
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0.2049, "20.5 %"),
+        (2e-6, "below 0.001 %"),
+        (9.99, "999 %"),
+        (9.997, "1 000 %"),
+        (441.23, "44 123 %"),
+        (None, "-"),
+    ],
+)
+def test_a_share_is_never_a_power_of_ten(share, shown):
+    assert evidence_page._percent(share).replace("\N{NARROW NO-BREAK SPACE}", " ") == shown
+
+
 def test_a_limit_is_told_in_plain_words_and_by_its_sense(tmp_path):
     metric = {"metric": "unique_published", "variable": "weight", "found": 0.004, "limit": 0.01}
     limit = QUALITY["verdicts"][0] | metric | {"promised": False, "sense": "at most"}
