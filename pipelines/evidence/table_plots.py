@@ -57,7 +57,7 @@ def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
     """Gap of each better table found, by the linear programs solved until then."""
     steps = [row[0] for row in history]
     if bound > 0:
-        heights, label = [100 * (row[1] / bound - 1) for row in history], "gap to the lower bound, percent"
+        heights, label = [100 * (row[1] / bound - 1) for row in history], "gap, percent"
     else:
         heights, label = [row[1] for row in history], "objective"
     with figure(6.4, 2.4) as (drawn, axes):
