@@ -33,6 +33,7 @@ class InMemory:
             self.index = self.index.joined(index)
         self._held = [Held(self.index.places(index), index.original) for index in indexes]
         self.standing = [Standing(part.frequencies.counts) for part in self.parts]
+        self.work = 0
         self._change = [np.zeros(len(held.places), np.int64) for held in self._held]
 
     def __len__(self) -> int:
@@ -53,6 +54,7 @@ class InMemory:
             after = part.errors(self.standing[number].counts)
             self._change[number] = after - part.errors(before.counts)
             work += tried
+        self.work += work
         return work
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sdc.errors import TooFewRecords
 from sdc.nominal.control_tables import ControlTables, named_tables
 from sdc.nominal.frequency import FrequencyVector, collapse
+from sdc.nominal.frequency_search import search
 from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.nominal.parts.cell_index import CellIndex, comparable
 from sdc.nominal.parts.part import Asked, Part
@@ -75,15 +76,15 @@ def test_parts_do_not_depend_on_the_order_of_rows():
     assert np.array_equal(*counts)
 
 
-def test_one_process_does_little_better_with_as_many_moves():
+def test_at_the_moves_of_effort_fast_one_process_does_little_better(monkeypatch):
     file = town(10_000, 60, 4)
     ask = asked(file)
     tables = everything(file, ask)
     weight = np.where(tables.level == 0, 1.0, 0.3) * tables.reciprocals
-    one = protect_frequencies(file, 3, tables, effort="fast")
-    as_many = replace(ask, moves=one.work // (11 * int(file.at_risk(3).sum())) * 10)
-    counts, parts, _ = protected_in_parts(file, as_many, 300)
+    counts, parts, _ = protected_in_parts(file, ask, 300)
     assert len(parts) > TURNS
+    monkeypatch.setitem(search._MOST, "fast", 10 * int(file.at_risk(3).sum()))
+    one = protect_frequencies(file, 3, tables, effort="fast")
     values = [float(np.sum(tables.errors(each) ** 2 * weight)) for each in (counts, one.counts)]
     assert values[0] <= 1.15 * values[1]
 
