@@ -38,8 +38,9 @@ class Task(NamedTuple):
     distances : (n, n) squared distances
     duals : (n,)
     near_sums : (n, largest) array, column m the sum of the m least distances from a record to others
-    k, largest : sizes of a cluster
-    threshold : only clusters of smaller reduced cost are looked for
+    largest : size of a cluster
+    open_roots : (n,) whether a root is searched
+    thresholds : (n,) only clusters of smaller reduced cost than their root's are looked for
     width : candidates taken per root
     """
 
@@ -47,9 +48,9 @@ class Task(NamedTuple):
     distances: np.ndarray
     duals: np.ndarray
     near_sums: np.ndarray
-    k: int
     largest: int
-    threshold: float
+    open_roots: np.ndarray
+    thresholds: np.ndarray
     width: int
 
 
@@ -92,13 +93,14 @@ def search_roots(
     cuts: CutState,
     sets: OddSets,
     columns: RootColumns,
-    first: int,
-    last: int,
+    places: tuple[int, int],
+    sizes: tuple[int, int],
     root_work: int,
 ) -> int:
-    """Search the roots at these places of the order; the candidates evaluated.
+    """Search the open roots from the first to before the second place, for clusters of these sizes.
 
-    `root_work` limits the candidates evaluated per root and size, once the root's own list stands.
+    The candidates evaluated are given; `root_work` limits them per root and size, once the root's own list
+    stands. A root not searched to the end is no longer `finished`.
     """
     n = len(task.duals)
     lists = new_lists(task.largest, n)
@@ -111,12 +113,13 @@ def search_roots(
     clear(cuts)
     empty(sets)
     total = 0
-    for place in range(first, last):
+    for place in range(places[0], places[1]):
         root = task.order[place]
-        columns.finished[root] = True
+        if not task.open_roots[root]:
+            continue
         enter(cuts, root)
         flip(sets, root)
-        for size in range(task.k, min(task.largest, n - place) + 1):
+        for size in range(sizes[0], min(sizes[1], n - place) + 1):
             total += _search(task, cuts, sets, columns, lists, path, place, size, root_work)
         leave(cuts, root)
         flip(sets, root)
@@ -137,7 +140,7 @@ def _search(
 ) -> int:
     """Depth first over the clusters of one root and one size; the candidates evaluated."""
     root = task.order[place]
-    limit = _limit(columns, root, task.threshold)
+    limit = _limit(columns, root, task.thresholds[root])
     count, work, whole = _list_of_root(task, cuts, sets, lists, place, size, limit)
     most = work + root_work
     # fields are read once: each read inside the loop would count a reference

@@ -33,6 +33,11 @@ __all__ = ["Cuts", "Priced", "price"]
 
 #: More work than can ever be done, and far from the largest integer.
 _UNLIMITED = 2**60
+#: Share of a root's dual that the size, less one, times what reduced costs from this root on are below the
+#: threshold may reach where the root may be closed to larger clusters: beyond, few are.
+WORTH = 0.25
+#: Candidates evaluated for it per root, once its own list stands.
+_CLOSING_WORK = 20_000
 #: Roots priced between two looks at the deadline.
 _ROOTS_BETWEEN_LOOKS = 16
 
@@ -119,59 +124,144 @@ def price(
         Safety net, looked at every so many roots.
     """
     n = len(duals)
-    order = np.lexsort((np.arange(n), -duals))
     largest = min(2 * k - 1 if largest is None else largest, n)
-    task = Task(
-        order=order,
-        distances=distances,
-        duals=duals,
-        near_sums=_nearest_sums(distances, largest - 1),
-        k=k,
-        largest=largest,
+    search = _Search(
+        distances,
+        k,
+        duals,
+        cuts,
         threshold=float(threshold),
+        largest=largest,
+        keep=keep,
         width=n if width is None else width,
+        most_work=_UNLIMITED if most_work is None else most_work,
+        most_columns=_UNLIMITED if most_columns is None else most_columns,
+        deadline=deadline,
     )
-    columns = RootColumns(
-        members=np.full((n, keep, 2 * k - 1), -1, dtype=np.int32),
+    if roots is not None or most_columns is not None:
+        roots = roots or (0, n)
+        search.search(roots, (k, largest), root_work)
+        return search.priced(roots[0])
+    for size in range(k, largest + 1):
+        if size > k:
+            search.close_roots(size)
+        search.search((0, n), (size, size), root_work)
+    return search.priced(0)
+
+
+class _Search:
+    """The state of one pricing."""
+
+    def __init__(
+        self,
+        distances: np.ndarray,
+        k: int,
+        duals: np.ndarray,
+        cuts: Cuts,
+        *,
+        threshold: float,
+        largest: int,
+        keep: int,
+        width: int,
+        most_work: int,
+        most_columns: int,
+        deadline: Deadline | None,
+    ) -> None:
+        n = len(duals)
+        self._task = Task(
+            order=np.lexsort((np.arange(n), -duals)),
+            distances=distances,
+            duals=duals,
+            near_sums=_nearest_sums(distances, largest - 1),
+            largest=largest,
+            open_roots=np.ones(n, dtype=np.bool_),
+            thresholds=np.full(n, threshold),
+            width=width,
+        )
+        self._threshold = threshold
+        self._columns = _no_columns(n, keep, 2 * k - 1)
+        self._triples = new_state(cuts.of_triples, n)
+        larger = cuts.of_larger_sets
+        self._sets = new_odd_sets(larger.sets, larger.penalties, n)
+        self._most_work, self._most_columns, self._deadline = most_work, most_columns, deadline
+        self._work = 0
+
+    def search(self, roots: tuple[int, int], sizes: tuple[int, int], root_work: int | None) -> None:
+        """Search clusters of these sizes, of the open roots from the first to before the second place."""
+        task, columns = self._task, self._columns
+        begin, end = roots[0], min(roots[1], len(task.duals) - sizes[0] + 1)  # later ones are too few
+        columns_met = 0
+        for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
+            left = self._most_work - self._work
+            passed = self._deadline is not None and self._deadline.passed
+            if left <= 0 or columns_met >= self._most_columns or passed:
+                columns.finished[task.order[first:end]] = False
+                break
+            places = first, min(first + _ROOTS_BETWEEN_LOOKS, end)
+            most = left if root_work is None else min(root_work, left)
+            self._work += search_roots(task, self._triples, self._sets, columns, places, sizes, most)
+            columns_met += int(columns.counts[task.order[places[0] : places[1]]].sum())
+
+    def close_roots(self, size: int) -> None:
+        """Leave out roots that can have no cluster of this size below the threshold t.
+
+        Without one of its members a cluster of size s has this root or a later one. The s clusters that it
+        becomes cost (s - 2) / (s - 1) of it in the mean, hold each dual s - 1 times, and pay, in s times its
+        penalties, all of a cut of which it holds an odd number, and two penalties less for each pair of a cut
+        of which it holds an even one. So if these roots have no cluster of size s - 1 with a reduced cost
+        below -e, and it has one below t,
+
+            s / (s - 1) times its cost  -  the sum of its duals  <  s (t + e).
+
+        Without cuts hardly any cluster larger than k is needed. Roots without such a cluster are closed.
+        """
+        task, columns = self._task, self._columns
+        n, order = len(task.duals), task.order
+        task.open_roots[:] = True
+        if not columns.finished.all():
+            return
+        below = np.maximum(0.0, self._threshold - columns.costs.min(axis=1))[order]
+        below_from = np.empty(n)
+        below_from[order] = np.maximum.accumulate(below[::-1])[::-1]
+        factor = size / (size - 1)
+        relaxed = task._replace(
+            distances=factor * task.distances,
+            near_sums=factor * task.near_sums,
+            open_roots=(size - 1) * below_from < WORTH * task.duals,
+            thresholds=size * below_from,
+        )
+        met = _no_columns(n, 1, columns.members.shape[2])
+        no_cuts, no_sets = new_state(Cuts.none(), n), new_odd_sets(np.empty((0, 3), np.int64), np.empty(0), n)
+        places, sizes = (0, n - size + 1), (size, size)
+        self._work += search_roots(relaxed, no_cuts, no_sets, met, places, sizes, _CLOSING_WORK)
+        task.open_roots[:] = ~relaxed.open_roots | (met.counts > 0) | ~met.finished
+
+    def priced(self, begin: int) -> Priced:
+        """What was found from this place on."""
+        columns, task = self._columns, self._task
+        keep = columns.costs.shape[1]
+        present = np.arange(keep)[None, :] < columns.counts[:, None]
+        members, reduced_costs = columns.members[present], columns.costs[present]
+        ranking = np.lexsort((*members.T[::-1], reduced_costs))
+        open_ended = ~columns.finished | (columns.counts == keep)
+        unlisted = np.flatnonzero(open_ended[task.order[begin:]])
+        return Priced(
+            members=members[ranking],
+            reduced_costs=reduced_costs[ranking],
+            least=np.minimum(columns.costs.min(axis=1), self._threshold),
+            complete=bool(columns.finished.all()),
+            full=bool(np.any(columns.counts == keep)),
+            listed=begin + int(unlisted[0]) if len(unlisted) else len(task.order),
+            work=int(self._work),
+        )
+
+
+def _no_columns(n: int, keep: int, largest: int) -> RootColumns:
+    return RootColumns(
+        members=np.full((n, keep, largest), -1, dtype=np.int32),
         costs=np.full((n, keep), np.inf),
         counts=np.zeros(n, dtype=np.int64),
-        finished=np.zeros(n, dtype=np.bool_),
-    )
-    begin, end = (0, n) if roots is None else roots
-    end = min(end, n - k + 1)  # fewer than k records from here on: no cluster
-    columns.finished[order[:begin]] = True
-    columns.finished[order[end:]] = True
-    state = new_state(cuts.of_triples, n)
-    larger = cuts.of_larger_sets
-    sets = new_odd_sets(larger.sets, larger.penalties, n)
-    most = _UNLIMITED if most_work is None else most_work
-    per_root = most if root_work is None else root_work
-    enough = _UNLIMITED if most_columns is None else most_columns
-    work, columns_met = 0, 0
-    for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
-        if work >= most or columns_met >= enough or (deadline is not None and deadline.passed):
-            break
-        last = min(first + _ROOTS_BETWEEN_LOOKS, end)
-        work += search_roots(task, state, sets, columns, first, last, min(per_root, most - work))
-        columns_met += int(columns.counts[order[first:last]].sum())
-    return _priced(columns, order, begin, threshold, work)
-
-
-def _priced(columns: RootColumns, order: np.ndarray, begin: int, threshold: float, work: int) -> Priced:
-    keep = columns.costs.shape[1]
-    present = np.arange(keep)[None, :] < columns.counts[:, None]
-    members, reduced_costs = columns.members[present], columns.costs[present]
-    ranking = np.lexsort((*members.T[::-1], reduced_costs))
-    open_ended = ~columns.finished | (columns.counts == keep)
-    unlisted = np.flatnonzero(open_ended[order[begin:]])
-    return Priced(
-        members=members[ranking],
-        reduced_costs=reduced_costs[ranking],
-        least=np.minimum(columns.costs.min(axis=1), threshold),
-        complete=bool(columns.finished.all()),
-        full=bool(np.any(columns.counts == keep)),
-        listed=begin + int(unlisted[0]) if len(unlisted) else len(order),
-        work=int(work),
+        finished=np.ones(n, dtype=np.bool_),
     )
 
 
