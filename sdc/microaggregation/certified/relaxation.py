@@ -7,6 +7,8 @@ have different roots, so
 
     lower_bound = sum of duals - sum of penalties times right sides
                   + the floor(n / k) least reduced costs over the roots.
+
+Clusters chosen to shares are at most n / k in all and one of each root: that many rounded up.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from sdc.stop import Deadline
 _SMOOTHING = 0.6
 #: Candidates per root, and evaluations per root and size, of the narrow searches in growing order.
 _NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
+#: Candidates per root that a narrow search has at least for each record of a cluster.
+_WIDTH_PER_K = 4
 #: A narrow search that finds fewer new columns than n over this gives way to a wider one.
 _FEW = 20
 #: Share of the evaluations that is left to the lists of clusters.
@@ -66,6 +70,11 @@ class Spent:
 class Relaxation:
     """Column generation over `columns` with the cuts added so far.
 
+    Parameters
+    ----------
+    shared : bool
+        Whether the bound is to hold of clusters chosen to shares too, not only of clusterings.
+
     Attributes
     ----------
     lower_bound : float
@@ -76,9 +85,17 @@ class Relaxation:
     """
 
     def __init__(
-        self, columns: Columns, centre: np.ndarray, allowance: Allowance, deadline: Deadline
+        self,
+        columns: Columns,
+        centre: np.ndarray,
+        allowance: Allowance,
+        deadline: Deadline,
+        *,
+        shared: bool = False,
     ) -> None:
         self.columns = columns
+        n, k = len(columns.distances), columns.k
+        self._most_clusters = -(-n // k) if shared else n // k
         self.master = MasterProblem(columns)
         self.lower_bound = -np.inf
         self.solution: MasterSolution | None = None
@@ -112,7 +129,8 @@ class Relaxation:
         Returns False where the allowance ended it before. Ends as well once the bound reaches `enough`.
         """
         share = _SMOOTHING
-        stage = 0
+        wide = [stage for stage, (width, _) in enumerate(_NARROW) if width >= _WIDTH_PER_K * self.columns.k]
+        stage = wide[0] if wide else len(_NARROW) - 1
         while not self.exhausted:
             solution = self.master.solve(self._deadline.remaining)
             if solution is None:
@@ -128,7 +146,7 @@ class Relaxation:
             added = self.master.add_columns(priced.members)
             if priced.complete:
                 paid = float(penalties @ cut_limits(self.master.cuts))
-                bound = duals.sum() - paid + priced.least_sum(self.master.n // self.columns.k)
+                bound = duals.sum() - paid + priced.least_sum(self._most_clusters)
                 if bound > self._bound_of_centre:
                     self._bound_of_centre, self._centre = bound, (duals, penalties)
                 if bound > self.lower_bound:
@@ -199,12 +217,15 @@ class Relaxation:
     ) -> Priced:
         width, root_work = _NARROW[stage] if stage < len(_NARROW) else (None, None)
         active = penalties > 0
+        k = self.columns.k  # without cuts no larger cluster is needed, with them few are
+        largest = min(k + int(active.any()), 2 * k - 1) if stage < len(_NARROW) else None
         priced = price(
             self.columns.distances,
-            self.columns.k,
+            k,
             duals,
             Cuts(self.master.cuts[active], penalties[active]),
             threshold=threshold,
+            largest=largest,
             keep=keep,
             width=width,
             root_work=root_work,
