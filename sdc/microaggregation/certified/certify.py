@@ -4,7 +4,7 @@
 2. Column generation with exact pricing solves the relaxed set-partitioning program over all clusters;
    rounds of subset-row cuts on three, five and seven records tighten it.
 3. The incumbent is improved by integer programs over the generated clusters of least reduced cost: after the
-   cuts few others are in an optimal partition.
+   cuts few others are in an optimal partition. Where that leaves a gap, a thorough search is tried.
 4. All clusters whose reduced cost can matter are listed, level by level, and integer programs over them
    raise the bound, up to the optimum where the last one is solved (`levels`).
 
@@ -23,6 +23,7 @@ from sdc.microaggregation.certified.levels import CLOSED, Listing, close
 from sdc.microaggregation.certified.odd_set_cuts import separate_larger
 from sdc.microaggregation.certified.relaxation import Allowance, Relaxation
 from sdc.microaggregation.certified.repartition import repartition
+from sdc.microaggregation.certified.smaller_clusters import SMALLER, smaller_clusters_bound
 from sdc.microaggregation.certified.subset_row_cuts import separate
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.column_generation.columns import (
@@ -38,9 +39,9 @@ from sdc.solver import FEASIBILITY_TOLERANCE
 from sdc.stop import Deadline
 
 NAME = "column-generation"
-#: From this many records on one local search starts column generation; where that ends with a gap larger
-#: than this, the thorough search may know better.
-THOROUGH_FROM, THOROUGH_GAP = 400, 0.002
+#: From this many records on one local search starts column generation; where the gap is larger than this
+#: after the cuts, the thorough search may know better.
+THOROUGH_FROM, THOROUGH_GAP = 400, 0.001
 #: Up to this many records the integer programs may be large enough to prove most optima.
 PROVABLE_RECORDS = 100
 #: Relative distance of bound and master problem at which a round of cuts ends, and the last round.
@@ -92,7 +93,7 @@ class Work:
         small = n <= PROVABLE_RECORDS
         return cls(
             allowance=Allowance(evaluations=20_000 * n * n, pivots=500 * n * n),
-            starts=3 if n < THOROUGH_FROM else 1,
+            starts=3,
             rounds=30,
             per_root=min(2_000, 2_000_000 // n),
             largest_program=16_000 if small else (10 if n < THOROUGH_FROM else 20) * n,
@@ -122,17 +123,18 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
     distances = scale * squared_distances(records.values)
     others = [clustering.labels for clustering in searched]
     certifier = _Certifier(distances, k, start.labels, others, work, deadline)
-    certifier.run()
+    certifier.bound()
+    if n >= THOROUGH_FROM and certifier.lower_bound < (1.0 - THOROUGH_GAP) * certifier.cost:
+        certifier.take_in(
+            local_search.search(records, k, deadline=deadline, seed=seed, effort="thorough").labels
+        )
+    certifier.close()
     labels = labels_of(certifier.columns.members[certifier.incumbent], n)
     kind = "set partitioning solved" if certifier.optimal else "column generation with subset-row cuts"
     lower_bound = certifier.lower_bound / scale
     if not np.isfinite(lower_bound):
-        kind, lower_bound = "nearest neighbours", nearest_neighbour_bound(records.values, k)
+        kind, lower_bound = _weaker_bound(records, k, distances, scale, work, deadline, seed)
     sse = Clustering.of(records, labels, NAME).sse
-    if n >= THOROUGH_FROM and certifier.lower_bound < (1.0 - THOROUGH_GAP) * certifier.cost:
-        thorough = local_search.search(records, k, deadline=deadline, seed=seed, effort="thorough")
-        if thorough.sse < sse:
-            labels, sse = thorough.labels, thorough.sse
     if certifier.optimal:
         lower_bound = sse
     lower_bound = less_rounding(min(sse, lower_bound) * (1.0 - FEASIBILITY_TOLERANCE / k), records.values)
@@ -145,6 +147,29 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
         stopped_by="proof" if certifier.optimal else ("time" if deadline.passed else "work"),
         work=certifier.done,
     )
+
+
+def _weaker_bound(
+    records: Records,
+    k: int,
+    distances: np.ndarray,
+    scale: float,
+    work: Work,
+    deadline: Deadline,
+    seed: int,
+) -> tuple[str, float]:
+    """Kind and lower bound where column generation ended before its first."""
+    nearest = nearest_neighbour_bound(records.values, k)
+    t = min(SMALLER, k - 1)
+    if t < 2 or deadline.passed:
+        return "nearest neighbours", nearest
+    labels = local_search.search(records, t, deadline=deadline, seed=seed).labels
+    columns = Columns(distances, t)
+    columns.add(as_members(clusters_of(labels), t))
+    columns.add(nearest_clusters(distances, t))
+    relaxation = Relaxation(columns, shares(distances, labels), work.allowance, deadline, shared=True)
+    smaller = smaller_clusters_bound(relaxation, k) / scale
+    return ("smaller clusters", smaller) if smaller > nearest else ("nearest neighbours", nearest)
 
 
 class _Certifier:
@@ -188,17 +213,23 @@ class _Certifier:
             "nodes": self.nodes,
         }
 
-    def run(self) -> None:
-        """Bound, improve the incumbent, then close the gap over all clusters that can matter."""
+    def bound(self) -> None:
+        """Bound by cuts, and improve the incumbent."""
         self._cut()
         self.lower_bound = self.relaxation.lower_bound
-        if np.isfinite(self.lower_bound):
-            for per_record in POOLS:
-                self._combine(self._promising(int(per_record * self.relaxation.master.n)))
-            self._close()
+        self._improve()
 
-    def _close(self) -> None:
-        """Raise the bound level by level, with the gap to the incumbent at hand."""
+    def take_in(self, labels: np.ndarray) -> None:
+        """Take in another partition, and improve the incumbent."""
+        partition = self.columns.positions(as_members(clusters_of(labels), self.columns.k))
+        if self.columns.costs[partition].sum() < self.cost:
+            self.incumbent = partition
+        self._improve()
+
+    def close(self) -> None:
+        """Raise the bound level by level over all clusters that can matter, with the gap at hand."""
+        if not np.isfinite(self.lower_bound):
+            return
         work = self._work
         listing = Listing(work.per_root, work.largest_program, work.nodes)
         closed = close(self.relaxation, self.incumbent, listing, self._deadline)
@@ -206,6 +237,12 @@ class _Certifier:
         self.nodes += closed.nodes
         self.lower_bound = max(self.lower_bound, closed.lower_bound)
         self.optimal = self.cost - self.lower_bound <= CLOSED * self.cost
+
+    def _improve(self) -> None:
+        """Integer programs over the columns of least reduced cost, where there is a bound."""
+        if np.isfinite(self.lower_bound):
+            for per_record in POOLS:
+                self._combine(self._promising(int(per_record * self.relaxation.master.n)))
 
     def _cut(self) -> None:
         """Rounds of column generation and cuts."""
@@ -247,11 +284,10 @@ class _Certifier:
 
 
 def nearest_clusters(distances: np.ndarray, k: int) -> np.ndarray:
-    """Each record with its nearest others, in every size: columns to begin with."""
-    n = len(distances)
-    others = distances - np.diag(np.full(n, np.inf))  # each record is its own nearest
+    """Each record with its k - 1 nearest others: columns to begin with."""
+    others = distances - np.diag(np.full(len(distances), np.inf))  # each record is its own nearest
     nearest = np.argsort(others, axis=1, kind="stable")
-    return as_members([nearest[i, :s] for s in range(k, min(2 * k - 1, n) + 1) for i in range(n)], k)
+    return as_members(nearest[:, :k], k)
 
 
 def shares(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
