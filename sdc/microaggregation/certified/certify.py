@@ -43,7 +43,7 @@ NAME = "column-generation"
 #: after the cuts, the thorough search may know better.
 THOROUGH_FROM, THOROUGH_GAP = 400, 0.001
 #: Up to this many records the integer programs may be large enough to prove most optima.
-PROVABLE_RECORDS = 100
+PROVABLE_RECORDS = 200
 #: Relative distance of bound and master problem at which a round of cuts ends, and the last round.
 ROUND_TOLERANCE, LAST_TOLERANCE = 1e-4, 1e-7
 #: A round of cuts that raises the master problem by less, relatively, is the last.
