@@ -6,6 +6,7 @@ What is searched is decoded first: Parquet columns, dictionaries and metadata, n
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -78,7 +79,8 @@ def texts(folder: Path):
 
 
 def leaks(text: str, canaries: set[str]) -> bool:
-    return any(canary in text for canary in canaries)
+    """Whether a canary stands in the text; not as some digits of a longer number, such as a keyed hash."""
+    return any(re.search(rf"(?<!\d){re.escape(each)}(?!\d)", text) for each in canaries if each in text)
 
 
 #: What is added to the specification, and the code of the ending that it leads to.
