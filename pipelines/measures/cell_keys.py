@@ -81,12 +81,12 @@ def cell_keys_beside(
     families: dict[tuple[int, bool], list[TableErrors]] = {}
     for each in errors:
         families.setdefault((each.dimension, each.by_region), []).append(each)
-    found = {
+    by_dimension = {
         f"{dimension}{' by region' if by_region else ''}": _family(parts, before, noise)
         for (dimension, by_region), parts in sorted(families.items(), key=lambda item: item[0][::-1])
     }
     parameters = noise.parameters
-    return CellKeysBeside(parameters.largest, parameters.variance, k, found)
+    return CellKeysBeside(parameters.largest, parameters.variance, k, by_dimension)
 
 
 def _family(parts: list[TableErrors], before: Mapping[Table, pa.Table], noise: NoiseTable) -> DimensionBeside:

@@ -52,21 +52,21 @@ class PartFiles:
 
     def part(self, number: int) -> Part:
         """A part as it was written."""
-        found = self._read(f"{number}-part")
-        named = json.loads(str(found["named"]))
+        arrays = self._read(f"{number}-part")
+        named = json.loads(str(arrays["named"]))
         frequencies = FrequencyVector(
-            found["codes"],
-            found["counts"],
-            found["domain_sizes"],
+            arrays["codes"],
+            arrays["counts"],
+            arrays["domain_sizes"],
             tuple(named["names"]),
-            found.get("regions"),
+            arrays.get("regions"),
         )
         tables = ControlTables(
             tables=tuple(tuple(names) for names in named["tables"]),
             levels=tuple(named["levels"]),
-            **{name: found[name] for name in _OF_CELLS},
+            **{name: arrays[name] for name in _OF_CELLS},
         )
-        return Part(number, frequencies, tables, found["orders"], found["places"])
+        return Part(number, frequencies, tables, arrays["orders"], arrays["places"])
 
     def digests(self, number: int) -> np.ndarray:
         """Digests of the combinations of a part, (m, 2)."""
@@ -74,9 +74,9 @@ class PartFiles:
 
     def index(self, number: int) -> CellIndex:
         """The cells that a part shares."""
-        found = self._read(f"{number}-index")
-        tables = tuple(tuple(names) for names in json.loads(str(found["tables"])))
-        return CellIndex(tables, tuple(found[f"keys{t}"] for t in range(len(tables))), found["original"])
+        arrays = self._read(f"{number}-index")
+        tables = tuple(tuple(names) for names in json.loads(str(arrays["tables"])))
+        return CellIndex(tables, tuple(arrays[f"keys{t}"] for t in range(len(tables))), arrays["original"])
 
     def write_held(self, number: int, held: Held, original: np.ndarray) -> None:
         """Where a part's cells are among those of the file, and what the whole file has in them."""
@@ -84,8 +84,8 @@ class PartFiles:
 
     def held(self, number: int) -> Held:
         """What a part holds of the shared cells."""
-        found = self._read(f"{number}-held")
-        return Held(found["places"], found["records"])
+        arrays = self._read(f"{number}-held")
+        return Held(arrays["places"], arrays["records"])
 
     def original(self, number: int) -> np.ndarray:
         """What the whole file has in the cells that a part shares."""
@@ -97,8 +97,8 @@ class PartFiles:
 
     def standing(self, number: int, stage: int) -> Standing:
         """Where a part stood after a stage."""
-        found = self._read(f"{number}-after-{stage}")
-        return Standing(found["counts"], float(found["hot"]))
+        arrays = self._read(f"{number}-after-{stage}")
+        return Standing(arrays["counts"], float(arrays["hot"]))
 
     def change(self, number: int, stage: int) -> np.ndarray:
         """What a stage changed in the cells that a part shares."""

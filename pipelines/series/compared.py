@@ -52,15 +52,15 @@ def compared_before(
         "no" where it is to be compared; "map changed" where it is not the map that was.
     """
     try:
-        kept = json.loads((members / COMPARED).read_text(encoding="utf-8"))
-        signature = str(kept.pop("signature"))
+        noted = json.loads((members / COMPARED).read_text(encoding="utf-8"))
+        signature = str(noted.pop("signature"))
     except (OSError, ValueError, KeyError, TypeError):
         return "no"
-    if not hmac.compare_digest(signature, _signature(kept, key)):
+    if not hmac.compare_digest(signature, _signature(noted, key)):
         return "no"
-    if kept["map"] != _checksums(members):
+    if noted["map"] != _checksums(members):
         return "map changed"
-    return "yes" if files is None or kept["files"] == _microdata(files) else "no"
+    return "yes" if files is None or noted["files"] == _microdata(files) else "no"
 
 
 def checksums_of(release: Path) -> dict[str, str]:

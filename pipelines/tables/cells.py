@@ -304,11 +304,11 @@ def label(name: str, table: Table) -> Column:
 
 def _groupings(frame: DataFrame, table: Table) -> tuple[Grouping, ...]:
     """Which codes each further hierarchy puts together, as the records say."""
-    found = []
+    groupings = []
     for finer, coarser in table.groupings:
         labels = [label(name, table).alias(name) for name in (finer, *coarser)]
-        found.append(Grouping(finer, coarser, frame.select(*labels).distinct().toPandas()))
-    return tuple(found)
+        groupings.append(Grouping(finer, coarser, frame.select(*labels).distinct().toPandas()))
+    return tuple(groupings)
 
 
 def _rounded(amount: Column, digits: int) -> Column:

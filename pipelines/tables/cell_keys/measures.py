@@ -93,18 +93,18 @@ class NoiseComparison:
     def _by_dimension(self, change: np.ndarray) -> dict[str, dict[str, float]]:
         counts = self.cells.units
         depth = np.count_nonzero(self.cells.tabulation.nodes, axis=1)
-        found = {}
+        errors = {}
         for dimension in np.unique(depth):
             inside = depth == dimension
             error, size = change[inside], counts[inside]
-            found[str(dimension)] = {
+            errors[str(dimension)] = {
                 "cells": int(inside.sum()),
                 "moved": float(np.mean(error > 0)),
                 "mean_error": float(error.mean()),
                 "largest_error": float(error.max()),
                 "chi2": float(np.sum(error[size > 0] ** 2 / size[size > 0])),
             }
-        return found
+        return errors
 
 
 def write_noisy_cells(folder: Path, comparison: NoiseComparison) -> None:
