@@ -16,8 +16,8 @@ import sys
 from enum import Enum
 from pathlib import Path
 
-#: Bytes of input up to which the thorough compiler costs more than it gives.
-SMALL_INPUT = 64 * 2**20
+#: Bytes of input up to which the thorough compiler costs more than it gives: some 300,000 records.
+SMALL_INPUT = 10 * 2**20
 #: Bytes up to which code that Spark writes for a query costs more than it gives: about 20,000 records.
 TINY_INPUT = 512 * 2**10
 ARCHIVE = Path(sys.prefix) / "share" / "microguard" / "spark-classes.jsa"
