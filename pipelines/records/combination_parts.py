@@ -160,7 +160,7 @@ class CombinationParts:
         Raises
         ------
         ProtectionFailed
-            Two combinations that cannot be told apart.
+            Two combinations that cannot be told apart, or a part without any.
         """
         files = PartFiles(private_folder(folder))
         source = spark.read.parquet(str(layout.source))
@@ -171,8 +171,10 @@ class CombinationParts:
         rest = ", ".join(f"{name} long" for name in (COUNT, *DIGESTS, _PART))
         coded = source.select(*layout.keys, COUNT, *DIGESTS).mapInArrow(_coded(layout), f"{columns}, {rest}")
         written = coded.groupBy(_PART).applyInArrow(_written(layout, asked, files), f"{_PART} long")
-        assert written.count() == int(layout.part_of_region.max()) + 1
-        return cls(spark, layout, asked, files)
+        parts = cls(spark, layout, asked, files)
+        if written.count() != len(parts):
+            raise ProtectionFailed("A part of the combinations is missing. Nothing was published.")
+        return parts
 
     def __len__(self) -> int:
         return int(self.layout.part_of_region.max()) + 1
