@@ -1,8 +1,8 @@
 """Control tables weighted by the sampling weights: what they are off by, beside the unweighted ones.
 
-A reader of a sample multiplies up: of a cell he uses the sum of the weights of its records. Whoever moves
-between cells takes his weight along, so that a weighted count can be off by more than the counts say. Both
-are summed in the same aggregation.
+Readers of a sample multiply up: the count of a cell is the sum of the weights of its records. A record that
+is published in another cell takes its weight along, so that a weighted count can be off by more than the
+counts say. Both are summed in the same aggregation.
 """
 
 from __future__ import annotations

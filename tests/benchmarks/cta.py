@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sdc.cta import CellTable
+from sdc.cta import Adjustment, CellTable
 from sdc.cta.program.model import base_model
 from sdc.cta.program.problem import Problem
 from sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
@@ -253,22 +253,18 @@ def reference_tables() -> list[Table]:
             continue
         table = build()
         answer, seconds = timed(table, "at-least", "auto", "standard", 60)
-        rows.append(
-            (
-                name,
-                table.cells,
-                table.lines,
-                int(table.sensitive.sum()),
-                100 * answer.gap,
-                answer.bound_kind,
-                seconds,
-            )
-        )
+        rows.append((*_size_and_gap(name, table, answer), seconds))
         done(name, seconds)
     if not rows:
         return []
     columns = ("table", "cells", "lines", "sensitive", "gap %", "bound", "CPU s")
     return [Table("Hierarchical tables of reference files, mode at-least", columns, rows)]
+
+
+def _size_and_gap(name: str, table: CellTable, answer: Adjustment) -> tuple[object, ...]:
+    """What a table is, and how far its answer can be from the optimum."""
+    sensitive = int(table.sensitive.sum())
+    return name, table.cells, table.lines, sensitive, 100 * answer.gap, answer.bound_kind
 
 
 def hierarchical_tables(names: Iterable[str]) -> Table:
@@ -278,19 +274,7 @@ def hierarchical_tables(names: Iterable[str]) -> Table:
         branchings, occupied = HIERARCHIES[name]
         table = hierarchical_table(branchings, 1, occupied=occupied)
         answer, seconds = timed(table, "at-least", "auto", "standard", None)
-        rows.append(
-            (
-                name,
-                table.cells,
-                table.lines,
-                int(table.sensitive.sum()),
-                100 * answer.gap,
-                answer.bound_kind,
-                answer.objective,
-                answer.lower_bound,
-                seconds,
-            )
-        )
+        rows.append((*_size_and_gap(name, table, answer), answer.objective, answer.lower_bound, seconds))
         done(name, seconds)
     columns = ("table", "cells", "lines", "sensitive", "gap %", "bound", "objective", "lower bound", "CPU s")
     return Table("Generated hierarchical tables, 5 % sensitive, mode at-least, no time limit", columns, rows)
