@@ -30,6 +30,17 @@ _HERE = Path(__file__).parent
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
 #: What is smaller is said to be: nobody reads 3.5e-05.
 SMALLEST = 0.001
+#: The section of the evidence without which a limit would limit nothing.
+_COUNTED_BY = {
+    "max_information_loss": "loss",
+    "max_chi2_per_cell": "by_dimension",
+    "max_absolute_error": "by_dimension",
+    "max_vanished": "vanished",
+    "min_entropy_diversity": "homogeneity",
+    "max_t": "homogeneity",
+    "max_below_k_in_population": "k_map",
+    "dominance": "dominance",
+}
 
 
 class Drawn(Protocol):
@@ -75,7 +86,7 @@ class Page:
             "unlimited": [
                 name
                 for name, value in quality.items()
-                if value is None and not (name.endswith("population") and not specification.get("population"))
+                if value is None and (of_table or _COUNTED_BY.get(name, "risk") in evidence.sections)
             ],
             "accepted": accepted,
             "content": "cells" if of_table else "records",
@@ -176,8 +187,9 @@ def _count(value: Any) -> str:
 
 
 def _apart(sentence: str) -> str:
-    """Thousands as in the tables of the page."""
-    return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "\N{NARROW NO-BREAK SPACE}", sentence)
+    """Thousands as in the tables of the page; a number and its percent sign on one line."""
+    apart = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "\N{NARROW NO-BREAK SPACE}", sentence)
+    return apart.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _number(value: Any) -> str:

@@ -45,6 +45,20 @@ def _metrics(section: Mapping[str, Dominance], comparison: Comparison) -> dict[M
     return {MetricKey("dominated_clusters", name): part.failing for name, part in section.items()}
 
 
+def _attacks(section: Mapping[str, Dominance], k: int) -> Iterator[tuple[float, str]]:
+    share, name = max((part.failing / max(part.clusters, 1), name) for name, part in section.items())
+    part = section[name]
+    if part.failing:
+        largest = "its largest contributor exceeds"
+        if part.n > 1:
+            largest = f"its {part.n} largest contributors exceed"
+        yield (
+            share,
+            f"In {100 * share:.3g} % of the clusters {largest} {part.k:g} % of the total of {name}, the "
+            "most of any variable: who is in such a cluster can estimate them closely.",
+        )
+
+
 def _limits(specification: Specification) -> Iterator[Requirement]:
     if specification.quality.dominance is not None:
         for name in specification.numeric:
@@ -53,5 +67,10 @@ def _limits(specification: Specification) -> Iterator[Requirement]:
 
 
 DOMINANCE: Measure[Comparison, dict[str, Dominance]] = Measure(
-    name="dominance", section=dict[str, Dominance], take=_take, metrics=_metrics, limits=_limits
+    name="dominance",
+    section=dict[str, Dominance],
+    take=_take,
+    metrics=_metrics,
+    limits=_limits,
+    attacks=_attacks,
 )

@@ -146,8 +146,29 @@ def test_the_page_begins_with_the_worst_figure_an_attacker_reaches(tmp_path):
     linked = {"sampled": 90, "of": 100, "linked": 0.4, "inside": {"income": 0.5}, "inside_all": 0.5}
     page = page_of(tmp_path, PLAIN | {"record_linkage": linked})
     worst = re.search(r'<p class="worst">(.*?)</p>', page).group(1)
-    assert "in 40 % of the cases" in worst
-    assert page.index(worst) < page.index("finds one record alone in 9 % of the cases")
+    assert "in 40\N{NO-BREAK SPACE}% of the cases" in worst
+    assert page.index(worst) < page.index("finds one record alone in 9\N{NO-BREAK SPACE}% of the cases")
+
+
+def test_who_is_in_a_dominated_cluster_is_an_attacker(tmp_path):
+    page = page_of(tmp_path, PLAIN | {"dominance": QUALITY["dominance"]})
+    assert "In 10\N{NO-BREAK SPACE}% of the clusters its largest contributor exceeds 85" in page
+    nobody = {"income": QUALITY["dominance"]["income"] | {"failing": 0}}
+    assert "of the clusters" not in page_of(tmp_path, PLAIN | {"dominance": nobody})
+
+
+def test_a_limit_on_what_the_file_lacks_is_not_missed(tmp_path):
+    keys = ("max_t", "min_entropy_diversity", "dominance", "max_information_loss", "max_new")
+    specified = QUALITY["release"]["specification"] | {"quality": dict.fromkeys(keys)}
+    release = {"release": QUALITY["release"] | {"specification": specified}}
+    plain = page_of(tmp_path, QUALITY | release)
+    assert "<code>dominance</code>, <code>max_information_loss</code>, <code>max_new</code>." in plain
+    assert "max_t" not in plain
+    homogeneity = {"records": 9, "homogeneous": 0, "least_distinct": 2, "least_entropy_diversity": 1.5,
+                   "largest_t": 0.4, "guessed": 5}  # fmt: skip
+    assert "<code>max_t</code>" in page_of(
+        tmp_path, QUALITY | release | {"homogeneity": {"ill": homogeneity}}
+    )
 
 
 def test_where_nothing_on_disclosure_was_limited_the_page_is_not_green(tmp_path):
@@ -218,5 +239,5 @@ def test_a_table_is_told_of_its_own_limits_and_cells(tmp_path):
     specified = {"quality": {"max_t": None}, "table": {"quality": {"max_gap": None, "min_interval": 1.0}}}
     release = PLAIN["release"] | {"content": "table", "specification": specified}
     page = page_of(tmp_path, PLAIN | {"release": release})
-    assert "by the specification: max gap." in page
+    assert "by the specification: <code>max_gap</code>." in page
     assert "cells published" in page
