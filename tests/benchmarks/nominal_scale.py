@@ -18,7 +18,7 @@ from tests.benchmarks.table import Table
 
 K = 3
 #: Chi-square allowed as a share of SAFE's, by number of Adult's variables.
-TARGETS = {8: 0.80, 5: 0.72}
+TARGETS = {8: 0.74, 5: 0.72}
 #: Values of the census's variables: sex, age, marital status, household, education, work, birth, language.
 CENSUS_SIZES = np.array([2, 18, 5, 6, 7, 12, 15, 10])
 REGIONS = 100
@@ -68,7 +68,7 @@ def against_safe(variables: tuple[int, ...], effort: str) -> Table:
             "CPU s",
         ),
         rows,
-        "Asked of standard effort: no maximum above SAFE's, chi2 at most 0.80 (8 variables) and 0.72 (5) "
+        "Asserted of standard effort: no maximum above SAFE's, chi2 at most 0.74 (8 variables) and 0.72 (5) "
         "times SAFE's, over all tables at most 1.0. A feasibility study's SAFE had 6 / 9 / 15 and 25,583.",
     )
 

@@ -31,6 +31,8 @@ _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 
 #: beside a job that sorts the file: on 129,000 combinations of a million records (77,600 below k = 3) 5.5
 #: million moves take 7 s of one core and leave a chi-square 3 % above that of 13.2 million in 18 s.
 _MOST = {"fast": 5_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
+#: Times as many moves where errors have maxima, which close many of the ways.
+_BEHIND_A_WALL = 2
 #: Part of the moves that go into filling cells to be kept, where the search has left some empty, before it
 #: begins anew from there.
 _FILLING = 4
@@ -124,13 +126,14 @@ def protect_frequencies(
     movable = np.flatnonzero(at_risk & allowed)
     if len(movable) == 0:
         return _result(frequencies, tables, state.counts, 0, "work")
-    moves = min(int(_MOVES[effort] * len(movable) ** 0.5), _MOST[effort])
+    tried = _MOVES[effort] * (_BEHIND_A_WALL if max_absolute_error else 1)
+    moves = min(int(tried * len(movable) ** 0.5), _MOST[effort])
     stream, deadline = new_stream(seed), deadline or Deadline.after(None)
     search = Annealing.of(state, frequencies, tables, objective, movable, stream)
     best, work, stopped_by = search.run(moves, deadline)
     if objective.emptied(tables, best):
-        best, tried, stopped_by = begun_anew(search, best, moves, deadline)
-        work += tried
+        best, further, stopped_by = begun_anew(search, best, moves, deadline)
+        work += further
     return _result(frequencies, tables, best, work, stopped_by)
 
 
