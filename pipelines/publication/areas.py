@@ -13,17 +13,22 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from pipelines.engine.files import private_folder
 from pipelines.engine.lock import locked
 from pipelines.publication.key import create_once, key_file, key_of, required_key
 from pipelines.publication.public.public_area import PublicArea, public_area
 from pipelines.publication.stored_evidence import WORK, address_of, stored_evidence
+from pipelines.publication.work.folder import FolderWorkplace
+from pipelines.publication.work.workplace import Workplace
 from schemas.errors import MicroguardError, SpecificationError
 
 if TYPE_CHECKING:
@@ -120,6 +125,20 @@ class Areas:
                     "another [publish] evidence."
                 )
         return folder
+
+    def workplace(self, release_id: str, purpose: str, folder: Path | None = None) -> Workplace:
+        """Where the tasks of a run write and read what nobody has verified yet.
+
+        Parameters
+        ----------
+        folder : Path, optional
+            Where frames are to lie in the end; the private work folder of this purpose without it.
+        """
+        return FolderWorkplace(self.work(release_id, purpose) if folder is None else folder)
+
+    def frame(self, spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
+        """The Parquet files of folders of the evidence area, read by tasks."""
+        return spark.read.schema(schema).parquet(*map(str, folders))
 
     def forget_work(self, release_id: str) -> None:
         """Remove the work folders of a run."""

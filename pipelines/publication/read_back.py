@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import contents
-from pipelines.publication.stage import Staged
+from pipelines.publication.stage import RECORDS, Staged
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
 
@@ -76,9 +76,7 @@ def verify_written(
     NULL, NaN and -0.0 are counted as Spark groups them (each its own value; -0.0 is 0.0); texts are
     compared byte by byte, so that two Unicode forms of a text are two values here as in the method.
     """
-    frame = spark.read.parquet(str(staged.folder / "microdata")).select(
-        [column(name) for name in staged.contract.names]
-    )
+    frame = staged.place.read(spark, RECORDS).select([column(name) for name in staged.contract.names])
     smallest, median, classes, households = {}, {}, {}, {}
     for clustering in specification.clusterings:
         keys = [column(name) for name in clustering.variables]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,14 @@ from pipelines.engine.files import checksum
 from pipelines.engine.row_hash import content_of, contents
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
+from pipelines.publication.work.workplace import PART_COLUMNS, Part, Workplace
 from schemas.errors import ProtectionFailed
 from schemas.specification.consistency import FREQUENCY
 
 RECORDS_PER_FILE = 500_000
 ROW_GROUP = 131_072
+#: The records of a release, beside their manifest, and as Spark wrote them first.
+RECORDS, _RAW = "microdata", "raw"
 _ORDER = "__order"
 
 
@@ -61,11 +66,14 @@ class Staged:
     contract : Contract
     content : (int, int)
         Records and sum of row hashes, before they were written.
+    place : Workplace
+        Where tasks read the records, as `RECORDS`.
     """
 
     files: StagedFiles
     contract: Contract
     content: tuple[int, int]
+    place: Workplace
 
     @property
     def folder(self) -> Path:
@@ -75,7 +83,7 @@ class Staged:
     @property
     def microdata(self) -> list[Path]:
         """The record files, in order."""
-        return sorted((self.folder / "microdata").glob("*.parquet"))
+        return sorted((self.folder / RECORDS).glob("*.parquet"))
 
 
 def stage(
@@ -112,52 +120,45 @@ def stage(
         .sortWithinPartitions(_ORDER, *columns)
         .drop(_ORDER)
     )
-    raw = folder / "raw"
-    ordered.write.mode("overwrite").parquet(str(raw))
-    (folder / "microdata").mkdir()
-    parts = sorted(raw.glob("*.parquet"))
-    jobs = [
-        (str(part), str(folder / "microdata" / f"part-{position:05d}.parquet"))
-        for position, part in enumerate(parts)
-    ]
-    _encode_all(frame.sparkSession, jobs, contract)
-    shutil.rmtree(raw)
+    place = areas.workplace(release_id, "staging")
+    place.write(ordered, _RAW)
+    place.gather(RECORDS, _encode_all(frame.sparkSession, place, contract), ordered.schema)
+    place.remove(_RAW)
+    place.bring(RECORDS)
     _write_tables(tables, contract, folder / "tables")
-    return Staged(StagedFiles.of(release_id, folder), contract, (records, total))
+    return Staged(StagedFiles.of(release_id, folder), contract, (records, total), place)
 
 
-def _encode_all(spark: SparkSession, jobs: list[tuple[str, str]], contract: Contract) -> None:
+def _encode_all(spark: SparkSession, place: Workplace, contract: Contract) -> list[Part]:
+    raw = place.parts(_RAW)
     schema = contract.schema.serialize().to_pybytes()
     categories = {name: list(values) for name, values in contract.categories.items()}
 
     def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            done = []
-            for place in batch.column(0).to_pylist():
-                source, target = (Path(path) for path in jobs[place])
-                try:
-                    _encode(source, target, pa.ipc.read_schema(pa.py_buffer(schema)), categories)
-                except Exception:  # its text may hold a value; the driver only learns that it failed
-                    done.append(False)
-                else:
-                    done.append(True)
-            yield pa.record_batch([pa.array(done, pa.bool_())], names=["done"])
+            for number in batch.column(0).to_pylist():
+                with suppress(Exception):  # its text may hold a value; the driver only learns that it failed
+                    table = pq.read_table(place.file(_RAW, raw[number]), partitioning=None)
+                    encoded = _encoded(table, pa.ipc.read_schema(pa.py_buffer(schema)), categories)
+                    write = partial(pq.write_table, encoded, row_group_size=ROW_GROUP)
+                    part = place.put_part(RECORDS, number, write)
+                    yield pa.RecordBatch.from_pylist([{"number": number, **asdict(part)}])
 
-    places = spark.range(len(jobs), numPartitions=len(jobs))
-    done = [row["done"] for row in places.mapInArrow(encode, "done boolean").collect()]
-    if len(done) != len(jobs) or not all(done):
+    tasks = spark.range(len(raw), numPartitions=len(raw)).mapInArrow(encode, f"number long, {PART_COLUMNS}")
+    written = [row.asDict() for row in sorted(tasks.collect(), key=lambda row: row["number"])]
+    if [row.pop("number") for row in written] != list(range(len(raw))):
         raise ProtectionFailed(
             "A file of the protected records could not be written with the types of the input. Nothing was "
             "published. Look at free disk space in the evidence area first."
         )
+    return [Part(**row) for row in written]
 
 
-def _encode(source: Path, target: Path, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> None:
-    """Rewrite one file of Spark's with the types of the contract and no foreign metadata."""
-    table = pq.read_table(source, partitioning=None).select(schema.names)
+def _encoded(table: pa.Table, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Records as Spark wrote them, with the types of the contract and no foreign metadata."""
     arrays = [_typed(table[entry.name], entry.type, categories.get(entry.name)) for entry in schema]
     plain = pa.schema([pa.field(entry.name, entry.type, entry.nullable) for entry in schema])
-    pq.write_table(pa.table(arrays, schema=plain), target, row_group_size=ROW_GROUP)
+    return pa.table(arrays, schema=plain)
 
 
 def _typed(array: pa.ChunkedArray, kind: pa.DataType, order: Sequence[Any] | None) -> pa.ChunkedArray:

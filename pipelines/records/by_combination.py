@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +12,12 @@ from pyspark.sql import DataFrame
 from pipelines.engine.column_names import column
 from pipelines.job import Job
 from pipelines.measures.block_reports import OF_FILE, BlockReports, collected
+from pipelines.publication.work.workplace import Workplace
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from pipelines.records.combination_blocks import proved
 from pipelines.records.combination_parts import CombinationParts, Layout
 from pipelines.records.combinations import combinations, protected_counts, tables_of, write_combinations
-from pipelines.records.moves import carried_back, write_moves
+from pipelines.records.moves import carried_back, moves_schema, write_moves
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
@@ -41,55 +40,58 @@ def by_combination(
 ) -> tuple[DataFrame, BlockReports]:
     """The records with protected combinations, written down once, and the reports."""
     specification = job.specification
-    resume = job.areas.work(release_id, "resume")
-    target = resume / f"protected-{group.name}"
-    reports = read_checkpoint(target)
-    if reports is None or set(job.spark.read.parquet(str(target)).columns) != set(frame.columns):
-        reports, moves = _protected(job, frame, group, resume)
+    place, target = job.areas.workplace(release_id, "resume"), f"protected-{group.name}"
+    reports = read_checkpoint(job.spark, place, target)
+    if reports is None or set(place.read(job.spark, target).columns) != set(frame.columns):
+        reports = _protected(job, frame, group, place)
         with job.progress.stage("reconcile"):
-            back = carried_back(frame, group, specification, moves)
-            back.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
-            write_checkpoint(target, reports)
-    stored = job.spark.read.parquet(str(target))
+            moves = place.read(job.spark, _moves_of(group))
+            place.write(carried_back(frame, group, specification, moves), target, "lz4")
+            write_checkpoint(job.spark, place, target, reports)
+    stored = place.read(job.spark, target)
     names = [column(name) for name in frame.columns]
     return stored.select(*names), collected([json.dumps(report) for report in reports], 0)
 
 
-def _protected(job: Job, frame: DataFrame, group: Group, resume: Path) -> tuple[list[dict[str, Any]], Path]:
-    """Reports, and where the moves are written."""
+def _protected(job: Job, frame: DataFrame, group: Group, place: Workplace) -> list[dict[str, Any]]:
+    """Write the moves down, and report."""
     specification = job.specification
-    folder, parts = resume / f"combinations-{group.name}", resume / f"parts-{group.name}"
-    shutil.rmtree(parts, ignore_errors=True)  # of a run that died
+    source, parts = f"combinations-{group.name}", f"parts-{group.name}"
+    place.remove(parts)  # of a run that died
     with job.progress.stage("block"):
-        number = write_combinations(frame, group, specification, folder)
-        layout = None if number <= MOST_IN_ONE else _layout(folder, group, specification)
+        number = write_combinations(frame, group, specification, place, source)
+        layout = None if number <= MOST_IN_ONE else _layout(place, source, group, specification)
         if layout is None:
-            occurring = combinations(folder, group, specification)
+            occurring = combinations(place, source, group, specification)
         else:
             asked = _asked(layout, group, specification)
-            divided = CombinationParts.write(job.spark, layout, asked, parts)
+            divided = CombinationParts.write(job.spark, layout, asked, place, parts)
     if layout is not None:
-        moves = resume / f"moves-{group.name}"
         with job.progress.stage(f"protect {group.name}", len(divided) * STAGES, lambda: divided.finished):
-            report = protected_in_parts(divided, moves)
-        shutil.rmtree(parts)
-        return [report], moves
-    moves = resume / f"moves-{group.name}.parquet"
+            report = protected_in_parts(divided, _moves_of(group))
+        place.remove(parts)
+        return [report]
     with job.progress.stage(f"protect {group.name}"):
         counts, reports = protected_counts(job.spark, occurring, group, specification)
     with job.progress.stage("reconcile"):
-        write_moves(moves, occurring, counts)
-    return reports, moves
+        schema = moves_schema(occurring.categories)
+        part = write_moves(place, _moves_of(group), 0, occurring, counts)
+        place.gather(_moves_of(group), [part], schema)
+    return reports
 
 
-def _layout(folder: Path, group: Group, specification: Specification) -> Layout | None:
+def _moves_of(group: Group) -> str:
+    return f"moves-{group.name}"
+
+
+def _layout(place: Workplace, source: str, group: Group, specification: Specification) -> Layout | None:
     """How the combinations are cut into parts; None where the method, or a table, needs them all at once."""
     if specification.way(group) != "combinations" or specification.method.algorithm not in (
         "auto",
         LOCAL_SEARCH,
     ):
         return None
-    layout = Layout.of(folder, group, specification)
+    layout = Layout.of(place, source, group, specification)
     fits = comparable(layout.names, layout.domain_sizes.tolist(), tables_of(group, specification))
     return layout if fits else None
 
@@ -107,8 +109,8 @@ def _asked(layout: Layout, group: Group, specification: Specification) -> Asked:
     )
 
 
-def protected_in_parts(parts: CombinationParts, moves: Path) -> dict[str, Any]:
-    """Search the parts, write their moves into a folder, and report on the whole file.
+def protected_in_parts(parts: CombinationParts, moves: str) -> dict[str, Any]:
+    """Search the parts, write their moves down under a name, and report on the whole file.
 
     Raises
     ------

@@ -1,33 +1,31 @@
-"""Checkpoint: what a finished step left in the resume folder, believed only where nothing of it changed."""
+"""Checkpoint: what a finished step left in the workplace, believed only where nothing of it changed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from pipelines.engine.files import checksum, write_atomically
+from pyspark.sql import SparkSession
+
+from pipelines.publication.work.workplace import Workplace
 
 
-def write_checkpoint(folder: Path, reports: Sequence[Any] = ()) -> None:
-    """Declare the Parquet files of a folder finished, with the reports that go with them."""
-    content = {"files": _checksums(folder), "reports": list(reports)}
-    write_atomically(_seal(folder), json.dumps(content))
+def write_checkpoint(spark: SparkSession, place: Workplace, name: str, reports: Sequence[Any] = ()) -> None:
+    """Declare a frame finished, with the reports that go with it."""
+    content = {"files": dict(place.checksums(spark, name)), "reports": list(reports)}
+    place.save(_seal(name), lambda file: file.write(json.dumps(content).encode()))
 
 
-def read_checkpoint(folder: Path) -> list[Any] | None:
-    """Reports of a finished folder; None where it is not finished, or is not as it was then."""
+def read_checkpoint(spark: SparkSession, place: Workplace, name: str) -> list[Any] | None:
+    """Reports of a finished frame; None where it is not finished, or is not as it was then."""
     try:
-        content = json.loads(_seal(folder).read_text(encoding="utf-8"))
-        return list(content["reports"]) if content["files"] == _checksums(folder) else None
+        with place.open(_seal(name)) as file:
+            content = json.loads(file.read())
+        return list(content["reports"]) if content["files"] == place.checksums(spark, name) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _seal(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.checkpoint.json")
-
-
-def _checksums(folder: Path) -> dict[str, str]:
-    return {path.name: checksum(path) for path in sorted(folder.glob("*.parquet"))}
+def _seal(name: str) -> str:
+    return f"{name}.checkpoint.json"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipelines.publication.work.workplace import Workplace
 from pipelines.records.blocks import Plan
 from pipelines.records.coordinates import Coordinates
 from pipelines.records.weighing import Weighing
@@ -26,8 +27,8 @@ class ClusteringTask:
         Nominal variables of the clustering, ordinal and hierarchical ones among them.
     dominance : tuple of (int, float)
         The (n, k) rule that clusters are counted by.
-    resume : str, optional
-        Private folder that finished blocks are kept in, where it is one that every task can write to.
+    resume : (Workplace, str), optional
+        Where finished blocks are kept, and below which name.
     jointly : bool
         Whether nominal representatives are chosen for the whole file later: clusters and values before are
         kept beside the records then.
@@ -47,7 +48,7 @@ class ClusteringTask:
     plan: Plan
     nominal: tuple[str, ...]
     dominance: tuple[int, float]
-    resume: str | None
+    resume: tuple[Workplace, str] | None
     jointly: bool = False
     weighing: Weighing | None = None
 

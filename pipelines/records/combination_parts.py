@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from pipelines.engine.files import private_folder
 from pipelines.engine.row_hash import DIGESTS
 from pipelines.engine.tasks import in_tasks
+from pipelines.publication.work.workplace import Workplace
 from pipelines.records.combinations import (
     COLLISION,
     COUNT,
@@ -33,7 +32,7 @@ from pipelines.records.combinations import (
     keys_of,
     texts_of,
 )
-from pipelines.records.moves import write_moves
+from pipelines.records.moves import moves_schema, write_moves
 from pipelines.records.part_files import PartFiles
 from pipelines.records.similarity import distances
 from schemas.errors import ProtectionFailed
@@ -58,8 +57,9 @@ class Layout:
 
     Attributes
     ----------
-    source : Path
-        Where `write_combinations` wrote them.
+    place : Workplace
+    source : str
+        What `write_combinations` wrote there.
     names : tuple of str
         The variables.
     keys : dict of str to pyarrow array
@@ -68,14 +68,15 @@ class Layout:
     distances : mapping of name to Distance, or None where every mismatch costs the same
     """
 
-    source: Path
+    place: Workplace
+    source: str
     names: tuple[str, ...]
     keys: dict[str, pa.Array]
     part_of_region: np.ndarray
     distances: Mapping[Hashable, Distance] | None
 
     @classmethod
-    def of(cls, source: Path, group: Group, specification: Specification) -> Layout:
+    def of(cls, place: Workplace, source: str, group: Group, specification: Specification) -> Layout:
         """Look at the combinations once, column by column.
 
         Raises
@@ -84,12 +85,12 @@ class Layout:
             A region with fewer than k records.
         """
         columns = [f"v{i}" for i in range(len(keys_of(group, specification)))]
-        keys = {name: categories_of(_pieces(source, name)) for name in columns}
-        inside, records = np.array([_rows(source)]), np.array([specification.release.k])
+        keys = {name: categories_of(_pieces(place, source, name)) for name in columns}
+        inside, records = np.array([place.rows(source)]), np.array([specification.release.k])
         if specification.region is not None:
             regions = keys["v0"]
             inside, records = (np.zeros(len(regions), np.int64) for _ in range(2))
-            for values, counts in zip(_pieces(source, "v0"), _pieces(source, COUNT), strict=True):
+            for values, counts in zip(*(_pieces(place, source, name) for name in ("v0", COUNT)), strict=True):
                 codes = codes_of(values, regions)
                 inside += np.bincount(codes, minlength=len(regions))
                 np.add.at(records, codes, counts.to_numpy())
@@ -100,7 +101,7 @@ class Layout:
                 "them"
             )
         asked = distances(list(group.variables), specification)
-        return cls(source, tuple(group.variables), keys, cut_regions(inside), asked)
+        return cls(place, source, tuple(group.variables), keys, cut_regions(inside), asked)
 
     @property
     def by_region(self) -> bool:
@@ -135,7 +136,7 @@ class Layout:
 
 @dataclass
 class CombinationParts:
-    """The parts of a file in a folder, and what Spark does with them.
+    """The parts of a file in a workplace, and what Spark does with them.
 
     Attributes
     ----------
@@ -154,7 +155,9 @@ class CombinationParts:
     _stage: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def write(cls, spark: SparkSession, layout: Layout, asked: Asked, folder: Path) -> CombinationParts:
+    def write(
+        cls, spark: SparkSession, layout: Layout, asked: Asked, place: Workplace, name: str
+    ) -> CombinationParts:
         """Write down the parts, each with the index of its cells.
 
         Raises
@@ -162,8 +165,8 @@ class CombinationParts:
         ProtectionFailed
             Two combinations that cannot be told apart, or a part without any.
         """
-        files = PartFiles(private_folder(folder))
-        source = spark.read.parquet(str(layout.source))
+        files = PartFiles(place, name)
+        source = layout.place.read(spark, layout.source)
         alike = source.groupBy(*DIGESTS).count().where(f.col("count") > 1).limit(1).count()
         if alike:
             raise ProtectionFailed(COLLISION)
@@ -222,8 +225,8 @@ class CombinationParts:
         """What the last stage of a part changed in its shared cells."""
         return self.files.change(part, self._stage[part])
 
-    def finish(self, moves: Path) -> list[dict[str, Any]]:
-        """Write the moves of every part into a folder; what each part is, and what it proves.
+    def finish(self, moves: str) -> list[dict[str, Any]]:
+        """Write the moves of every part down; what each part is, and what it proves.
 
         Raises
         ------
@@ -231,7 +234,6 @@ class CombinationParts:
             Counts that are not protected, or not those of the records.
         """
         layout, files, k = self.layout, self.files, self.asked.k
-        private_folder(moves)
 
         def finished(task: tuple[int, int]) -> dict[str, Any] | None:
             number, stage = task
@@ -242,8 +244,8 @@ class CombinationParts:
                 return None
             similar = layout.similarity(frequencies)
             occurring = Combinations(frequencies, layout.categories, files.digests(number), similar)
-            write_moves(moves / f"{number:06d}.parquet", occurring, counts)
             return {
+                "moves": write_moves(files.place, moves, number, occurring, counts),
                 "records": frequencies.records,
                 "clusters": int(np.count_nonzero(counts)),
                 "chi2": part.chi2_by_region(counts),
@@ -253,6 +255,8 @@ class CombinationParts:
         reports = in_tasks(self.spark, finished, sorted(self._stage.items()))
         if None in reports:
             raise ProtectionFailed("A part of the combinations is not protected. Nothing was published.")
+        written = [report.pop("moves") for report in reports]
+        files.place.gather(moves, written, moves_schema(layout.categories))
         return reports
 
 
@@ -283,13 +287,9 @@ def _written(layout: Layout, asked: Asked, files: PartFiles) -> Callable[[pa.Tab
     return task
 
 
-def _pieces(folder: Path, name: str) -> Iterator[pa.Array]:
+def _pieces(place: Workplace, source: str, name: str) -> Iterator[pa.Array]:
     """A column of the combinations, some rows at a time, in the order of the files."""
-    for path in sorted(folder.glob("*.parquet")):
-        with pq.ParquetFile(path) as file:
+    for part in place.parts(source):
+        with pq.ParquetFile(place.file(source, part)) as file:
             for batch in file.iter_batches(_ROWS, columns=[name]):
                 yield batch.column(0)
-
-
-def _rows(folder: Path) -> int:
-    return sum(pq.read_metadata(path).num_rows for path in folder.glob("*.parquet"))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from pyspark.sql import functions as f
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import DIGESTS, digest
 from pipelines.measures.block_reports import OF_FILE
+from pipelines.publication.work.workplace import Workplace
 from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
 from pipelines.records.method_parameters import combination_parameters
 from pipelines.records.similarity import similarity
@@ -70,23 +70,25 @@ def on_combinations(group: Group, specification: Specification) -> bool:
     return specification.way(group) != "clusters"
 
 
-def write_combinations(frame: DataFrame, group: Group, specification: Specification, folder: Path) -> int:
+def write_combinations(
+    frame: DataFrame, group: Group, specification: Specification, place: Workplace, name: str
+) -> int:
     """Collapse records to distinct combinations, which tasks write down with their counts; their number."""
     keys = keys_of(group, specification)
     counted = frame.groupBy(*[column(name).alias(f"v{i}") for i, name in enumerate(keys)], *digest(keys))
-    counted.agg(f.count(f.lit(1)).alias(COUNT)).write.mode("overwrite").parquet(str(folder))
-    return int(pq.ParquetDataset(folder).read(columns=[]).num_rows)
+    place.write(counted.agg(f.count(f.lit(1)).alias(COUNT)), name)
+    return place.rows(name)
 
 
-def combinations(folder: Path, group: Group, specification: Specification) -> Combinations:
+def combinations(place: Workplace, source: str, group: Group, specification: Specification) -> Combinations:
     """All combinations that were written down; missing values are one more category, the last.
 
     They are read column by column, so that values are never held beside their codes.
     """
     names = list(group.variables)
     keys = keys_of(group, specification)
-    columns = {name: coded(_read(folder, f"v{i}")) for i, name in enumerate(keys)}
-    counts = _read(folder, COUNT).to_numpy()
+    columns = {name: coded(_read(place, source, f"v{i}")) for i, name in enumerate(keys)}
+    counts = _read(place, source, COUNT).to_numpy()
     frequencies, order = in_order(
         np.column_stack([columns[name][0] for name in names]),
         np.array([len(columns[name][1]) for name in names]),
@@ -94,7 +96,7 @@ def combinations(folder: Path, group: Group, specification: Specification) -> Co
         None if specification.region is None else columns[specification.region][0],
         counts,
     )
-    digests = np.column_stack([_read(folder, name).to_numpy() for name in DIGESTS])[order]
+    digests = np.column_stack([_read(place, source, name).to_numpy() for name in DIGESTS])[order]
     if not _all_differ(digests):
         raise ProtectionFailed(COLLISION)
     categories = tuple(columns[name][1] for name in names)
@@ -136,8 +138,11 @@ def texts_of(categories: Sequence[pa.Array]) -> list[list[str | None]]:
     return [values.cast(pa.string()).to_pylist() for values in categories]
 
 
-def _read(folder: Path, name: str) -> pa.ChunkedArray:
-    return pq.read_table(folder, columns=[name]).column(0)
+def _read(place: Workplace, source: str, name: str) -> pa.ChunkedArray:
+    files = (place.file(source, part) for part in place.parts(source))
+    return pa.concat_tables(
+        [pq.read_table(file, columns=[name], partitioning=None) for file in files]
+    ).column(0)
 
 
 def _all_differ(digests: np.ndarray) -> bool:

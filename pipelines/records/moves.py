@@ -8,7 +8,8 @@ No task holds more of the answer than the combinations of its own records.
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import DIGESTS, content_order, digest, with_hash
 from pipelines.measures.pairs import drawn_order
+from pipelines.publication.work.workplace import Part, Workplace
 from pipelines.records.combinations import Combinations, keys_of
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
@@ -35,16 +38,15 @@ _LEFT = ("__left0", "__left1")
 _ROWS = 200_000
 
 
-def carried_back(frame: DataFrame, group: Group, specification: Specification, path: Path) -> DataFrame:
+def carried_back(frame: DataFrame, group: Group, specification: Specification, moves: DataFrame) -> DataFrame:
     """Give every record the values of the combination its count flows to.
 
     Parameters
     ----------
-    path : Path
-        What `write_moves` wrote: a file, or a folder of them.
+    moves : DataFrame
+        What `write_moves` wrote.
     """
     names, keys = list(group.variables), keys_of(group, specification)
-    moves = frame.sparkSession.read.parquet(str(path))
     published = [name for name in frame.columns if name in specification.published]
     order = [*content_order(frame, published), *drawn_order(frame)]
     ranked = (
@@ -65,7 +67,14 @@ def carried_back(frame: DataFrame, group: Group, specification: Specification, p
     )
 
 
-def write_moves(path: Path, collapsed: Combinations, counts: np.ndarray) -> None:
+def moves_schema(categories: Sequence[pa.Array]) -> t.StructType:
+    """Columns of moves, for variables with these values."""
+    return from_arrow_schema(_columns(categories))
+
+
+def write_moves(
+    place: Workplace, name: str, number: int, collapsed: Combinations, counts: np.ndarray
+) -> Part:
     """Write what flows between combinations: one row a flow, with the values its records take.
 
     Of a combination's records those that stay have the lowest ranks, then its flows follow in the order of
@@ -82,19 +91,27 @@ def write_moves(path: Path, collapsed: Combinations, counts: np.ndarray) -> None
     until = np.cumsum(flows.count)
     of_combination = np.searchsorted(flows.origin, flows.origin)  # where its flows begin
     above = stay[flows.origin] + (until - flows.count) - (until - flows.count)[of_combination]
-    schema = pa.schema(
+    schema = _columns(collapsed.categories)
+
+    def write(file: BinaryIO) -> None:
+        with pq.ParquetWriter(file, schema) as writer:
+            for start in range(0, len(until), _ROWS):
+                part = slice(start, start + _ROWS)
+                left, codes = collapsed.digests[flows.origin[part]], frequencies.codes[flows.target[part]]
+                taken = [values.take(pa.array(codes[:, j])) for j, values in enumerate(collapsed.categories)]
+                ranks = [above[part], above[part] + flows.count[part]]
+                writer.write_table(pa.table([left[:, 0], left[:, 1], *ranks, *taken], schema=schema))
+
+    return place.put_part(name, number, write)
+
+
+def _columns(categories: Sequence[pa.Array]) -> pa.Schema:
+    return pa.schema(
         [
             *((name, pa.int64()) for name in (*_LEFT, _ABOVE, _LAST)),
-            *((_taken(j), values.type) for j, values in enumerate(collapsed.categories)),
+            *((_taken(j), values.type) for j, values in enumerate(categories)),
         ]
     )
-    with pq.ParquetWriter(path, schema) as writer:
-        for start in range(0, len(until), _ROWS):
-            part = slice(start, start + _ROWS)
-            left, codes = collapsed.digests[flows.origin[part]], frequencies.codes[flows.target[part]]
-            taken = [values.take(pa.array(codes[:, j])) for j, values in enumerate(collapsed.categories)]
-            ranks = [above[part], above[part] + flows.count[part]]
-            writer.write_table(pa.table([left[:, 0], left[:, 1], *ranks, *taken], schema=schema))
 
 
 def _own(name: str, kind: t.DataType) -> Column:

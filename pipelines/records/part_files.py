@@ -1,4 +1,4 @@
-"""The files of the parts of the combinations: arrays, in a private folder that every task can write to.
+"""The files of the parts of the combinations: arrays, in the workplace.
 
 A file is written in one step and never written again with other content, so that a task that is tried again
 finds what it began with.
@@ -7,13 +7,12 @@ finds what it began with.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pipelines.publication.work.workplace import Workplace
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.parts.cell_index import CellIndex
@@ -25,9 +24,10 @@ _OF_CELLS = ("cells", "original", "dimension", "table", "level")
 
 @dataclass(frozen=True)
 class PartFiles:
-    """Where the parts of a file lie."""
+    """Where the parts of a file lie: below a name in the workplace."""
 
-    folder: Path
+    place: Workplace
+    name: str
 
     def write_part(self, part: Part, digests: np.ndarray) -> None:
         """A part, the digests of its combinations, and the index of the cells it shares."""
@@ -106,18 +106,14 @@ class PartFiles:
 
     def forget_standing(self, number: int, stage: int) -> None:
         """Remove what a later stage has gone beyond."""
-        self._path(f"{number}-after-{stage}").unlink(missing_ok=True)
+        self.place.remove(self._file(f"{number}-after-{stage}"))
 
     def _write(self, name: str, **arrays: Any) -> None:
-        path = self._path(name)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        with open(fresh, "wb") as file:
-            np.savez(file, **arrays)
-        fresh.replace(path)
+        self.place.save(self._file(name), lambda file: np.savez(file, **arrays))
 
     def _read(self, name: str) -> dict[str, np.ndarray]:
-        with np.load(self._path(name), allow_pickle=False) as archive:
+        with self.place.open(self._file(name)) as file, np.load(file, allow_pickle=False) as archive:
             return dict(archive)
 
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.npz"
+    def _file(self, name: str) -> str:
+        return f"{self.name}/{name}.npz"

@@ -35,6 +35,7 @@ from pipelines.publication.formats.table_format import table_format
 from pipelines.publication.manifest import LIMITS, manifest
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged, stage
+from pipelines.publication.work.workplace import Workplace
 from pipelines.records.blocks import BLOCK, Plan, blocked, plan
 from pipelines.records.by_combination import by_combination
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
@@ -217,36 +218,33 @@ def by_cluster(
     with job.progress.stage("block"):
         chosen = plan(frame, strata, group, specification, factors, screened.domains)
         weighing = Weighing.of(frame, group, specification, factors, screened.magnitude, records)
-    resume = job.areas.work(release_id, "resume")
-    finished_blocks = private_folder(resume / f"blocks-{group.name}")
-    target = resume / f"protected-{group.name}"
+    place = job.areas.workplace(release_id, "resume")
+    finished_blocks, target = f"blocks-{group.name}", f"protected-{group.name}"
     # the counts of the rule are in the reports, the columns in the files, and neither is in the id
     counted_by = [list(dominance_rule(specification)), frame.columns]
-    checkpoint = read_checkpoint(target)
+    checkpoint = read_checkpoint(job.spark, place, target)
     if checkpoint != counted_by:
         checkpoint = None
     jointly = chosen_together(group, specification, records)
     while True:
-        task = _clustering_task(chosen, group, specification, str(finished_blocks), jointly, weighing)
+        task = _clustering_task(chosen, group, specification, (place, finished_blocks), jointly, weighing)
         if checkpoint is None:
             in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
             with job.progress.stage(
-                f"protect {group.name}",
-                chosen.blocks,
-                lambda: sum(1 for _ in finished_blocks.glob("[0-9]*.npz")),
+                f"protect {group.name}", chosen.blocks, lambda: place.count(finished_blocks)
             ):
-                cluster_blocks(in_blocks, task).write.mode("overwrite").option("compression", "lz4").parquet(
-                    str(target)
-                )
-        stored = job.spark.read.parquet(str(target))
+                place.write(cluster_blocks(in_blocks, task), target, "lz4")
+        stored = place.read(job.spark, target)
         reports = [row[0] for row in stored.where(f.col(REPORT).isNotNull()).select(REPORT).collect()]
         protection = collected(reports, len(task.numeric))
         if not protection.too_few:
             if checkpoint is None:
-                write_checkpoint(target, counted_by)  # not before: what failed is to be tried again
+                write_checkpoint(
+                    job.spark, place, target, counted_by
+                )  # not before: what failed is to be tried again
             protected = stored.where(f.col(BLOCK).isNotNull())
             if jointly:
-                protected = _represented(job, protected, group, resume / f"represented-{group.name}")
+                protected = _represented(job, protected, group, place)
             return protected.select(*[column(name) for name in frame.columns]), protection
         chosen, checkpoint = chosen.without_trees(protection.too_few), None
 
@@ -257,21 +255,21 @@ def _content(frame: DataFrame, specification: Specification) -> list[str]:
     return [name for name in frame.columns if name in specification.published or name in hidden]
 
 
-def _represented(job: Job, protected: DataFrame, group: Group, target: Path) -> DataFrame:
+def _represented(job: Job, protected: DataFrame, group: Group, place: Workplace) -> DataFrame:
     """The records with representatives chosen together, written down once."""
-    if read_checkpoint(target) is None:
+    target = f"represented-{group.name}"
+    if read_checkpoint(job.spark, place, target) is None:
         with job.progress.stage("reconcile"):
-            together = with_joint_representatives(job, protected, group)
-            together.write.mode("overwrite").option("compression", "lz4").parquet(str(target))
-            write_checkpoint(target)
-    return job.spark.read.parquet(str(target))
+            place.write(with_joint_representatives(job, protected, group), target, "lz4")
+            write_checkpoint(job.spark, place, target)
+    return place.read(job.spark, target)
 
 
 def _clustering_task(
     chosen: Plan,
     group: Group,
     specification: Specification,
-    resume: str,
+    resume: tuple[Workplace, str],
     jointly: bool,
     weighing: Weighing | None,
 ) -> ClusteringTask:

@@ -7,17 +7,17 @@ rejected, so that no unit is in two classes.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
-from pipelines.engine.files import write_atomically
 from pipelines.evidence.evidence import Counts
 from pipelines.intake.reject import PUBLISHED_BEFORE, REASON
 from pipelines.intake.screen import Rejects, ScreenedInput
@@ -26,13 +26,15 @@ from pipelines.job import Job
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged
+from pipelines.publication.work.workplace import Workplace
 from pipelines.records.product import ProtectedRecords
-from pipelines.series.membership import MEMBERS
+from pipelines.series.membership import MEMBERS, UNITS
 from pipelines.series.product import Nights, WrittenNight, written_down
 from schemas.errors import GateRefused
 from schemas.specification.model import Specification
 
 _BEFORE, _EARLIER = "__before", "before"
+_UNIT = t.StructType([t.StructField("unit", t.BinaryType())])
 
 
 class Append(Nights):
@@ -57,7 +59,7 @@ class Append(Nights):
         GateRefused
             Where it is not known any more which units a night holds.
         """
-        earlier = [job.areas.record(each) / MEMBERS / "units.parquet" for each in self._published(job)]
+        earlier = [job.areas.record(each) / MEMBERS / UNITS for each in self._published(job)]
         lost = [path.parents[1].name for path in earlier if not path.exists()]
         if lost:
             raise GateRefused(
@@ -67,7 +69,8 @@ class Append(Nights):
             )
         if not earlier:
             return None
-        known = job.spark.read.parquet(*map(str, earlier)).select(f.col("unit").alias(UNIT)).distinct()
+        units = job.areas.frame(job.spark, earlier, _UNIT)
+        known = units.select(f.col("unit").alias(UNIT)).distinct()
         return lambda records: self._marked(records, known.withColumn(_BEFORE, f.lit(True)), job)
 
     def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedRecords:
@@ -76,10 +79,10 @@ class Append(Nights):
         published = self._published(job)
         self._nights = tuple(each for each in published if each in standing)
         self._number = len(published) + 1
-        work = _resumed(job.areas.work(release_id, "resume"), published)
+        work = _resumed(job.areas.workplace(release_id, "resume"), published)
         with job.progress.stage("night"):
             keyed = self._keyed(screened.frame, job).drop(ROW)
-            keyed = written_down(keyed.drop(self.specification.unit or ""), work / "tonight")
+            keyed = written_down(keyed.drop(self.specification.unit or ""), work, "tonight")
         return super().protect(job, replace(screened, frame=keyed), release_id)
 
     def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> WrittenNight:
@@ -119,11 +122,12 @@ class Append(Nights):
         return joined.select(*columns, f.coalesce(f.col(REASON), reason).alias(REASON))
 
 
-def _resumed(work: Path, published: list[str]) -> Path:
-    """The resume folder; emptied where it was begun after other nights, since other units were rejected."""
-    text, path = "\n".join(published), work / _EARLIER
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        shutil.rmtree(work)
-        work.mkdir(mode=0o700)
-        write_atomically(path, text)
+def _resumed(work: Workplace, published: list[str]) -> Workplace:
+    """The workplace; emptied where it was begun after other nights, since other units were rejected."""
+    text, begun_after = "\n".join(published).encode(), None
+    with suppress(FileNotFoundError), work.open(_EARLIER) as file:
+        begun_after = file.read()
+    if begun_after != text:
+        work.remove()
+        work.save(_EARLIER, lambda file: file.write(text))
     return work

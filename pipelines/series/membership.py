@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -12,13 +11,15 @@ from pipelines.engine.column_names import column
 from pipelines.engine.files import private_folder, write_atomically
 from pipelines.engine.row_hash import content_of
 from pipelines.intake.unit_key import UNIT
+from pipelines.publication.areas import Areas
 from pipelines.series.settings import VERSION
 from schemas.specification.model import Specification
 
-MEMBERS = "members"
+#: The map in the evidence of a release, and its records: a folder of Parquet files.
+MEMBERS, UNITS = "members", "units.parquet"
 
 
-def write_members(frame: DataFrame, specification: Specification, release_id: str, folder: Path) -> None:
+def write_members(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
     """Write the map of a release in the form that `pipelines.audit.joint.members` reads.
 
     Parameters
@@ -27,10 +28,11 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
         `UNIT`, where there are several `VERSION`, and the published columns of every record.
     specification : Specification
     release_id : str
-    folder : Path
-        Evidence folder of the release; the map goes to ``members`` in it.
+    areas : Areas
+        The map goes to ``members`` in the evidence folder of the release.
     """
-    target = private_folder(private_folder(folder) / MEMBERS)
+    target = private_folder(private_folder(areas.record(release_id)) / MEMBERS)
+    place = areas.workplace(release_id, MEMBERS, target)
     region = [specification.region] if specification.region else []
     groups = [list(group.variables) for group in specification.clusterings]
     classes = [
@@ -44,13 +46,13 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
     weight = specification.weight_of_means
     weights = [] if weight is None else [column(weight).cast("double").alias("weight")]
     units = frame.select(f.col(UNIT).alias("unit"), *version, *classes, *sensitive, *weights)
-    units.write.mode("overwrite").parquet(str(target / "units.parquet"))
+    place.write(units, UNITS)
+    place.bring(UNITS)
     for i, names in enumerate(groups):
         keys = [column(name) for name in [*region, *names]]
         shown = frame.select(classes[i].alias("__class"), *keys).groupBy("__class", *keys)
-        shown.agg(f.count(f.lit(1)).alias("__records")).write.mode("overwrite").parquet(
-            str(target / f"classes{i}.parquet")
-        )
+        place.write(shown.agg(f.count(f.lit(1)).alias("__records")), f"classes{i}.parquet")
+        place.bring(f"classes{i}.parquet")
     means = specification.method.representative in ("auto", "mean")
     about = {
         "release_id": release_id,

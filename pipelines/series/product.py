@@ -24,6 +24,7 @@ from pipelines.publication.ledger import Ledger
 from pipelines.publication.publish import published_already
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged
+from pipelines.publication.work.workplace import Workplace
 from pipelines.records.product import Records
 from pipelines.series.generations import nights_of
 from pipelines.series.membership import write_members
@@ -102,8 +103,7 @@ class Nights(Records, ABC):
             The same records before protection, as far as they are published as they are.
         """
         written = verify_written(job.spark, staged, original, frame, self.specification)
-        folder = job.areas.record(staged.files.release_id)
-        write_members(frame, self.specification, staged.files.release_id, folder)
+        write_members(frame, self.specification, staged.files.release_id, job.areas)
         with job.progress.stage("joint audit"):
             earlier = releases_of(job.areas, self.specification)
             self._joint = joint_exposure_of(job.areas, earlier, staged)
@@ -120,7 +120,7 @@ class Nights(Records, ABC):
         return nights_of(job.areas, self.specification.release.name)
 
 
-def written_down(frame: DataFrame, folder: Path) -> DataFrame:
+def written_down(frame: DataFrame, place: Workplace, name: str) -> DataFrame:
     """Write a frame and read it back, by its own schema: no file is opened to infer one."""
-    frame.write.mode("overwrite").parquet(str(folder))
-    return frame.sparkSession.read.schema(frame.schema).parquet(str(folder))
+    place.write(frame, name)
+    return place.read(frame.sparkSession, name, frame.schema)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -32,6 +33,7 @@ from pipelines.measures.pairs import drawn_of
 from pipelines.product import NothingNew
 from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged, stage
+from pipelines.publication.work.workplace import Workplace
 from pipelines.records.product import ProtectedRecords, by_cluster
 from pipelines.series.birth import births_of, next_units, published_records, with_classes
 from pipelines.series.counts import NightCounts, by_region, counts_by_region, night_counts
@@ -131,22 +133,23 @@ class Register(Nights):
         plan = plan_of(specification, contract)
         if latest is not None and not self._rebase:
             refuse_other_plan(latest.plan(), plan)
-        work, pending = job.areas.work(release_id, "resume"), generations.pending(release_id)
+        work, pending = job.areas.workplace(release_id, "resume"), generations.pending(release_id)
+        state = job.areas.workplace(release_id, "generation", pending)
         with job.progress.stage("night"):
-            tonight = written_down(self._keyed(job, screened), work / "tonight")
+            tonight = written_down(self._keyed(job, screened), work, "tonight")
             units = _no_units(tonight)
             if not begins:
-                units = _state_of(job.spark, units, _of(latest))
+                units = _state_of(job, units, _of(latest))
             keys = tonight.select(UNIT, ROW, REGION, PATTERN)
-            beside = written_down(night(units, keys, settings, number), pending / UNITS)
-            departed = written_down(departing(beside), pending / DEPARTED)
+            beside = written_down(night(units, keys, settings, number), state, UNITS)
+            departed = written_down(departing(beside), state, DEPARTED)
             rows = after_departures(beside, departed, number)
-            pooled = written_down(pool(rows, settings, first=begins), work / "pooled")
+            pooled = written_down(pool(rows, settings, first=begins), work, "pooled")
             columns = [column(name) for name in contract.names]
             past = f.col(ORIGIN).bitwiseAND(f.lit(PAST_BITS))
             pattern = (f.col(PATTERN) + f.shiftleft(past, PAST_SHIFT)).alias(PATTERN)
             arrivals = tonight.join(pooled, on=UNIT, how="inner").select(*columns, UNIT, ORIGIN, pattern)
-            arrivals = written_down(arrivals, work / "arrivals")
+            arrivals = written_down(arrivals, work, "arrivals")
         strata = _strata(arrivals, specification)
         factors = frozen_scales(None if begins else latest, screened, specification)
         with job.progress.stage("risk before"):
@@ -159,7 +162,7 @@ class Register(Nights):
             )
         with job.progress.stage("next state"):
             earlier = [] if begins else generations.since_begun()
-            next_state = self._state(job.spark, pending, earlier, rows, departed, protected, number)
+            next_state = self._state(job, state, earlier, rows, departed, protected, number)
             regions = counts_by_region(next_state.units, number)
             counts = night_counts(regions)
         if counts.changes_nothing and not begins:
@@ -178,7 +181,7 @@ class Register(Nights):
         write_atomically(pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
         with job.progress.stage("next state"):
             published, newest = next_state.published, next_state.newest_versions(settings)
-            drawn = written_down(drawn_of(tonight, specification, screened.remaining), work / "drawn")
+            drawn = written_down(drawn_of(tonight, specification, screened.remaining), work, "drawn")
             moments = standing_moments(
                 newest,
                 tonight,
@@ -194,9 +197,9 @@ class Register(Nights):
             counts.published,
             {group.name: replace(reports, moments=moments)},
             factors,
-            drawn=written_down(newest.join(drawn, on=UNIT), work / "pairs"),
+            drawn=written_down(newest.join(drawn, on=UNIT), work, "pairs"),
         )
-        self._generations = generations
+        self._generations, self._pending = generations, state
         self._night = ProtectedNight(comparison, contract, published, counts, by_region(regions), number)
         return self._night
 
@@ -230,6 +233,8 @@ class Register(Nights):
         """The block reports; and the next generation is sealed."""
         super().write_annex(folder, protected)
         self._write_joint(folder, asdict(self._tonight.counts))
+        for name in (UNITS, DEPARTED, BIRTHS, POOLED):
+            self._pending.bring(name)
         self._generations.seal(folder.name, asdict(self._tonight.counts))
 
     @property
@@ -250,8 +255,8 @@ class Register(Nights):
 
     def _state(
         self,
-        spark: SparkSession,
-        pending: Path,
+        job: Job,
+        state: Workplace,
         earlier: Sequence[Generation],
         rows: DataFrame,
         departed: DataFrame,
@@ -264,12 +269,14 @@ class Register(Nights):
         region = [specification.region] if specification.region else []
         newborn = with_classes(protected, [*region, *specification.quasi_identifiers], self._settings, number)
         waiting = rows.where(f.col(STATUS) == WAITING)
-        fresh = written_down(births_of(newborn, waiting, names), pending / BIRTHS)
-        pooled = written_down(next_units(waiting, fresh, number), pending / POOLED)
-        born = [pending / BIRTHS, *(generation.births for generation in earlier)]
-        left = [pending / DEPARTED, *(generation.departed for generation in earlier)]
-        births = spark.read.schema(fresh.schema).parquet(*map(str, born))
-        all_departed = spark.read.schema(departed.schema).parquet(*map(str, left))
+        fresh = written_down(births_of(newborn, waiting, names), state, BIRTHS)
+        pooled = written_down(next_units(waiting, fresh, number), state, POOLED)
+        births, all_departed = fresh, departed
+        if earlier:
+            read = partial(job.areas.frame, job.spark)
+            births = births.unionByName(read([each.births for each in earlier], fresh.schema))
+            gone = read([each.departed for each in earlier], departed.schema)
+            all_departed = all_departed.unionByName(gone)
         settled = rows.where(f.col(STATUS) != WAITING)
         return _NextState(settled.unionByName(pooled), published_records(births, all_departed))
 
@@ -289,12 +296,12 @@ class _NextState:
         return self.published.join(superseded, on=[UNIT, VERSION], how="left_anti")
 
 
-def _state_of(spark: SparkSession, nobody: DataFrame, latest: Generation) -> DataFrame:
+def _state_of(job: Job, nobody: DataFrame, latest: Generation) -> DataFrame:
     """`STATE` of all units, as a generation keeps it."""
     beside, pooled = (
-        spark.read.schema(nobody.schema).parquet(str(folder)) for folder in (latest.units, latest.pooled)
+        job.areas.frame(job.spark, [folder], nobody.schema) for folder in (latest.units, latest.pooled)
     )
-    departed = spark.read.schema(nobody.select(CLASS).schema).parquet(str(latest.departed))
+    departed = job.areas.frame(job.spark, [latest.departed], nobody.select(CLASS).schema)
     settled = beside.withColumn(EVENT, f.lit("")).where(f.col(STATUS) != WAITING)
     return after_departures(settled, departed, latest.number).select(*STATE).unionByName(pooled)
 

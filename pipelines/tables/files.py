@@ -75,7 +75,7 @@ def stage_tables(contents: Mapping[str, pa.Table], table: Table, areas: Areas, r
         write_tau_argus(folder, contents, table)
     first = next(iter(contents.values()))
     files, rows = StagedFiles.of(release_id, folder), sum(map(len, contents.values()))
-    return Staged(files, Contract(first.schema), (rows, 0))
+    return Staged(files, Contract(first.schema), (rows, 0), areas.workplace(release_id, "staging"))
 
 
 def decimals(units: np.ndarray, digits: int) -> list[Decimal]:

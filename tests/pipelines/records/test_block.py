@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.intake.scales import Scale
+from pipelines.publication.work.folder import FolderWorkplace
 from pipelines.records import block as protect
 from pipelines.records import weighing as weighing_module
 from pipelines.records.block import protect_block
@@ -177,7 +178,7 @@ def test_the_weights_of_a_unit_are_one_share():
 
 
 def test_blocks_of_other_weights_are_solved_anew(tmp_path):
-    task = clustering(resume=str(tmp_path), weighing=weighing())
+    task = clustering(resume=(FolderWorkplace(tmp_path), "blocks"), weighing=weighing())
     for weights, resumed in (([1.0] * 4, False), ([1.0] * 4, True), ([1.0, 1.0, 1.0, 2.0], False)):
         _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0], weight=weights), task)
         assert report.get("resumed", False) == resumed
@@ -248,7 +249,7 @@ def test_what_no_method_can_carry_is_not_replaced_by_a_fallback():
 
 
 def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
-    table, kept = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=str(tmp_path))
+    table, kept = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderWorkplace(tmp_path), "blocks"))
     first, _, _ = protect_block(table, kept)
     monkeypatch.setattr(protect, "_solve", None)
     again, report, _ = protect_block(table, kept)
@@ -260,9 +261,9 @@ def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])
 def test_a_finished_block_that_cannot_be_believed_is_solved_anew(damage, tmp_path):
-    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=str(tmp_path))
+    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderWorkplace(tmp_path), "blocks"))
     first, _, _ = protect_block(table, resuming)
-    (path,) = tmp_path.glob("*.npz")
+    (path,) = tmp_path.glob("blocks/*.npz")
     if damage == "cut off":
         path.write_bytes(path.read_bytes()[:100])
     else:

@@ -2,12 +2,15 @@
 
 import pytest
 
+from pipelines.publication.work.folder import FolderWorkplace
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
+
+NAME = "protected-all"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    path = tmp_path / "protected-all"
+    path = tmp_path / NAME
     path.mkdir()
     for name in "ab":
         (path / f"{name}.parquet").write_bytes(b"records of " + name.encode())
@@ -15,9 +18,9 @@ def folder(tmp_path):
 
 
 def test_a_finished_folder_gives_its_reports_back(folder):
-    assert read_checkpoint(folder) is None
-    write_checkpoint(folder, [{"block": 0}])
-    assert read_checkpoint(folder) == [{"block": 0}]
+    assert read_checkpoint(None, FolderWorkplace(folder.parent), NAME) is None
+    write_checkpoint(None, FolderWorkplace(folder.parent), NAME, [{"block": 0}])
+    assert read_checkpoint(None, FolderWorkplace(folder.parent), NAME) == [{"block": 0}]
 
 
 @pytest.mark.parametrize(
@@ -32,6 +35,6 @@ def test_a_finished_folder_gives_its_reports_back(folder):
     ],
 )
 def test_a_folder_that_has_changed_is_not_finished(folder, change):
-    write_checkpoint(folder)
+    write_checkpoint(None, FolderWorkplace(folder.parent), NAME)
     change(folder)
-    assert read_checkpoint(folder) is None
+    assert read_checkpoint(None, FolderWorkplace(folder.parent), NAME) is None

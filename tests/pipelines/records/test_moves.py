@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.publication.work.folder import FolderWorkplace
 from pipelines.records.combinations import combinations, write_combinations
-from pipelines.records.moves import carried_back, write_moves
+from pipelines.records.moves import carried_back, moves_schema, write_moves
 from tests.pipelines.microdata import specification
 
 QUASI = {"role": "quasi_identifier", "kind": "nominal"}
@@ -27,11 +28,15 @@ def collapsed(spark, tmp_path):
     def made(records):
         asked = specification(tmp_path, ROLES)
         frame, group = spark.createDataFrame(records, SCHEMA), asked.clusterings[0]
-        write_combinations(frame, group, asked, tmp_path / "combinations")
-        found, moves = combinations(tmp_path / "combinations", group, asked), tmp_path / "moves.parquet"
+        place = FolderWorkplace(tmp_path)
+        write_combinations(frame, group, asked, place, "combinations")
+        found = combinations(place, "combinations", group, asked)
 
         def carried(counts):
-            write_moves(moves, found, np.array(counts))
+            part = write_moves(place, "moves", 0, found, np.array(counts))
+            place.gather("moves", [part], moves_schema(found.categories))
+            moves = place.read(spark, "moves")
+            assert moves.schema == moves_schema(found.categories)
             return carried_back(frame, group, asked, moves)
 
         return frame, found, carried
@@ -72,10 +77,10 @@ def test_the_same_records_move_whatever_order_they_come_in(collapsed):
 
 def test_what_keeps_all_its_records_is_in_no_move(collapsed, tmp_path):
     _, found, _ = collapsed(RECORDS)
-    path = tmp_path / "moves.parquet"
-    write_moves(path, found, np.array([6, 0, 0, 3]))
-    moves = pq.read_table(path)
+    place = FolderWorkplace(tmp_path)
+    write_moves(place, "moves", 0, found, np.array([6, 0, 0, 3]))
+    moves = pq.read_table(tmp_path / "moves")
     assert sorted(moves["__last"].to_pylist()) == [1, 1]
     assert set(moves["__taken0"].to_pylist()) == {"x"}
-    write_moves(path, found, found.frequencies.counts)
-    assert len(pq.read_table(path)) == 0
+    write_moves(place, "moves", 0, found, found.frequencies.counts)
+    assert len(pq.read_table(tmp_path / "moves")) == 0
