@@ -27,6 +27,17 @@ _AGAIN = "Nothing was published. Call this again: finished blocks are kept."
 _GONE = (ConnectionRefusedError, ConnectionResetError)
 #: What Spark says of a worker that the system ended.
 _LOST_WORKER = "Python worker exited unexpectedly"
+#: What tasks raise of an object store, and what it means.
+_OF_STORES = {
+    "StoreDamaged": (
+        "A part of what tasks wrote to the object store of the evidence area is not there any more, or is "
+        "not what they wrote. Look at who writes there."
+    ),
+    "StoreFailed": (
+        "Tasks could not write to the object store of the evidence area, or read from it. Each machine of a "
+        "cluster needs region, endpoint and credentials in its environment; look at these, and at the store."
+    ),
+}
 
 #: Rows per Arrow batch: large enough that the crossing costs little, small enough for a worker's memory.
 ARROW_BATCH = 50_000
@@ -134,6 +145,9 @@ def _why(error: Exception) -> str:
             "was the one that tried again. Make blocks smaller ([blocking] max_records), or run fewer at "
             "once (--master local[1])."
         )
+    for raised, text in _OF_STORES.items():
+        if f"{raised}: " in str(error):
+            return text
     return (
         f"Spark could not finish the run ({condition}). Look at memory and at free disk space in the "
         "evidence area."

@@ -134,15 +134,27 @@ class Areas:
         folder : Path, optional
             Where frames are to lie in the end; the private work folder of this purpose without it.
         """
-        return FolderWorkplace(self.work(release_id, purpose) if folder is None else folder)
+        folder = self.work(release_id, purpose) if folder is None else folder
+        if self.stored is None:
+            return FolderWorkplace(folder)
+        from pipelines.publication.work.object_store import StoreWorkplace
+
+        return StoreWorkplace(self.stored.address, f"{WORK}/{release_id}/{purpose}", folder)
 
     def frame(self, spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
-        """The Parquet files of folders of the evidence area, read by tasks."""
+        """The Parquet files of folders of the evidence area as it is kept, read by tasks."""
+        if self.stored is not None:
+            from pipelines.publication.work.object_store import fetched
+
+            parts = [part for folder in folders for part in self.stored.parts(folder)]
+            return fetched(spark, self.stored.address, parts, schema)
         return spark.read.schema(schema).parquet(*map(str, folders))
 
     def forget_work(self, release_id: str) -> None:
-        """Remove the work folders of a run."""
+        """Remove the work folders of a run, and its workplaces."""
         shutil.rmtree(self.evidence / WORK / release_id, ignore_errors=True)
+        if self.stored is not None and not release_id.startswith(_SESSION):
+            self.stored.forget(f"{WORK}/{release_id}/")
 
     @contextmanager
     def session(self) -> Iterator[Path]:
@@ -181,21 +193,6 @@ class Areas:
         """Make what the evidence area holds durable: to be called before anything rests on it."""
         if self.stored is not None:
             self.stored.keep()
-
-    def require_reached_by_tasks(self, master: str) -> None:
-        """Refuse a cluster, as staging of evidence in an object store is on this machine; ask for the key.
-
-        Raises
-        ------
-        SpecificationError
-        """
-        if not master.startswith("local"):
-            raise SpecificationError(
-                "[publish] evidence is an object store: tasks write what is not verified yet to the private "
-                "folder of this machine, which the workers of a cluster do not reach. Use --master "
-                "local[*], or a folder that all machines mount."
-            )
-        self.key()
 
     def key(self) -> bytes:
         """The secret that names releases; created with mode 0600 where it does not exist yet."""

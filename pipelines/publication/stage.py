@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
 from pipelines.engine.files import checksum
@@ -144,7 +145,8 @@ def _encode_all(spark: SparkSession, place: Workplace, contract: Contract) -> li
                     part = place.put_part(RECORDS, number, write)
                     yield pa.RecordBatch.from_pylist([{"number": number, **asdict(part)}])
 
-    tasks = spark.range(len(raw), numPartitions=len(raw)).mapInArrow(encode, f"number long, {PART_COLUMNS}")
+    columns = t.StructType([t.StructField("number", t.LongType()), *PART_COLUMNS])
+    tasks = spark.range(len(raw), numPartitions=len(raw)).mapInArrow(encode, columns)
     written = [row.asDict() for row in sorted(tasks.collect(), key=lambda row: row["number"])]
     if [row.pop("number") for row in written] != list(range(len(raw))):
         raise ProtectionFailed(

@@ -32,6 +32,7 @@ from pipelines.publication.store.connection import (
 )
 from pipelines.publication.store.faults import AreaTaken, StoreDamaged
 from pipelines.publication.store.lease import Lease
+from pipelines.publication.work.workplace import Part
 from schemas.errors import MicroguardError
 
 STATE, OBJECTS = "state.json", ".objects"
@@ -170,6 +171,24 @@ class StoredFolder:
             self._swap(State(number, secrets.token_hex(16), files))
             self._show({name for name in {*before, *files} if before.get(name) != files.get(name)})
         write_atomically(self.folder / SEEN, str(number))
+
+    def parts(self, folder: Path) -> list[Part]:
+        """The Parquet files below a folder, in order, as the store holds them."""
+        assert self._state is not None
+        below = f"{folder.relative_to(self.folder).as_posix()}/"
+        return [
+            Part(f"{OBJECTS}/{each}", size=(self.folder / name).stat().st_size, checksum=_digest(each))
+            for name, each in sorted(self._state.files.items())
+            if name.startswith(below) and name.endswith(".parquet")
+        ]
+
+    def forget(self, prefix: str) -> None:
+        """Delete what lies below a prefix and is in no state; whoever comes next does where this cannot."""
+        with suppress(MicroguardError), asked(_PLACE):
+            self._lease.require()
+            for name in names(self._store, prefix):
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, name)
 
     def _here(self) -> dict[str, str]:
         """Checksums of the files that are kept; what has not been touched since is not read again."""

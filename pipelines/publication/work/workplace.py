@@ -9,7 +9,7 @@ from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import types as t
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,12 @@ class Part:
 
 
 #: The same as columns of a frame.
-PART_COLUMNS = "name string, rows long, size long, checksum string"
+PART_COLUMNS = [
+    t.StructField("name", t.StringType()),
+    t.StructField("rows", t.LongType()),
+    t.StructField("size", t.LongType()),
+    t.StructField("checksum", t.StringType()),
+]
 
 
 class Workplace(Protocol):
@@ -53,7 +58,7 @@ class Workplace(Protocol):
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
         """Write a frame in place of what had its name."""
 
-    def read(self, spark: SparkSession, name: str, schema: StructType | None = None) -> DataFrame:
+    def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
         """A frame that was written; with `schema` no file is opened to infer one.
 
         Raises
@@ -65,7 +70,7 @@ class Workplace(Protocol):
     def put_part(self, name: str, number: int, write: Callable[[BinaryIO], object]) -> Part:
         """Write one Parquet file of a frame, in a task or here; it counts once it is gathered."""
 
-    def gather(self, name: str, parts: Sequence[Part], schema: StructType) -> None:
+    def gather(self, name: str, parts: Sequence[Part], schema: t.StructType) -> None:
         """Make a frame of the parts that were put, in the order of their numbers."""
 
     def parts(self, name: str) -> list[Part]:

@@ -9,6 +9,8 @@ from functools import partial
 import pytest
 from obstore.store import MemoryStore
 
+from pipelines.engine.progress import Progress
+from pipelines.job import Job
 from pipelines.publication import publish
 from pipelines.publication.areas import AreaBusy, Areas, hold
 from pipelines.publication.find_release import find_release
@@ -124,14 +126,12 @@ def test_what_waits_for_a_person_can_be_looked_at_and_approved_from_another_mach
     assert not list(Areas.of(LAKE, EVIDENCE).evidence.glob(".work/*/staging/**/*.parquet"))
 
 
-def test_a_cluster_and_a_key_that_nobody_named_are_refused_before_the_work(stores, monkeypatch):
+def test_a_key_that_nobody_named_is_asked_for_before_the_work(stores, monkeypatch):
     areas = Areas.of(LAKE, EVIDENCE)
-    areas.require_reached_by_tasks("local[2]")
-    with pytest.raises(SpecificationError, match="workers of a cluster"):
-        areas.require_reached_by_tasks("spark://host:7077")
+    Job(None, None, areas, Progress(quiet=True))
     monkeypatch.delenv(KEY_VARIABLE)
     with pytest.raises(SpecificationError, match=KEY_VARIABLE):
-        areas.require_reached_by_tasks("local[2]")
+        Job(None, None, areas, Progress(quiet=True))
 
 
 def test_evidence_in_the_public_area_an_open_copy_and_a_busy_one_are_refused(stores, tmp_path, monkeypatch):
