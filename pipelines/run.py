@@ -98,6 +98,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     release_id = areas.release_id(made_from)
     name = specification.release.name
     if published_already(areas, release_id):
+        areas.forget_work(release_id)  # of a run that died after it had published
         text = "This job has published its release already"
         return _answer(areas, release_id, text, retain(areas, name))
     if waits_already(areas, release_id):

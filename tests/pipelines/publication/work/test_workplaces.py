@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import secrets
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -49,21 +48,10 @@ RECORDS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def server():
-    with S3.started() as server:
-        yield server
-
-
 @pytest.fixture
-def store(spark, server, tmp_path, monkeypatch):
-    """A workplace in a store that tasks of the session reach by their environment."""
-    for name, value in S3.settings(server).items():
-        monkeypatch.setenv(name, value)
-        monkeypatch.setitem(spark.sparkContext.environment, name, value)
-    bucket = S3.make(server, f"agency-{secrets.token_hex(8)}")
-    yield StoreWorkplace(f"{bucket}/persons", ".work/run/resume", tmp_path)
-    object_store._store.cache_clear()
+def store(tasks_reach, tmp_path):
+    """A workplace in a store that tasks of the session reach."""
+    return StoreWorkplace(f"{tasks_reach()}/persons", ".work/run/resume", tmp_path)
 
 
 @pytest.fixture(params=["folder", "store"])
