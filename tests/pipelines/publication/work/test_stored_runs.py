@@ -138,17 +138,10 @@ class StoredSeries(Series):
         super().__init__(spark, folder, **place)
         self.place, self.machines, self.environment = place, 0, monkeypatch
 
-    @property
-    def areas(self):
-        return Areas.of(self.place["path"], self.place["evidence"])
-
-    @areas.setter
-    def areas(self, _):
-        pass
-
     def night(self, frame, **publish):
         self.machines += 1
         self.environment.setenv(VARIABLE, str(self.folder / f"machine {self.machines}"))
+        self.areas = Areas.of(self.place["path"], self.place["evidence"])
         return super().night(frame, **publish)
 
     def approved_night(self, frame, following):
@@ -169,7 +162,6 @@ def test_nights_of_a_register_on_other_machines_publish_what_nights_in_a_folder_
     there = StoredSeries(spark, tmp_path / "there", place, monkeypatch)
     for register in (here, there):
         register.reports = [register.night(first), register.approved_night(second, third)]
-        register.reports.append(register.night(third))
     assert [each["release_id"] for each in here.reports] == [each["release_id"] for each in there.reports]
     for report in here.reports:
         with there.areas.public.reading(report["release_id"]) as folder:
