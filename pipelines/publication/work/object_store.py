@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -76,7 +77,11 @@ class StoreWorkplace:
                 yield pa.RecordBatch.from_pylist([asdict(self._put(name, sink.getbuffer(), rows))])
 
         answers = map_in_arrow(frame, task, t.StructType(PART_COLUMNS)).collect()
-        self.gather(name, [Part(**row.asDict()) for row in answers], frame.schema)
+        parts = [Part(**row.asDict()) for row in answers]
+        if not parts:  # a frame without records has its columns all the same
+            nothing = to_arrow_schema(frame.schema).empty_table()
+            parts = [self.put_part(name, 0, partial(pq.write_table, nothing))]
+        self.gather(name, parts, frame.schema)
 
     def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
         """Tasks fetch the parts of the list."""
@@ -120,8 +125,9 @@ class StoreWorkplace:
         )
 
     def bring(self, name: str) -> Path:
-        """Fetch the parts, each under its place in the list."""
+        """Fetch the parts, each under its place in the list, into an empty folder."""
         target = self.folder / name
+        shutil.rmtree(target, ignore_errors=True)  # of a run that died
         target.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         for number, part in enumerate(self.parts(name)):
             (target / part_file(number)).write_bytes(_content(self.address, part))

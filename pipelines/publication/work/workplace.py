@@ -53,7 +53,8 @@ class Workplace(Protocol):
     """
 
     @property
-    def folder(self) -> Path: ...
+    def folder(self) -> Path:
+        """Of this machine."""
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
         """Write a frame in place of what had its name."""

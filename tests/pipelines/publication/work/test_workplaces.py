@@ -75,6 +75,8 @@ def test_a_frame_comes_back_with_its_types_and_values(spark, place):
     assert pa.concat_tables(named).equals(brought)
     place.write(frame.limit(0), "records")
     assert place.read(spark, "records").count() == 0
+    empty = pq.read_table(place.bring("records"), partitioning=None)
+    assert (len(empty), empty.schema.names) == (0, frame.columns)
 
 
 @pytest.mark.spark
