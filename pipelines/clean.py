@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.areas import WORK, hold, is_work
+from schemas.errors import SpecificationError
 
 
 def clean(named: Sequence[str]) -> Outcome:
@@ -19,7 +20,14 @@ def clean(named: Sequence[str]) -> Outcome:
     ------
     AreaBusy
         Where a run is at work in one of the areas; later areas are left as they are.
+    SpecificationError
+        Where one is an object store.
     """
+    if any("://" in name for name in named):
+        raise SpecificationError(
+            "microguard clean knows folders. What runs left in an object store lies below .work/ of the "
+            "evidence: delete it there while no run is at work, or let a rule of the store do so after days."
+        )
     removed = 0
     for area in _areas([Path(name) for name in named] or [Path.cwd()]):
         with hold(area):

@@ -189,6 +189,13 @@ def test_clean_removes_work_folders_but_not_of_a_run_at_work(areas):
     assert areas.unfinished() == []
 
 
+def test_clean_says_that_it_knows_folders_only(areas):
+    areas.work("a" * 32, "resume")
+    with pytest.raises(SpecificationError, match="knows folders"):
+        clean([str(areas.evidence.parent), "s3://agency/persons"])
+    assert areas.unfinished() == ["a" * 32]
+
+
 def test_clean_leaves_folders_that_are_not_ours(tmp_path):
     theirs = tmp_path / "project" / ".work"
     (theirs / "build").mkdir(parents=True, mode=0o700)
