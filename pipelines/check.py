@@ -76,7 +76,8 @@ def _answer(
         lines.append(f"  suppressed with regions of fewer than k records: {screened.suppressed}")
     lines += [f"{role}: {', '.join(names)}" for role, names in by_role.items()]
     k = specification.release.k
-    for name, risk in exposed.risks.items():
+    for name, classes in exposed.classes.items():
+        risk = classes.risk
         lines.append(
             f"clustering {name}: {risk.classes} equivalence classes; below k = {k}: "
             f"{risk.classes_below_k} combinations with {risk.records_below_k} records, of them "
@@ -98,7 +99,7 @@ def _answer(
         "rejected": dict(screened.rejected),
         "suppressed": screened.suppressed,
         "roles": by_role,
-        "risk": {name: asdict(risk) for name, risk in exposed.risks.items()},
+        "risk": {name: asdict(each.risk) for name, each in exposed.classes.items()},
         "dependencies": [asdict(each) for each in exposed.dependencies],
     }
     if in_population is not None:

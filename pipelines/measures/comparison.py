@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame
 from pipelines.intake.scales import Scale
 from pipelines.intake.screen import ScreenedInput
 from pipelines.measures.block_reports import BlockReports
+from pipelines.measures.classes import Classes, classes_of
 from pipelines.measures.exposure import Exposure
 from pipelines.measures.frequency_tables import frequency_tables
 from pipelines.measures.pairs import Pairs, pairs_of
-from pipelines.measures.risk import Risk, risk
 from pipelines.measures.table_errors import Table, TableErrors, table_errors
-from schemas.specification.model import Specification
+from schemas.specification.model import WHOLE, Specification
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,25 @@ class Comparison:
         return {name: self.scales[name] for name in group.variables if name in self.scales}
 
     @cached_property
-    def joint_risk_after(self) -> Risk:
-        """Classes of the protected records on the region and all quasi-identifiers."""
-        specification = self.specification
-        return risk(self.protected, self.joint_keys, specification.release.k, specification.counted)
+    def classes_before(self) -> Classes:
+        """Classes of the original records on the region and all quasi-identifiers."""
+        if WHOLE in self.exposure.classes:
+            return self.exposure.classes[WHOLE]
+        frame, records = self.screened.frame, self.screened.remaining
+        return classes_of(frame, self.joint_keys, self.specification, records)
+
+    @cached_property
+    def classes_after(self) -> Classes:
+        """Those of the protected ones; `alone` by each of `joined_columns`, and by all of them together."""
+        joined = joined_columns(self.specification)
+        return classes_of(
+            self.protected,
+            self.joint_keys,
+            self.specification,
+            self.records,
+            further=[*([name] for name in joined), joined] if joined else [],
+            sensitive=self.specification.sensitive,
+        )
 
     @cached_property
     def pairs(self) -> Pairs | None:
@@ -95,3 +110,9 @@ class Comparison:
 
     def _tables_of(self, frame: DataFrame) -> Mapping[Table, pa.Table]:
         return frequency_tables(frame, self.specification.control_tables, self.specification.weights)
+
+
+def joined_columns(specification: Specification) -> tuple[str, ...]:
+    """Columns published as they are by which an attacker may know records; sensitive ones are looked for."""
+    known = {specification.region, *specification.sensitive}
+    return tuple(name for name in specification.published_as_it_is if name not in known)

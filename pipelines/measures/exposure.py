@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipelines.intake.screen import ScreenedInput
+from pipelines.measures.classes import Classes, classes_of
 from pipelines.measures.determination import Dependency, dependencies
-from pipelines.measures.risk import Risk, risk
 from schemas.specification.model import Specification
 
 
@@ -15,17 +15,15 @@ from schemas.specification.model import Specification
 class Exposure:
     """What a reader of the original records would learn, by clustering, and what columns give away."""
 
-    risks: Mapping[str, Risk]
+    classes: Mapping[str, Classes]
     dependencies: tuple[Dependency, ...]
 
 
 def exposure(screened: ScreenedInput, specification: Specification) -> Exposure:
     """Risk before protection, and the columns that determine a protected one."""
     keys = [] if specification.region is None else [specification.region]
-    risks = {
-        group.name: risk(
-            screened.frame, [*keys, *group.variables], specification.release.k, specification.counted
-        )
+    classes = {
+        group.name: classes_of(screened.frame, [*keys, *group.variables], specification, screened.remaining)
         for group in specification.clusterings
     }
-    return Exposure(risks, tuple(dependencies(screened.frame, specification)))
+    return Exposure(classes, tuple(dependencies(screened.frame, specification)))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.evidence import plots
+from pipelines.measures.classes import Risk, classes_of
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
-from pipelines.measures.risk import Risk, risk
 from schemas.specification.model import WHOLE
 
 JOINTLY = "jointly"
@@ -24,23 +24,15 @@ class RiskBeforeAndAfter:
 
 
 def _take(comparison: Comparison) -> dict[str, RiskBeforeAndAfter]:
-    specification, protected = comparison.specification, comparison.protected
-    k, counted = specification.release.k, specification.counted
-    section = {
-        group.name: RiskBeforeAndAfter(
-            comparison.exposure.risks[group.name],
-            risk(protected, [*comparison.keys, *group.variables], k, counted)
-            if specification.groups
-            else comparison.joint_risk_after,
-        )
-        for group in specification.clusterings
-    }
-    if specification.groups:
-        section[JOINTLY] = RiskBeforeAndAfter(
-            risk(comparison.screened.frame, comparison.joint_keys, k, counted),
-            comparison.joint_risk_after,
-        )
-    return section
+    specification, jointly = comparison.specification, comparison.classes_after.risk
+    if not specification.groups:
+        return {WHOLE: RiskBeforeAndAfter(comparison.classes_before.risk, jointly)}
+    section = {}
+    for group in specification.clusterings:
+        names = [*comparison.keys, *group.variables]
+        after = classes_of(comparison.protected, names, specification, comparison.records)
+        section[group.name] = RiskBeforeAndAfter(comparison.exposure.classes[group.name].risk, after.risk)
+    return section | {JOINTLY: RiskBeforeAndAfter(comparison.classes_before.risk, jointly)}
 
 
 def _plots(section: Mapping[str, RiskBeforeAndAfter], k: int) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.linkage import uniques
+from pipelines.measures.comparison import Comparison, joined_columns
 from pipelines.measures.measure import Measure
 from schemas.requirements.records import MetricKey, Requirement
 from schemas.specification.model import Specification
@@ -29,22 +28,12 @@ class Uniques:
     jointly: int
 
 
-def _joined(specification: Specification) -> tuple[str, ...]:
-    return tuple(
-        name
-        for name in specification.published_as_it_is
-        if name != specification.region and name not in specification.sensitive
-    )
-
-
 def _take(comparison: Comparison) -> Uniques | None:
-    columns = _joined(comparison.specification)
+    columns = joined_columns(comparison.specification)
     if not columns:
         return None
-    joined = [[name] for name in columns] + [list(columns)]
-    counts = uniques(comparison.protected, comparison.joint_keys, joined, comparison.records)
-    by_column = dict(zip(columns, counts, strict=False))
-    return Uniques(comparison.records, by_column, counts[-1])
+    counts = comparison.classes_after.alone
+    return Uniques(comparison.records, dict(zip(columns, counts, strict=False)), counts[-1])
 
 
 def _metrics(section: Uniques, comparison: Comparison) -> Mapping[MetricKey, float]:
@@ -54,7 +43,7 @@ def _metrics(section: Uniques, comparison: Comparison) -> Mapping[MetricKey, flo
 
 
 def _limits(specification: Specification) -> Iterator[Requirement]:
-    columns, quality = _joined(specification), specification.quality
+    columns, quality = joined_columns(specification), specification.quality
     one, all_of_them = (
         quality.default_limit(name) for name in ("max_unique_published", "max_unique_jointly")
     )

@@ -1,0 +1,264 @@
+"""The classes of a file: one pass over its records says all that measures ask of them.
+
+A class is the records that are equal on some variables. After one shuffle a task has every record of its
+classes in memory (`pipelines.measures.by_class`), counts them, and answers with one line.
+
+Distinct and entropy l-diversity (Machanavajjhala et al. 2007) and t-closeness with equal ground distance
+(Li, Li and Venkatasubramanian 2007); individual risk by Benedetti and Franconi 1998.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import content_of
+from pipelines.measures.by_class import CLASS, by_class, class_hash
+from schemas.specification.model import Specification
+from sdc.risk.individual import class_risk
+
+#: Digits that are kept of sums whose order Spark decides.
+DIGITS = 9
+
+_COUNTS = ("records", "classes", "classes_below_k", "records_below_k", "uniques")
+_HOLDER, _WEIGHT = "holder", "weight"
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Counts over the combinations of some variables.
+
+    Attributes
+    ----------
+    records, classes : int
+        Records, and distinct combinations of them.
+    classes_below_k, records_below_k : int
+        Combinations held by fewer than k units, and their records.
+    uniques : int
+        Combinations held by one unit.
+    smallest : int
+        Units of the rarest combination; 0 where there are no records.
+    """
+
+    records: int
+    classes: int
+    classes_below_k: int
+    records_below_k: int
+    uniques: int
+    smallest: int
+
+
+@dataclass(frozen=True)
+class Homogeneity:
+    """What classes give away of one sensitive variable.
+
+    Attributes
+    ----------
+    records, homogeneous : int
+        Records, and those in classes with one value of the variable.
+    least_distinct : int
+        Of the values of a class.
+    least_entropy_diversity : float
+        Least exp(entropy) of a class: 1 where it is homogeneous.
+    largest_t : float
+        Largest total variation distance between a class and the whole file.
+    guessed : int or None
+        Records whose value is the most frequent of their class: what guessing by the class attains. None in
+        the evidence of earlier versions.
+    """
+
+    records: int
+    homogeneous: int
+    least_distinct: int
+    least_entropy_diversity: float
+    largest_t: float
+    guessed: int | None = None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What is asked of the classes of a file.
+
+    Attributes
+    ----------
+    risk : Risk
+    identified : float
+        Records that an intruder who knows everybody's values is expected to identify: the sum of their
+        individual risks, by the sampling weights where there are any.
+    most_exposed : float
+        Risk of the most exposed record.
+    alone : tuple of int
+        For each list of further columns the records that no other equals on them and on the class.
+    homogeneity : mapping of sensitive variable to Homogeneity
+    """
+
+    risk: Risk
+    identified: float
+    most_exposed: float
+    alone: tuple[int, ...] = ()
+    homogeneity: Mapping[str, Homogeneity] = field(default_factory=dict)
+
+
+def classes_of(
+    frame: DataFrame,
+    names: Sequence[str],
+    specification: Specification,
+    records: int,
+    *,
+    further: Sequence[Sequence[str]] = (),
+    sensitive: Sequence[str] = (),
+) -> Classes:
+    """Look at the classes of a frame.
+
+    NULL, NaN and -0.0 count as one value each (-0.0 as 0.0). The promise itself is verified on the written
+    files without hashes.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    names : sequence of str
+        What the records of a class are equal on.
+    specification : Specification
+        k, what it counts, and the sampling weight.
+    records : int
+        Of the frame.
+    further : sequence of lists of columns
+        For `Classes.alone`.
+    sensitive : sequence of str
+        For `Classes.homogeneity`.
+    """
+    columns = [class_hash(names)]
+    if specification.counted is not None:
+        columns.append(f.xxhash64(*content_of([specification.counted])).alias(_HOLDER))
+    if specification.weight is not None:
+        columns.append(column(specification.weight).cast("double").alias(_WEIGHT))
+    columns += [
+        f.xxhash64(*content_of([*names, *each])).alias(f"further{i}") for i, each in enumerate(further)
+    ]
+    for i, name in enumerate(sensitive):
+        frame = _with_share(frame, name, f"share{i}", records)
+        columns += [f.xxhash64(*content_of([name])).alias(f"value{i}"), f.col(f"share{i}")]
+    look = _Look(specification.release.k, len(further), len(sensitive))
+    lines = by_class(frame.select(*columns), records, look, look.schema).collect()
+    return _together(lines, len(further), sensitive)
+
+
+def _with_share(frame: DataFrame, name: str, alias: str, records: int) -> DataFrame:
+    """The records with the share that the value of a variable has in the whole file."""
+    value, other = column(name), f"other {alias}"
+    share = (f.count(f.lit(1)) / f.lit(max(records, 1))).alias(alias)
+    whole = frame.groupBy(value.alias(other)).agg(share)
+    return frame.join(f.broadcast(whole), value.eqNullSafe(f.col(other)), how="inner")
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a task makes of the records of its classes, in one line."""
+
+    k: int
+    further: int
+    sensitive: int
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Type of each column of the line, in their order."""
+        counts, figures = [*_COUNTS, "smallest"], ["identified", "most_exposed"]
+        counts += [f"alone{i}" for i in range(self.further)]
+        for i in range(self.sensitive):
+            counts += [f"homogeneous{i}", f"guessed{i}", f"distinct{i}"]
+            figures += [f"entropy{i}", f"t{i}"]
+        return dict.fromkeys(counts, "bigint") | dict.fromkeys(figures, "double")
+
+    @property
+    def schema(self) -> str:
+        return ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
+
+    def __call__(self, columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        _, place, members = np.unique(columns[CLASS], return_inverse=True, return_counts=True)
+        units = _holders(place, columns[_HOLDER]) if _HOLDER in columns else members
+        if _WEIGHT in columns:
+            risk = class_risk(members, np.bincount(place, columns[_WEIGHT]))
+        else:
+            risk = 1.0 / members
+        rare = units < self.k
+        line = {
+            "records": len(place),
+            "classes": len(members),
+            "classes_below_k": np.count_nonzero(rare),
+            "records_below_k": members[rare].sum(),
+            "uniques": np.count_nonzero(units == 1),
+            "smallest": units.min(),
+            "identified": np.sum(members * risk),
+            "most_exposed": risk.max(),
+        }
+        for i in range(self.further):
+            line[f"alone{i}"] = _once(columns[f"further{i}"])
+        for i in range(self.sensitive):
+            given_away = _given_away(place, columns[f"value{i}"], columns[f"share{i}"])
+            line |= {f"{name}{i}": value for name, value in given_away.items()}
+        return {name: np.array([line[name]]) for name in self.columns}
+
+
+def _holders(place: np.ndarray, holder: np.ndarray) -> np.ndarray:
+    """Different holders of each class, (m,)."""
+    order = np.lexsort((holder, place))
+    classes, holders = place[order], holder[order]
+    fresh = np.concatenate([[True], (classes[1:] != classes[:-1]) | (holders[1:] != holders[:-1])])
+    return np.bincount(classes[fresh])
+
+
+def _once(hashes: np.ndarray) -> int:
+    """How many hashes occur once."""
+    ordered = np.sort(hashes)
+    fresh = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
+    return int(np.count_nonzero(fresh[1:] & fresh[:-1]))
+
+
+def _given_away(place: np.ndarray, value: np.ndarray, share: np.ndarray) -> dict[str, float]:
+    """What classes give away of a sensitive variable."""
+    order = np.lexsort((value, place))
+    classes, values, shares = place[order], value[order], share[order]
+    fresh = np.concatenate([[True], classes[1:] != classes[:-1]])
+    cells = np.flatnonzero(fresh | np.concatenate([[True], values[1:] != values[:-1]]))
+    n = np.diff(cells, append=len(order))
+    starts = np.flatnonzero(fresh[cells])  # of the classes, among their cells
+    members, distinct = np.add.reduceat(n, starts), np.diff(starts, append=len(n))
+    entropy = np.log(members) - np.add.reduceat(n * np.log(n), starts) / members
+    excess = np.maximum(0.0, n / np.repeat(members, distinct) - shares[cells])
+    return {
+        "homogeneous": members[distinct == 1].sum(),
+        "guessed": np.maximum.reduceat(n, starts).sum(),
+        "distinct": distinct.min(),
+        "entropy": entropy.min(),
+        "t": np.add.reduceat(excess, starts).max(),
+    }
+
+
+def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> Classes:
+    """The lines of all tasks as one."""
+    counts = {name: sum(line[name] for line in lines) for name in _COUNTS}
+    return Classes(
+        risk=Risk(**counts, smallest=min((line["smallest"] for line in lines), default=0)),
+        identified=float(sum(line["identified"] for line in lines)),
+        most_exposed=max((line["most_exposed"] for line in lines), default=0.0),
+        alone=tuple(sum(line[f"alone{i}"] for line in lines) for i in range(further)),
+        homogeneity={
+            name: Homogeneity(
+                records=counts["records"],
+                homogeneous=sum(line[f"homogeneous{i}"] for line in lines),
+                least_distinct=min((line[f"distinct{i}"] for line in lines), default=0),
+                least_entropy_diversity=round(
+                    math.exp(min((line[f"entropy{i}"] for line in lines), default=0.0)), DIGITS
+                ),
+                largest_t=round(max((line[f"t{i}"] for line in lines), default=0.0), DIGITS),
+                guessed=sum(line[f"guessed{i}"] for line in lines),
+            )
+            for i, name in enumerate(sensitive)
+        },
+    )

@@ -1,0 +1,105 @@
+"""One pass over the records of a file says of its classes what a count by hand does."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.measures.classes import Homogeneity, Risk, classes_of
+from sdc.risk.individual import individual_risk
+
+pytestmark = pytest.mark.spark
+KEYS, K = ["region", "income"], 3
+
+
+def file(seed=4, n=400):
+    random = np.random.default_rng(seed)
+    income = random.choice([0.0, -0.0, 1.5, np.nan, 7.0], n)
+    return pd.DataFrame(
+        {
+            "region": random.choice(["n", "s", None], n),
+            "income": np.where(random.random(n) < 0.05, random.normal(size=n), income),
+            "home": random.integers(0, 60, n),
+            "weight": random.integers(1, 9, n) / 2.0,
+            "note": random.integers(0, 40, n),
+            "illness": random.choice(["a", "b", "c", None], n, p=[0.6, 0.2, 0.1, 0.1]),
+        }
+    )
+
+
+def looked_at(spark, frame, parts, counted=None, weight=None, **asked):
+    specification = SimpleNamespace(release=SimpleNamespace(k=K), counted=counted, weight=weight)
+    records = spark.createDataFrame(frame).repartition(parts).where("weight < 100")
+    return classes_of(records, KEYS, specification, len(frame), **asked)
+
+
+def classes(frame):
+    """Classes as Spark has them: -0.0 is 0.0, and what is missing a value like any other."""
+    income = frame["income"].map(lambda value: "nan" if np.isnan(value) else str(value + 0.0))
+    return (frame["region"].fillna("none") + " " + income).to_numpy()
+
+
+@pytest.mark.parametrize("counted", [None, "home"])
+def test_counts_are_those_of_units_by_class(spark, counted):
+    frame = file()
+    units = frame.assign(one=classes(frame)).groupby("one")
+    held = units.size() if counted is None else units["home"].nunique()
+    rare = held < K
+    risk = looked_at(spark, frame, 3, counted=counted).risk
+    assert risk == Risk(
+        len(frame), len(held), rare.sum(), units.size()[rare].sum(), (held == 1).sum(), held.min()
+    )
+    assert rare.any()
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_individual_risks_are_added_up(spark, weight):
+    frame = file()
+    codes = np.unique(classes(frame), return_inverse=True)[1]
+    risk = individual_risk(codes, None if weight is None else frame["weight"].to_numpy())
+    found = looked_at(spark, frame, 3, weight=weight)
+    assert found.identified == pytest.approx(risk.sum(), rel=1e-12)
+    assert found.most_exposed == pytest.approx(risk.max(), rel=1e-12)
+
+
+def test_records_alone_with_further_columns_are_counted_by_each_list(spark):
+    frame = file()
+    further = [["note"], ["home"], ["note", "home"]]
+    by_hand = tuple(
+        int((frame.assign(one=classes(frame)).groupby(["one", *names]).size() == 1).sum())
+        for names in further
+    )
+    assert looked_at(spark, frame, 3, further=further).alone == by_hand
+    assert 0 < by_hand[0] < by_hand[2]
+
+
+def test_what_classes_give_away_is_that_of_every_sensitive_variable(spark):
+    frame = file()
+    found = looked_at(spark, frame, 3, sensitive=["illness", "home"]).homogeneity
+    for name in ("illness", "home"):
+        values = frame[name].astype(object).where(frame[name].notna(), "none")
+        whole = values.value_counts(normalize=True)
+        groups = [each.value_counts(normalize=True) for _, each in values.groupby(classes(frame))]
+        sizes = [len(each) for _, each in values.groupby(classes(frame))]
+        assert found[name] == Homogeneity(
+            len(frame),
+            sum(size for size, group in zip(sizes, groups, strict=True) if len(group) == 1),
+            min(map(len, groups)),
+            pytest.approx(min(np.exp(-(group * np.log(group)).sum()) for group in groups), abs=1e-8),
+            pytest.approx(
+                max((group - whole[group.index]).clip(lower=0).sum() for group in groups), abs=1e-8
+            ),
+            sum(round(size * group.max()) for size, group in zip(sizes, groups, strict=True)),
+        )
+
+
+def test_no_partitioning_changes_them_and_of_no_records_there_are_none(spark):
+    frame, asked = file(), {"further": [["note"]], "sensitive": ["illness"], "weight": "weight"}
+    first, other = (looked_at(spark, frame, parts, **asked) for parts in (1, 5))
+    assert first == other
+    nobody = looked_at(spark, frame.assign(weight=100.0), 1, **asked)
+    assert nobody.risk == Risk(0, 0, 0, 0, 0, 0)
+    assert (nobody.identified, nobody.alone) == (0.0, (0,))
