@@ -9,9 +9,11 @@ from types import MappingProxyType
 import pyarrow.parquet as pq
 
 from pipelines.audit.joint.cells import PublishedTable, is_table, read_table, seen_through
+from pipelines.audit.joint.classes import Classes
 from pipelines.audit.joint.exposure import JointExposure, joint_exposure
 from pipelines.audit.joint.members import Members, classes_of
 from pipelines.audit.joint.published import PublishedRecords, is_records, read_records
+from pipelines.audit.joint.repeated import Repeated, every_one_has_k
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 from pipelines.publication.public.public_area import PublicArea
@@ -65,7 +67,8 @@ def joint_exposure_of(
     """Audit releases of one source together, and beside them one that is staged.
 
     A release whose map of members is lost, was changed, or does not describe its published files, is not
-    compared.
+    compared. As long as every history has k units, only the classes that are new in a release are held: a
+    night needs no more memory for the many before it.
 
     Parameters
     ----------
@@ -74,15 +77,27 @@ def joint_exposure_of(
     staged : Staged, optional
         Its map lies in the evidence already.
     anew : bool
-        Compare every map with its files, also those that were compared before and have not changed since.
+        Compare every map with its files, also those that were compared before and have not changed since,
+        and audit all classes of all of them.
     """
-    seen = _Seen(areas, anew, with_tables=any(entry.identity.get("content") == "table" for entry in entries))
+    seen = _seen(areas, entries, staged, anew, None if anew else Repeated())
+    classes = seen.classes()
+    if seen.repeated is not None and seen.repeated.any and not every_one_has_k(classes):
+        seen = _seen(areas, entries, staged, anew, None)
+        classes = seen.classes()
+    return joint_exposure(classes, cells=seen_through(seen.tables, seen.records), not_compared=seen.lost)
+
+
+def _seen(
+    areas: Areas, entries: Sequence[Entry], staged: Staged | None, anew: bool, repeated: Repeated | None
+) -> _Seen:
+    with_tables = any(entry.identity.get("content") == "table" for entry in entries)
+    seen = _Seen(areas, anew, with_tables, repeated)
     for entry in entries:
         seen.add(entry)
     if staged is not None:
         seen.add_staged(staged)
-    classes = classes_of(seen.maps) if seen.maps else []
-    return joint_exposure(classes, cells=seen_through(seen.tables, seen.records), not_compared=seen.lost)
+    return seen
 
 
 @dataclass
@@ -95,6 +110,8 @@ class _Seen:
         Whether maps that were compared are compared again.
     with_tables : bool
         Whether records are compared with tables, too, and so are held.
+    repeated : Repeated or None
+        Leaves out of a map the classes that an earlier one has; None where every map is held as it is.
     lost : list of str
         Ids of releases that cannot be compared.
     """
@@ -102,10 +119,15 @@ class _Seen:
     areas: Areas
     anew: bool
     with_tables: bool
+    repeated: Repeated | None
     maps: list[Members] = field(default_factory=list)
     tables: list[PublishedTable] = field(default_factory=list)
     records: list[PublishedRecords] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+
+    def classes(self) -> list[Classes]:
+        """Classes of all maps."""
+        return classes_of(self.maps) if self.maps else []
 
     def add(self, entry: Entry) -> None:
         """A release that was published; nothing but its map is left of one that was withdrawn."""
@@ -139,7 +161,7 @@ class _Seen:
         if members is None or (compare and published is not None and not members.describes(published)):
             self.lost.append(release_id)
             return False
-        self.maps.append(members)
+        self.maps.append(members if self.repeated is None else self.repeated.new_in(members))
         if published is not None and self.with_tables:
             self.records.append(published)
         return True

@@ -46,12 +46,15 @@ class Members:
     units : pandas.DataFrame
         The other columns of ``units.parquet``.
     classes : tuple of pyarrow.Table
+    rounding : tuple of mappings of variable to float
+        Of each group the units that its means are rounded to.
     """
 
     about: dict[str, Any]
     unit: np.ndarray
     units: pd.DataFrame
     classes: tuple[pa.Table, ...]
+    rounding: tuple[dict[str, float], ...]
 
     @classmethod
     def read(cls, folder: Path) -> Members | None:
@@ -61,9 +64,22 @@ class Members:
         about = json.loads((folder / "members.json").read_text(encoding="utf-8"))
         table = pq.read_table(folder / "units.parquet")
         classes = [pq.read_table(folder / f"classes{i}.parquet") for i in range(len(about["groups"]))]
+        rounding = [
+            {name: rounding_unit(table[name]) for name in about["means"] if name in variables}
+            for table, variables in zip(classes, about["groups"], strict=True)
+        ]
         keys = table["unit"].cast(pa.binary(16)).combine_chunks()
         halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)]
-        return cls(about, halves[::2], table.drop_columns(["unit"]).to_pandas(), tuple(classes))
+        units = table.drop_columns(["unit"]).to_pandas()
+        return cls(about, halves[::2], units, tuple(classes), tuple(rounding))
+
+    def labels(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """Class of each record of a group, (n,), and of each row of its table; equal values are one class."""
+        frame = self.classes[position].to_pandas(strings_to_categorical=True)
+        region = [self.about["region"]] if self.about["region"] else []
+        alike = codes(frame, [*region, *self.about["groups"][position]])
+        place = pd.Index(frame["__class"]).get_indexer(self.units[f"class{position}"])
+        return alike[place], alike
 
     def describes(self, published: PublishedRecords) -> bool:
         """Whether the classes are those of the published files: the same values, as often."""
@@ -110,24 +126,22 @@ def _classes(
 ) -> tuple[Classes, list[Any]]:
     """Classes of one clustering, and the region of each class by name."""
     region = [each.about["region"]] if each.about["region"] else []
-    table = each.classes[position]
-    frame = table.to_pandas(strings_to_categorical=True)
-    alike = codes(frame, [*region, *variables])
-    place = pd.Index(frame["__class"]).get_indexer(each.units[f"class{position}"])
+    frame = each.classes[position].to_pandas(strings_to_categorical=True)
+    of, alike = each.labels(position)
     _, first = np.unique(alike, return_index=True)
-    means = [name for name in each.about["means"] if name in variables]
+    rounding = each.rounding[position]
     classes = Classes(
         each.about["release_id"],
         int(each.about["k"]),
         variables,
         unit,
-        alike[place],
+        of,
         np.zeros(len(first), np.int64),
-        {name: frame[name].to_numpy(np.float64, na_value=np.nan)[first] for name in means},
-        {name: rounding_unit(table[name]) for name in means},
+        {name: frame[name].to_numpy(np.float64, na_value=np.nan)[first] for name in rounding},
+        rounding,
         sensitive,
         record,
-        counting(each.units["weight"].to_numpy(np.float64), alike[place], int(each.about["k"]))
+        counting(each.units["weight"].to_numpy(np.float64), of, int(each.about["k"]))
         if each.about.get("weighted_by")
         else np.ones(len(unit)),
     )
