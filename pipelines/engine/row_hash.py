@@ -48,12 +48,18 @@ def content_of(names: Sequence[str]) -> list[Column]:
 def contents(frame: DataFrame, *of: Sequence[str]) -> tuple[tuple[int, int], ...]:
     """Of each list of columns the number of rows and the sum of their hashes, in one pass.
 
-    Equal for equal multisets of rows, in any order.
+    Equal for equal multisets of rows, in any order. Sums are taken in halves, so that 2^31 rows do not
+    overflow them.
     """
-    totals = [
-        f.sum(f.xxhash64(*content_of(names)).cast("decimal(38,0)") if names else f.lit(0)).alias(f"total{i}")
-        for i, names in enumerate(of)
-    ]
+    totals = []
+    for i, names in enumerate(of):
+        row_hash = f.xxhash64(*content_of(names)) if names else f.lit(0).cast("bigint")
+        totals += [
+            f.sum(f.shiftright(row_hash, 32)).alias(f"high{i}"),
+            f.sum(row_hash.bitwiseAND(f.lit(0xFFFFFFFF))).alias(f"low{i}"),
+        ]
     row = frame.agg(f.count(f.lit(1)).alias("records"), *totals).first()
     assert row is not None
-    return tuple((int(row["records"]), int(row[f"total{i}"] or 0)) for i in range(len(of)))
+    return tuple(
+        (int(row["records"]), ((row[f"high{i}"] or 0) << 32) + (row[f"low{i}"] or 0)) for i in range(len(of))
+    )

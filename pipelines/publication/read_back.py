@@ -65,13 +65,14 @@ class Written:
 def verify_written(
     spark: SparkSession,
     staged: Staged,
-    original: DataFrame,
+    original: DataFrame | None,
     protected: DataFrame,
     specification: Specification,
 ) -> Written:
     """Read the staged files back and count, and compare what is published as it is with `original`.
 
-    `protected` holds what was staged, with the household beside it.
+    `protected` holds what was staged, with the household beside it. Where there is no `original`, what was
+    staged is what was read, and the files hold it where they are `as_staged`.
 
     NULL, NaN and -0.0 are counted as Spark groups them (each its own value; -0.0 is 0.0); texts are
     compared byte by byte, so that two Unicode forms of a text are two values here as in the method.
@@ -90,6 +91,11 @@ def verify_written(
     others = [name for name in staged.contract.names if name in specification.published_as_it_is]
     written, written_others = contents(frame, frame.columns, others)
     declared = [(entry.name, entry.type) for entry in staged.contract.schema]
+    as_staged = written == staged.content
+    if original is None:
+        others_as_read = as_staged
+    else:
+        others_as_read = not others or contents(original, others) == (written_others,)
     as_declared = all(
         [(entry.name, entry.type) for entry in pq.read_schema(path)] == declared for path in staged.microdata
     )
@@ -99,9 +105,9 @@ def verify_written(
         median_class=median,
         classes=classes,
         fewest_households=households,
-        as_staged=written == staged.content,
+        as_staged=as_staged,
         as_declared=as_declared and bool(staged.microdata),
-        others_as_read=not others or contents(original, others) == (written_others,),
+        others_as_read=others_as_read,
     )
 
 

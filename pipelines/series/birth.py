@@ -33,7 +33,7 @@ def with_classes(protected: DataFrame, keys: list[str], settings: SeriesSettings
     Parameters
     ----------
     protected : DataFrame
-        `UNIT`, `ORIGIN` and the published columns, protected.
+        `UNIT`, `VERSION`, `ORIGIN` and the published columns, protected.
     keys : list of str
         Region and protected variables: what makes records one class.
     settings : SeriesSettings
@@ -109,8 +109,6 @@ def published_records(births: DataFrame, departed: DataFrame) -> DataFrame:
     return births.join(departed, on=CLASS, how="left_anti")
 
 
-def births_of(records: DataFrame, rows: DataFrame, columns: list[str]) -> DataFrame:
+def births_of(records: DataFrame, columns: list[str]) -> DataFrame:
     """The records born tonight as a generation keeps them: who, in which class, published as what."""
-    versions = rows.where(f.col(STATUS) == WAITING).select(UNIT, VERSION)
-    names = [column(name) for name in columns]
-    return records.join(versions, on=UNIT, how="inner").select(UNIT, VERSION, CLASS, *names)
+    return records.select(UNIT, VERSION, CLASS, *[column(name) for name in columns])

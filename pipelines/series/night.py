@@ -193,7 +193,7 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
     Parameters
     ----------
     rows : DataFrame
-        From `after_departures`.
+        From `night`: the classes that leave tonight change neither who waits nor anybody's past.
     settings : SeriesSettings
     first : bool
         On the first night of a series k units are enough.
@@ -201,7 +201,7 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
     Returns
     -------
     DataFrame
-        `UNIT`, `ORIGIN`.
+        `UNIT`, `VERSION`, `ORIGIN`.
     """
     waiting = rows.where(f.col(STATUS) == WAITING)
     stratum = [REGION, PATTERN, ORIGIN]
@@ -215,8 +215,10 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
     same_stratum = f.lit(True)
     for name in stratum:
         same_stratum = same_stratum & f.col(name).eqNullSafe(f.col(f"{name}_f"))
-    pooled = waiting.join(full, same_stratum, how="left_semi").select(UNIT, ORIGIN)
-    return pooled.join(_splitting(rows, full, settings), on=ORIGIN, how="left_anti").select(UNIT, ORIGIN)
+    # of strata there are no more than the plan of the blocks lists
+    pooled = waiting.join(f.broadcast(full), same_stratum, how="left_semi")
+    splitting = f.broadcast(_splitting(rows, full, settings))
+    return pooled.join(splitting, on=ORIGIN, how="left_anti").select(UNIT, VERSION, ORIGIN)
 
 
 def _splitting(rows: DataFrame, full: DataFrame, settings: SeriesSettings) -> DataFrame:
@@ -230,7 +232,7 @@ def _splitting(rows: DataFrame, full: DataFrame, settings: SeriesSettings) -> Da
     sharing = rows.where(~f.col(SUPERSEDED)).select(past.alias(ORIGIN))
     remaining = f.count(f.lit(1)) - f.max(_COMING)
     return (
-        sharing.join(coming, on=ORIGIN, how="inner")
+        sharing.join(f.broadcast(coming), on=ORIGIN, how="inner")
         .groupBy(ORIGIN)
         .agg(remaining.alias("__left"))
         .where((f.col("__left") > 0) & (f.col("__left") < settings.k))

@@ -92,14 +92,16 @@ class Nights(Records, ABC):
     def _night_of(self, release_id: str) -> Mapping[str, Any]:
         """What the manifest says of a release's night."""
 
-    def _audited(self, job: Job, frame: DataFrame, original: DataFrame, staged: Staged) -> WrittenNight:
+    def _audited(
+        self, job: Job, frame: DataFrame, original: DataFrame | None, staged: Staged
+    ) -> WrittenNight:
         """Count on the files, and audit them with all releases of the source.
 
         Parameters
         ----------
         frame : DataFrame
             The unit key and the published columns of every record of the release.
-        original : DataFrame
+        original : DataFrame, optional
             The same records before protection, as far as they are published as they are.
         """
         written = verify_written(job.spark, staged, original, frame, self.specification)

@@ -28,7 +28,6 @@ from pipelines.job import Job
 from pipelines.measures.block_reports import BlockReports
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.exposure import exposure
-from pipelines.measures.frequency_tables import frequency_tables
 from pipelines.measures.pairs import drawn_of
 from pipelines.product import NothingNew
 from pipelines.publication.read_back import Written
@@ -143,12 +142,13 @@ class Register(Nights):
             keys = tonight.select(UNIT, ROW, REGION, PATTERN)
             beside = written_down(night(units, keys, settings, number), state, UNITS)
             departed = written_down(departing(beside), state, DEPARTED)
-            rows = after_departures(beside, departed, number)
-            pooled = written_down(pool(rows, settings, first=begins), work, "pooled")
+            pooled = written_down(pool(beside, settings, first=begins), work, "pooled")
             columns = [column(name) for name in contract.names]
             past = f.col(ORIGIN).bitwiseAND(f.lit(PAST_BITS))
             pattern = (f.col(PATTERN) + f.shiftleft(past, PAST_SHIFT)).alias(PATTERN)
-            arrivals = tonight.join(pooled, on=UNIT, how="inner").select(*columns, UNIT, ORIGIN, pattern)
+            arrivals = tonight.join(pooled, on=UNIT, how="inner").select(
+                *columns, UNIT, VERSION, ORIGIN, pattern
+            )
             arrivals = written_down(arrivals, work, "arrivals")
         strata = _strata(arrivals, specification)
         factors = frozen_scales(None if begins else latest, screened, specification)
@@ -162,7 +162,7 @@ class Register(Nights):
             )
         with job.progress.stage("next state"):
             earlier = [] if begins else generations.since_begun()
-            next_state = self._state(job, state, earlier, rows, departed, protected, number)
+            next_state = self._state(job, state, earlier, beside, departed, protected, number)
             regions = counts_by_region(next_state.units, number)
             counts = night_counts(regions)
         if counts.changes_nothing and not begins:
@@ -181,7 +181,7 @@ class Register(Nights):
         write_atomically(pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
         with job.progress.stage("next state"):
             published, newest = next_state.published, next_state.newest_versions(settings)
-            drawn = written_down(drawn_of(tonight, specification, screened.remaining), work, "drawn")
+            drawn = f.broadcast(drawn_of(tonight, specification, screened.remaining))
             moments = standing_moments(
                 newest,
                 tonight,
@@ -197,7 +197,7 @@ class Register(Nights):
             counts.published,
             {group.name: replace(reports, moments=moments)},
             factors,
-            drawn=written_down(newest.join(drawn, on=UNIT), work, "pairs"),
+            drawn=newest.join(drawn, on=UNIT),
         )
         self._generations, self._pending = generations, state
         self._night = ProtectedNight(comparison, contract, published, counts, by_region(regions), number)
@@ -206,12 +206,12 @@ class Register(Nights):
     def stage(self, job: Job, protected: ProtectedRecords, release_id: str) -> Staged:
         """Write every record whose class stands, and the frequency tables of them."""
         frame = self._tonight.published.select(*[column(name) for name in protected.contract.names])
-        tables = frequency_tables(frame, self.specification.control_tables)
+        tables = protected.comparison.tables_after
         return stage(frame, protected.contract, tables, job.areas, release_id)
 
     def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> WrittenNight:
         """Count on the files, and audit them with all releases of the source."""
-        return self._audited(job, self._tonight.published, self._tonight.published, staged)
+        return self._audited(job, self._tonight.published, None, staged)
 
     def counts(self, screened: ScreenedInput, protected: ProtectedRecords, written: Written) -> Counts:
         """Records in and out: those who wait are not out yet, ghosts are still."""
@@ -258,7 +258,7 @@ class Register(Nights):
         job: Job,
         state: Workplace,
         earlier: Sequence[Generation],
-        rows: DataFrame,
+        beside: DataFrame,
         departed: DataFrame,
         protected: DataFrame,
         number: int,
@@ -268,8 +268,8 @@ class Register(Nights):
         specification, names = self.specification, self._contract.names
         region = [specification.region] if specification.region else []
         newborn = with_classes(protected, [*region, *specification.quasi_identifiers], self._settings, number)
-        waiting = rows.where(f.col(STATUS) == WAITING)
-        fresh = written_down(births_of(newborn, waiting, names), state, BIRTHS)
+        waiting = beside.where(f.col(STATUS) == WAITING)
+        fresh = written_down(births_of(newborn, names), state, BIRTHS)
         pooled = written_down(next_units(waiting, fresh, number), state, POOLED)
         births, all_departed = fresh, departed
         if earlier:
@@ -277,7 +277,7 @@ class Register(Nights):
             births = births.unionByName(read([each.births for each in earlier], fresh.schema))
             gone = read([each.departed for each in earlier], departed.schema)
             all_departed = all_departed.unionByName(gone)
-        settled = rows.where(f.col(STATUS) != WAITING)
+        settled = after_departures(beside.where(f.col(STATUS) != WAITING), departed, number)
         return _NextState(settled.unionByName(pooled), published_records(births, all_departed))
 
 

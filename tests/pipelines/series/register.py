@@ -54,17 +54,19 @@ class Register:
         left = self._settled(departing(beside))
         self.departed = self._settled(self.departed.unionByName(left))
         rows = self._settled(after_departures(beside, left, number))
-        pooled = pool(rows, self.settings, first=number == 1)
-        to_cluster = tonight.join(pooled, on=UNIT).select(UNIT, ORIGIN, "region", "income").toPandas()
+        pooled = pool(beside, self.settings, first=number == 1)
+        to_cluster = (
+            tonight.join(pooled, on=UNIT).select(UNIT, VERSION, ORIGIN, "region", "income").toPandas()
+        )
         records = self.spark.createDataFrame(
             clustered(to_cluster, self.settings.k),
-            f"{UNIT} binary, {ORIGIN} bigint, region string, income double",
+            f"{UNIT} binary, {VERSION} int, {ORIGIN} bigint, region string, income double",
         )
         newborn = self._settled(with_classes(records, ["region", "income"], self.settings, number))
         after = next_units(rows, newborn, number)
         self.counts.append(night_counts(counts_by_region(after, number)))
         self.units = self._settled(after.drop("__event"))
-        fresh = births_of(newborn, rows, ["region", "income"])
+        fresh = births_of(newborn, ["region", "income"])
         self.births = self._settled(self.births.unionByName(fresh))
         records_of_night = published_records(self.births, self.departed).toPandas()
         records_of_night["unit"] = [int.from_bytes(bytes(each), "big") for each in records_of_night[UNIT]]
