@@ -142,8 +142,9 @@ def classes_of(
         f.xxhash64(*content_of([*names, *each])).alias(f"further{i}") for i, each in enumerate(further)
     ]
     for i, name in enumerate(sensitive):
-        frame = _with_share(frame, name, f"share{i}", records)
-        columns += [f.xxhash64(*content_of([name])).alias(f"value{i}"), f.col(f"share{i}")]
+        frame = _with_share(frame, name, f"__share{i}", records)
+        columns += [f.xxhash64(*content_of([name])).alias(f"value{i}")]
+        columns += [f.col(f"__share{i}").alias(f"share{i}")]
     look = _Look(specification.release.k, len(further), len(sensitive))
     lines = by_class(frame.select(*columns), records, look, look.schema).collect()
     return _together(lines, len(further), sensitive)
@@ -151,7 +152,7 @@ def classes_of(
 
 def _with_share(frame: DataFrame, name: str, alias: str, records: int) -> DataFrame:
     """The records with the share that the value of a variable has in the whole file."""
-    value, other = column(name), f"other {alias}"
+    value, other = column(name), f"{alias}_of"
     share = (f.count(f.lit(1)) / f.lit(max(records, 1))).alias(alias)
     whole = frame.groupBy(value.alias(other)).agg(share)
     return frame.join(f.broadcast(whole), value.eqNullSafe(f.col(other)), how="inner")
