@@ -127,7 +127,7 @@ def _searched_result(
 ) -> Adjustment:
     prove = algorithm == "exact" or (algorithm == "auto" and allowed.prove)
     if allowed.relax:
-        bound = relaxation_bound(problem, deadline.remaining / 4, allowed.plane_nodes, allowed.cell_work)
+        bound = relaxation_bound(problem, deadline.remaining / 4, allowed.plane_work, allowed.cell_work)
     else:
         bound = disjoint_lines_bound(problem)
     share = deadline

@@ -38,8 +38,8 @@ _PROOF_ENTRIES = 3000
 #: Sensitive cells up to which branch and bound is run, and its nodes (None: to proof).
 _PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 100, "exact": 10**9}
 _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
-#: Nodes of the integer program of each plane; a plane of the size they are made for takes a few hundred.
-_PLANE_NODES = {"fast": 0, "standard": 150, "thorough": 600, "exact": 600}
+#: Work of the plane cuts, in columns.
+_PLANE_WORK = {"fast": 0.0, "standard": 5e5, "thorough": 2e6, "exact": 2e6}
 #: Work of the cell cuts, in columns.
 _CELL_WORK = {"fast": 1e5, "standard": 1.2e6, "thorough": 4e6, "exact": 4e6}
 
@@ -55,7 +55,7 @@ class Budget:
     prove : whether branch and bound is run
     nodes : its nodes, None for as many as it takes
     relax : whether the relaxation with line cuts is solved for a bound, or disjoint lines must do
-    plane_nodes : nodes of the plane cuts that tighten it, none for no such cuts
+    plane_work : work of the plane cuts that tighten it
     cell_work : work of the cell cuts that tighten it
     """
 
@@ -64,7 +64,7 @@ class Budget:
     prove: bool
     nodes: int | None
     relax: bool
-    plane_nodes: int
+    plane_work: float
     cell_work: float
 
 
@@ -109,6 +109,6 @@ def budget(problem: Problem, effort: str) -> Budget:
         prove=size <= _PROOF_SIZE[effort] and entries <= _PROOF_ENTRIES,
         nodes=_NODES[effort],
         relax=cells <= LARGE_CELLS and not many,
-        plane_nodes=_PLANE_NODES[effort],
+        plane_work=_PLANE_WORK[effort],
         cell_work=_CELL_WORK[effort],
     )

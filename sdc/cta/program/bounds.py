@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.cta.program.cell_cuts import CellCutting
+from sdc.cta.program.cell_cuts import CellCuts, CellCutting
 from sdc.cta.program.covering import LEAST_SECONDS, Covering
 from sdc.cta.program.line_classes import disjoint_classes
 from sdc.cta.program.line_cuts import line_cuts
-from sdc.cta.program.model import adjustment_columns, cut_model, with_rows
-from sdc.cta.program.plane_cuts import cut_rows, plane_cuts
+from sdc.cta.program.model import adjustment_columns, beyond_cheaper_levels, cut_model
+from sdc.cta.program.plane_cuts import PlaneProgram, planes_of
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.work import work_from_basis, work_from_nothing
 from sdc.cta.result import BoundKind
@@ -51,44 +51,52 @@ def disjoint_lines_bound(problem: Problem) -> LowerBound:
 
 
 def relaxation_bound(
-    problem: Problem, seconds: float, plane_nodes: int = 0, cell_work: float = 0.0
+    problem: Problem, seconds: float, plane_work: float = 0.0, cell_work: float = 0.0
 ) -> LowerBound:
-    """The best of the relaxations: with line cuts, plane cuts of so many nodes each, and cell cuts of so much
-    work, sought over the adjustments alone first; the disjoint lines where the clock ended it."""
+    """The best of the relaxations: with line cuts, and cell cuts and plane cuts of so much work, sought over
+    the adjustments alone first; the disjoint lines where the clock ended it."""
     seconds = max(seconds, LEAST_SECONDS)
     deadline = Deadline.after(seconds if np.isfinite(seconds) else None)
-    best, cuts = unavoidable_bound(problem), None
-    if cell_work:
-        covering = Covering(problem, deadline)
-        covering.tighten(CellCutting(problem), cell_work, deadline)
-        cuts = covering.binding
-        best = LowerBound(
-            covering.bound,
-            "linear relaxation with cell cuts" if cuts else "linear relaxation with line cuts",
-        )
-    model = cut_model(problem)
-    program = model.relaxed
+    best, cells, planes = unavoidable_bound(problem), None, None
     kind: BoundKind = "linear relaxation with line cuts"
-    if plane_nodes:
-        planes = plane_cuts(
-            problem, plane_nodes, Deadline.after(seconds / 2 if np.isfinite(seconds) else None)
-        )
-        if planes.planes:
-            program = with_rows(program, *cut_rows(problem, planes, program.costs))
-            kind = "linear relaxation with plane cuts"
-    master = Master(program, Limits(options={"solver": "simplex"}))
+    if cell_work or plane_work:
+        covering = Covering(problem, deadline)
+        if cell_work:
+            covering.tighten(CellCutting(problem), cell_work, deadline)
+        if plane_work:
+            programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
+            half = Deadline.after(deadline.remaining / 2 if np.isfinite(deadline.remaining) else None)
+            covering.share_out(programs, plane_work, half)
+        cells, planes = covering.binding_cells, covering.binding_planes
+        kind = _kind(cells, planes)
+        best = LowerBound(covering.bound, kind)
+    model = cut_model(problem)
+    master = Master(model.relaxed, Limits(options={"solver": "simplex"}))
     solution = _relaxed(master, problem.lines.shape[0], deadline)
     if solution.status is not Status.OPTIMAL or solution.objective is None:
         return _better(disjoint_lines_bound(problem), best)
-    if cuts is not None:
-        rows = cuts.rows @ adjustment_columns(model)
-        master.add_rows(cuts.least, np.full(len(cuts.least), INFINITY), rows)
+    kind_here: BoundKind = "linear relaxation with line cuts"
+    if cells is not None or planes is not None:
+        if cells is not None:
+            rows = cells.rows @ adjustment_columns(model)
+            master.add_rows(cells.least, np.full(len(cells.least), INFINITY), rows)
+        if planes is not None:
+            columns, constant = beyond_cheaper_levels(model)
+            least = planes.least - planes.rows @ constant
+            master.add_rows(least, np.full(len(least), INFINITY), planes.rows @ columns)
         tighter = master.solve(max(deadline.remaining, LEAST_SECONDS))
         if tighter.status is Status.OPTIMAL and tighter.objective is not None:
-            solution, kind = tighter, "linear relaxation with cell cuts"
+            solution, kind_here = tighter, kind
     assert solution.objective is not None
     value = solution.objective - FEASIBILITY_TOLERANCE * abs(solution.objective)
-    return _better(LowerBound(value, kind), best)
+    return _better(LowerBound(value, kind_here), best)
+
+
+def _kind(cells: CellCuts | None, planes: CellCuts | None) -> BoundKind:
+    """By the cuts that bind."""
+    if cells is not None:
+        return "linear relaxation with cell cuts"
+    return "linear relaxation with line cuts" if planes is None else "linear relaxation with plane cuts"
 
 
 def _better(one: LowerBound, other: LowerBound) -> LowerBound:

@@ -91,9 +91,7 @@ class CellCutting:
         self._levels, self._room, self._least = np.zeros(cells), np.zeros(cells), np.zeros(cells)
         s, up, down = problem.sensitive, problem.up, problem.down
         self._levels[s] = np.maximum(up, down)
-        self._least[s] = np.where(
-            problem.forced == 1, up, np.where(problem.forced == 0, down, np.minimum(up, down))
-        )
+        self._least[s] = problem.cheaper_levels
         self._room[problem.free] = np.maximum(problem.rise, problem.fall)
         self._room[s] = np.maximum(problem.rise_room, problem.fall_room)
         self._resting, self._missed = np.zeros((2, cells), dtype=np.int64)

@@ -165,6 +165,18 @@ def adjustment_columns(model: Model) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(where[0])), where), shape=shape)
 
 
+def beyond_cheaper_levels(model: Model) -> tuple[sparse.csr_array, np.ndarray]:
+    """(cells, columns) and (cells,): what each cell moves, a sensitive one beyond its cheaper level, as the
+    columns weighed by the first and the second added to them."""
+    problem = model.problem
+    matrix = adjustment_columns(model)
+    binaries = np.arange(model.binaries.start, model.binaries.stop)
+    higher = sparse.csr_array((problem.up - problem.down, (problem.sensitive, binaries)), shape=matrix.shape)
+    constant = np.zeros(problem.table.cells)
+    constant[problem.sensitive] = problem.down - problem.cheaper_levels
+    return sparse.csr_array(matrix + higher), constant
+
+
 def _adjustments(model: Model, lines: np.ndarray) -> sparse.csr_array:
     """(lines, columns) indicator of the adjustments of lines."""
     return sparse.csr_array(abs(model.problem.lines[lines]) @ adjustment_columns(model))

@@ -1,4 +1,4 @@
-"""What a plane proves: its adjustments cost at least the optimum of the plane as a table of its own.
+"""What a plane proves: at any prices its adjustments cost at least its optimum as a table of its own.
 
 Two classes of disjoint lines (`line_classes`) fall apart into planes, the two-dimensional tables that a table
 of three and more dimensions, or a hierarchical one, is made of. Leaving out every other line can only make
@@ -16,15 +16,20 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from sdc.cta.program.line_classes import disjoint_classes
-from sdc.cta.program.model import pattern_model
+from sdc.cta.program.model import base_model
 from sdc.cta.program.problem import Problem
-from sdc.solver import FEASIBILITY_TOLERANCE, Limits, Status, solve
+from sdc.cta.program.work import work_from_nothing
+from sdc.solver import FEASIBILITY_TOLERANCE, Limits, Program, Status, solve
 from sdc.stop import Deadline
 
 #: Sensitive cells of a plane: with one there is nothing to combine, with many the program is no small one.
-FEWEST_CELLS, MOST_CELLS = 2, 45
+FEWEST_CELLS, MOST_CELLS = 2, 70
 #: Entries of a plane, and planes of a table: those with most sensitive cells, which prove most.
 MOST_ENTRIES, MOST_PLANES = 1500, 64
+#: Nodes of the program of a plane, and the gap it may leave: what is left is lost to the bound.
+NODES, GAP = 600, 5e-3
+#: Work of an iteration of the simplex method in so small a program, cuts and heuristics included.
+ITERATION_WORK = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +48,18 @@ class Plane:
 
 
 @dataclass(frozen=True, eq=False)
-class PlaneCuts:
-    """Planes and the least scaled cost of each, its sensitive cells' base deviations included."""
+class PlaneCut:
+    """What a plane proves at prices, and the adjustments that cost about as much.
 
-    planes: tuple[Plane, ...]
-    least: np.ndarray
-    nodes: int
+    Attributes
+    ----------
+    least : float
+        What prices times adjustments of the plane's cells are at least.
+    adjustments : (cells of the plane,) array, or None where no solution was met.
+    """
+
+    least: float
+    adjustments: np.ndarray | None
 
 
 def planes_of(problem: Problem) -> list[Plane]:
@@ -79,46 +90,64 @@ def planes_of(problem: Problem) -> list[Plane]:
     return sorted(planes, key=lambda plane: -len(plane.sensitive))[:MOST_PLANES]
 
 
-def plane_cuts(problem: Problem, nodes: int, deadline: Deadline) -> PlaneCuts:
-    """Prove the least cost of every plane, each by so many nodes; what the clock cuts off proves nothing."""
-    planes, least, spent = [], [], 0
-    for plane in planes_of(problem):
-        if deadline.passed:
-            break
-        part = _part(problem, plane)
-        solution = solve(
-            pattern_model(part).program, Limits(nodes=nodes, seconds=max(deadline.remaining, 0.1))
-        )
-        spent += solution.nodes
-        bound = solution.bound - FEASIBILITY_TOLERANCE * abs(solution.bound)
-        proved = solution.status in (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)
-        if proved and np.isfinite(bound) and bound > part.unavoidable:
-            planes.append(plane)
-            least.append(bound)
-    return PlaneCuts(tuple(planes), np.array(least), spent)
+class PlaneProgram:
+    """A plane as a table of its own, asked for its least cost at one vector of prices after another.
 
+    An adjustment is what a cell moves, of a sensitive cell what it moves beyond its cheaper level.
 
-def cut_rows(problem: Problem, cuts: PlaneCuts, costs: np.ndarray) -> tuple[sparse.csr_array, np.ndarray]:
-    """(planes, columns of the base model) rows of each plane's cost, and what they must reach.
-
-    Parameters
+    Attributes
     ----------
-    costs : (columns,) of the base model, whose offset the rows leave out
+    lines : positions in ``Problem.lines``
+    cells : positions in the table of the cells that can be adjusted
     """
-    free, size = len(problem.free), problem.size
-    rows, columns, least = [], [], []
-    for number, (plane, value) in enumerate(zip(cuts.planes, cuts.least, strict=True)):
-        plane_columns = [plane.free, free + plane.free, 2 * free + plane.sensitive]
-        if not problem.exact:
-            plane_columns += [2 * free + size + plane.sensitive, 2 * free + 2 * size + plane.sensitive]
-        columns.append(np.concatenate(plane_columns))
-        rows.append(np.full(len(columns[-1]), number))
-        least.append(value - float(problem.sensitive_costs[plane.sensitive] @ problem.down[plane.sensitive]))
-    where = np.concatenate(columns)
-    matrix = sparse.csr_array(
-        (costs[where], (np.concatenate(rows), where)), shape=(len(cuts.planes), len(costs))
+
+    def __init__(self, problem: Problem, plane: Plane) -> None:
+        part = _part(problem, plane)
+        self.lines = plane.lines
+        self.cells = np.concatenate([part.free, part.sensitive])
+        program = base_model(part).program
+        free, size = len(part.free), part.size
+        columns = [np.arange(free), np.arange(free), free + np.arange(size)]
+        entries = [np.ones(2 * free), part.up - part.down]
+        if not part.exact:
+            columns += [free + np.arange(size)] * 2
+            entries.append(np.ones(2 * size))
+        where = (np.arange(len(program.costs)), np.concatenate(columns))
+        self._adjustments = sparse.csr_array(
+            (np.concatenate(entries), where), shape=(len(program.costs), len(self.cells))
+        )
+        self._constant = np.concatenate([np.zeros(free), part.down - part.cheaper_levels])
+        upper = program.upper.copy()
+        if _is_mirrored(part):
+            upper[2 * free + int(np.argmax(part.swing))] = 0.0
+        self._program = replace(program, upper=upper)
+
+    def cut(self, prices: np.ndarray, deadline: Deadline) -> tuple[PlaneCut | None, float]:
+        """What the plane proves at prices (cells,) of a unit of adjustment, and the work it took."""
+        program: Program = replace(
+            self._program, costs=self._adjustments @ prices, offset=float(self._constant @ prices)
+        )
+        limits = Limits(nodes=NODES, seconds=max(deadline.remaining, 0.1), relative_gap=GAP)
+        solution = solve(program, limits)
+        work = work_from_nothing(len(program.costs), len(self.lines)) + ITERATION_WORK * solution.iterations
+        least = solution.bound - FEASIBILITY_TOLERANCE * abs(solution.bound)
+        proved = solution.status in (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)
+        if not proved or not np.isfinite(least):
+            return None, work
+        values = solution.values
+        moved = None if values is None else self._adjustments.T @ values + self._constant
+        return PlaneCut(least, moved), work
+
+
+def _is_mirrored(problem: Problem) -> bool:
+    """Whether the opposite of every solution is one of the same cost, so that one direction may be chosen."""
+    ways = (
+        (problem.up, problem.down),
+        (problem.rise_room, problem.fall_room),
+        (problem.rise, problem.fall),
     )
-    return matrix, np.array(least)
+    same = all(np.array_equal(one, other) for one, other in ways)
+    return same and problem.table.quality is None and bool(np.all(problem.forced < 0))
 
 
 def _part(problem: Problem, plane: Plane) -> Problem:

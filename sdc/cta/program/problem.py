@@ -119,12 +119,16 @@ class Problem:
         return sparse.csc_matrix(self.lines[:, self.sensitive])
 
     @property
-    def unavoidable(self) -> float:
-        """Scaled cost no solution can avoid: the cheaper admissible level of every sensitive cell."""
-        cheaper = np.where(
+    def cheaper_levels(self) -> np.ndarray:
+        """(p,) the cheaper admissible level of every sensitive cell."""
+        return np.where(
             self.forced == 1, self.up, np.where(self.forced == 0, self.down, np.minimum(self.up, self.down))
         )
-        return float(self.sensitive_costs @ cheaper)
+
+    @property
+    def unavoidable(self) -> float:
+        """Scaled cost no solution can avoid: sensitive cells at their cheaper levels."""
+        return float(self.sensitive_costs @ self.cheaper_levels)
 
     def base(self, directions: np.ndarray) -> np.ndarray:
         """(p,) signed base deviations for directions of 0 (down) and 1 (up)."""

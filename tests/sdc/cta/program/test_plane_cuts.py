@@ -1,13 +1,31 @@
-"""Plane cuts are valid, and prove more than lines do."""
+"""Plane cuts are valid at any prices, and prove more at shares that fit than at equal ones."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sdc.cta.program.bounds import relaxation_bound
-from sdc.cta.program.plane_cuts import plane_cuts, planes_of
+from sdc.cta.program.covering import Covering
+from sdc.cta.program.plane_cuts import PlaneProgram, planes_of
 from sdc.cta.program.problem import Problem
 from sdc.stop import Deadline
 from tests.sdc.cta.tables import brute_force, random_grid
+
+WORK = 2e5
+
+
+def lopsided_grid(shape, seed):
+    """Levels, capacities and costs that differ from cell to cell, and up from down."""
+    table = random_grid(shape, seed, sensitive=0.7, room=0.6, costs=lambda values: 1 + values % 7)
+    rng = np.random.default_rng(seed)
+    lower, upper = (table.lower_protection * rng.uniform(0.3, 1.0, table.cells) for _ in range(2))
+    return replace(
+        table,
+        lower_protection=lower,
+        upper_protection=upper,
+        upper_capacity=table.upper_capacity * rng.uniform(0.9, 1.3, table.cells) + upper,
+    )
 
 
 def test_the_planes_of_a_grid_are_its_slices():
@@ -18,23 +36,64 @@ def test_the_planes_of_a_grid_are_its_slices():
 
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-@pytest.mark.parametrize("seed", [1, 2])
-def test_bounds_with_planes_are_valid_and_not_below_those_of_lines(mode, seed):
-    table = random_grid((2, 2, 2), seed, sensitive=0.7, room=0.6)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("kind", [random_grid, lopsided_grid])
+def test_bounds_with_planes_are_valid_and_not_below_those_of_lines(kind, mode, seed):
+    table = kind((2, 2, 2), seed)
     problem = Problem.of(table, mode)
-    lines, planes = (relaxation_bound(problem, np.inf, nodes).value for nodes in (0, 100))
+    lines, planes = (relaxation_bound(problem, np.inf, work).value for work in (0.0, WORK))
     optimum = brute_force(table, mode)
     assert optimum is not None
     assert lines * (1 - 1e-6) <= planes <= optimum / problem.objective_unit * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("mode", ["exact", "at-least"])
+@pytest.mark.parametrize("kind", [random_grid, lopsided_grid])
+def test_a_plane_asked_at_the_costs_of_its_cells_proves_the_optimum_of_that_plane(kind, mode):
+    table = kind((3, 3, 2), 1)
+    problem = Problem.of(table, mode)
+    costs = np.zeros(table.cells)
+    costs[problem.free], costs[problem.sensitive] = problem.free_costs, problem.sensitive_costs
+    for plane in planes_of(problem):
+        program = PlaneProgram(problem, plane)
+        cut, _ = program.cut(costs[program.cells], Deadline.after(None))
+        inside = np.zeros(table.cells, dtype=bool)
+        inside[program.cells] = True
+        alone = replace(
+            table,
+            relations=table.relations[problem.line_numbers[plane.lines]],
+            costs=np.where(inside, table.costs, 0.0),
+            sensitive=table.sensitive & inside,
+            lower_protection=np.where(inside, table.lower_protection, 0.0),
+            upper_protection=np.where(inside, table.upper_protection, 0.0),
+        )
+        least = problem.sensitive_costs[plane.sensitive] @ problem.cheaper_levels[plane.sensitive]
+        optimum = brute_force(alone, mode) / problem.objective_unit - least
+        assert optimum * 0.99 - 1e-6 * least <= cut.least <= optimum + 1e-6 * least
+        assert costs[program.cells] @ cut.adjustments >= cut.least - 1e-6 * least
+
+
 def test_planes_prove_what_lines_do_not():
     problem = Problem.of(random_grid((4, 4, 4), 3, sensitive=0.4), "exact")
-    lines, planes = relaxation_bound(problem, np.inf), relaxation_bound(problem, np.inf, 100)
+    lines, planes = relaxation_bound(problem, np.inf), relaxation_bound(problem, np.inf, WORK)
     assert planes.kind == "linear relaxation with plane cuts"
     assert planes.value > lines.value * 1.005
 
 
+def test_shares_that_fit_prove_more_than_equal_ones():
+    problem = Problem.of(random_grid((4, 4, 4), 3, sensitive=0.4), "exact")
+    programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
+    bounds = []
+    for work in (1.0, WORK):
+        covering = Covering(problem, deadline := Deadline.after(None))
+        covering.share_out(programs, work, deadline)
+        bounds.append(covering.bound)
+    assert bounds[1] > bounds[0] * 1.01
+
+
 def test_a_clock_that_has_run_out_leaves_no_cut():
     problem = Problem.of(random_grid((3, 3, 3), 0), "exact")
-    assert plane_cuts(problem, 100, Deadline.after(1e-9)).planes == ()
+    programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
+    covering = Covering(problem, Deadline.after(None))
+    covering.share_out(programs, WORK, Deadline.after(1e-9))
+    assert covering.binding_planes is None

@@ -12,7 +12,7 @@ from sdc.cta.attacker import attacker_intervals
 from sdc.cta.program.bounds import relaxation_bound
 from sdc.cta.program.exact import branch_and_bound
 from sdc.cta.program.infeasible import ImpossibleLines
-from sdc.cta.program.plane_cuts import plane_cuts
+from sdc.cta.program.plane_cuts import PlaneProgram, planes_of
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.search import Search
 from sdc.cta.rounding import in_last_digits
@@ -112,10 +112,15 @@ def test_a_plane_proves_no_more_where_the_whole_table_keeps_a_statistic():
     table = random_grid((2, 2, 3), 3, room=0.6, sensitive=0.3)
     internal = np.arange(table.cells).reshape(3, 3, 4)[:2, :2, :3].ravel()
     with_slope = replace(table, quality=kept_slope(table.values, internal, 0.001))
-    cuts = [plane_cuts(Problem.of(each, "exact"), 100, Deadline.after(None)) for each in (table, with_slope)]
-    assert len(cuts[0].planes) > 0
-    assert cuts[1].least == pytest.approx(cuts[0].least)
-    bound = relaxation_bound(problem := Problem.of(with_slope, "exact"), np.inf, plane_nodes=100)
+    without, problem = (Problem.of(each, "exact") for each in (table, with_slope))
+    planes = planes_of(without)
+    assert len(planes) > 0
+    for plane in planes:
+        programs = [PlaneProgram(each, plane) for each in (without, problem)]
+        prices = np.ones(len(programs[0].cells))
+        cuts = [program.cut(prices, Deadline.after(None))[0] for program in programs]
+        assert cuts[1].least == pytest.approx(cuts[0].least, rel=0.01)
+    bound = relaxation_bound(problem, np.inf, plane_work=1e6)
     assert bound.value * problem.objective_unit <= brute_force(with_slope, "exact") * (1 + 1e-6)
 
 
