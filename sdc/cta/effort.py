@@ -39,7 +39,7 @@ _PROOF_ENTRIES = 3000
 _PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 100, "exact": 10**9}
 _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
 #: Work of the plane cuts, in columns.
-_PLANE_WORK = {"fast": 0.0, "standard": 5e5, "thorough": 2e6, "exact": 2e6}
+_PLANE_WORK = {"fast": 0.0, "standard": 1e6, "thorough": 3e6, "exact": 3e6}
 #: Work of the cell cuts, in columns.
 _CELL_WORK = {"fast": 1e5, "standard": 1.2e6, "thorough": 4e6, "exact": 4e6}
 

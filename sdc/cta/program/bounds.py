@@ -63,13 +63,14 @@ def relaxation_bound(
         covering = Covering(problem, deadline)
         if cell_work:
             covering.tighten(CellCutting(problem), cell_work, deadline)
+            best = LowerBound(covering.bound, _kind(covering.binding_cells, None))
         if plane_work:
             programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
             half = Deadline.after(deadline.remaining / 2 if np.isfinite(deadline.remaining) else None)
             covering.share_out(programs, plane_work, half)
         cells, planes = covering.binding_cells, covering.binding_planes
         kind = _kind(cells, planes)
-        best = LowerBound(covering.bound, kind)
+        best = _better(LowerBound(covering.bound, kind), best)
     model = cut_model(problem)
     master = Master(model.relaxed, Limits(options={"solver": "simplex"}))
     solution = _relaxed(master, problem.lines.shape[0], deadline)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from sdc.cta.program.cell_cuts import MARGINS, CellCuts, CellCutting
+from sdc.cta.program.cell_cuts import DUST, MARGINS, CellCuts, CellCutting
 from sdc.cta.program.line_cuts import line_cuts
 from sdc.cta.program.plane_cuts import PlaneProgram
 from sdc.cta.program.plane_prices import PlanePrices
@@ -85,40 +85,61 @@ class Covering:
                 gains.append(gain)
 
     def share_out(self, programs: list[PlaneProgram], most_work: float, deadline: Deadline) -> None:
-        """Add plane cuts at ever better shares of the costs, until the work is done or they gain little."""
+        """Add plane cuts at ever better shares of the costs, until the work is done or they gain little.
+
+        What planes prove at the whole costs is added last: with it the shares begin where no small change of
+        them gains.
+        """
         if not programs or not self._solved:
             return
         in_plane = sparse.vstack(
             [sparse.csr_matrix(np.isin(self._line_numbers, each.lines).astype(float)) for each in programs]
         ).tocsr()
         prices = PlanePrices(programs, self._costs, self._others(in_plane))
+        whole, whole_numbers, work = self._ask(
+            programs, prices, self._costs[prices.cells], most_work, deadline
+        )
+        gains = [np.inf] * PLANE_PATIENCE
         asked: np.ndarray | None = prices.equal_shares()
-        gains, work = [np.inf] * PLANE_PATIENCE, 0.0
         while asked is not None and max(gains[-PLANE_PATIENCE:]) > LEAST_PLANE_GAIN:
-            rows, numbers = [], []
-            for number, program in enumerate(programs):
-                if work >= most_work or deadline.passed:
-                    break
-                of_plane = asked[prices.of_plane(number)]
-                cut, spent = program.cut(of_plane, deadline)
-                work += spent
-                if cut is not None and cut.adjustments is not None:
-                    prices.learn(number, cut.adjustments)
-                if cut is not None and cut.least > 0:
-                    where = (np.zeros(len(program.cells), dtype=int), program.cells)
-                    rows.append(sparse.csr_matrix((of_plane / cut.least, where), shape=(1, len(self._costs))))
-                    numbers.append(number)
-            if rows:
-                cuts = CellCuts(sparse.vstack(rows).tocsr(), np.ones(len(rows)))
-                answer = self._add(cuts, np.array(numbers), deadline)
-                if answer is None:
-                    return
-                gains.append(answer[0])
-                work += answer[1]
-            if not rows or work >= most_work or deadline.passed:
+            if work >= most_work or deadline.passed:
+                break
+            cuts, numbers, spent = self._ask(programs, prices, asked, most_work - work, deadline)
+            answer = self._add(cuts, numbers, deadline)
+            if answer is None:
                 return
-            centre = self._prices(prices, in_plane)
+            gains.append(answer[0])
+            work += spent + answer[1]
+            centre = self._shares(prices, in_plane)
             asked = prices.most_promising(centre, max(deadline.remaining, LEAST_SECONDS))
+        self._add(whole, whole_numbers, deadline)
+
+    def _ask(
+        self,
+        programs: list[PlaneProgram],
+        prices: PlanePrices,
+        asked: np.ndarray,
+        most_work: float,
+        deadline: Deadline,
+    ) -> tuple[CellCuts, np.ndarray, float]:
+        """Cuts of planes at prices, the plane of each cut, and the work; the prices learn the answers."""
+        rows, least, numbers, work = [], [], [], 0.0
+        for number, program in enumerate(programs):
+            if work >= most_work or deadline.passed:
+                break
+            of_plane = asked[prices.of_plane(number)]
+            cut, spent = program.cut(of_plane, deadline)
+            work += spent
+            if cut is not None and cut.adjustments is not None:
+                prices.learn(number, cut.adjustments)
+            dearest = float(np.max(of_plane, initial=0.0))
+            if cut is not None and cut.least > DUST * dearest:
+                where = (np.zeros(len(program.cells), dtype=int), program.cells)
+                rows.append(sparse.csr_matrix((of_plane / dearest, where), shape=(1, len(self._costs))))
+                least.append(cut.least / dearest)
+                numbers.append(number)
+        matrix = sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix((0, len(self._costs)))
+        return CellCuts(matrix, np.array(least, dtype=float)), np.array(numbers, dtype=int), work
 
     def _add(self, cuts: CellCuts, planes: np.ndarray, deadline: Deadline) -> tuple[float, float] | None:
         """Relative gain of further cuts, and its work; None where the program ended in nothing, and all
@@ -144,7 +165,7 @@ class Covering:
         binding &= self._prices_of_cuts > 0
         return CellCuts(self._rows.rows[binding], self._rows.least[binding])
 
-    def _prices(self, prices: PlanePrices, in_plane: sparse.csr_matrix) -> np.ndarray:
+    def _shares(self, prices: PlanePrices, in_plane: sparse.csr_matrix) -> np.ndarray:
         """What each plane's cuts and lines cost in the present solution, and what is left in equal shares."""
         weights, rows = self._prices_of_cuts, self._rows.rows
         plane_of = np.concatenate(self._plane_of)

@@ -23,11 +23,11 @@ from sdc.solver import FEASIBILITY_TOLERANCE, Limits, Program, Status, solve
 from sdc.stop import Deadline
 
 #: Sensitive cells of a plane: with one there is nothing to combine, with many the program is no small one.
-FEWEST_CELLS, MOST_CELLS = 2, 70
+FEWEST_CELLS, MOST_CELLS = 2, 45
 #: Entries of a plane, and planes of a table: those with most sensitive cells, which prove most.
 MOST_ENTRIES, MOST_PLANES = 1500, 64
 #: Nodes of the program of a plane, and the gap it may leave: what is left is lost to the bound.
-NODES, GAP = 600, 5e-3
+NODES, GAP = 600, 1e-3
 #: Work of an iteration of the simplex method in so small a program, cuts and heuristics included.
 ITERATION_WORK = 5.0
 

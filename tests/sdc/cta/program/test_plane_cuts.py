@@ -12,7 +12,7 @@ from sdc.cta.program.problem import Problem
 from sdc.stop import Deadline
 from tests.sdc.cta.tables import brute_force, random_grid
 
-WORK = 2e5
+WORK = 5e4
 
 
 def lopsided_grid(shape, seed):
@@ -81,11 +81,15 @@ def test_planes_prove_what_lines_do_not():
 
 
 def test_shares_that_fit_prove_more_than_equal_ones():
-    problem = Problem.of(random_grid((4, 4, 4), 3, sensitive=0.4), "exact")
+    problem = Problem.of(random_grid((4, 4, 3), 3), "exact")
     programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
+    deadline = Deadline.after(None)
+    costs = np.zeros(problem.table.cells)
+    costs[problem.free] = problem.free_costs
+    once = sum(program.cut(costs[program.cells], deadline)[1] for program in programs)
     bounds = []
-    for work in (1.0, WORK):
-        covering = Covering(problem, deadline := Deadline.after(None))
+    for work in (once, 6 * once):
+        covering = Covering(problem, deadline)
         covering.share_out(programs, work, deadline)
         bounds.append(covering.bound)
     assert bounds[1] > bounds[0] * 1.01
