@@ -5,7 +5,7 @@ master problem (Wentges 1997), first by a narrow search, then, once that finds l
 pricing at any duals gives a Lagrangian bound: a clustering has at most floor(n / k) clusters, and they
 have different roots, so
 
-    lower_bound = sum of duals - sum of penalties times right sides
+    lower_bound = sum of duals - sum of penalties times right sides + sum of rewards
                   + the floor(n / k) least reduced costs over the roots.
 
 Clusters chosen to shares are at most n / k in all and one of each root: that many rounded up.
@@ -13,7 +13,7 @@ Clusters chosen to shares are at most n / k in all and one of each root: that ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from sdc.microaggregation.column_generation.master import (
     cut_entries,
     cut_limits,
 )
-from sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, price
+from sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, Rewards, price
 from sdc.stop import Deadline
 
 #: Share of the centre in the duals that are priced.
@@ -58,6 +58,23 @@ class Allowance:
     pivots: int
 
 
+@dataclass(frozen=True)
+class Prices:
+    """Prices of the rows of the master problem: (n,) duals, (cuts,) penalties, (pairs,) rewards."""
+
+    duals: np.ndarray
+    penalties: np.ndarray
+    rewards: np.ndarray
+
+    def towards(self, solution: MasterSolution, share: float) -> Prices:
+        """Between these, to a share, and those of a solution."""
+        return Prices(
+            share * self.duals + (1 - share) * solution.duals,
+            share * self.penalties + (1 - share) * solution.penalties,
+            share * self.rewards + (1 - share) * solution.rewards,
+        )
+
+
 @dataclass
 class Spent:
     """Work done so far."""
@@ -78,8 +95,8 @@ class Relaxation:
     Attributes
     ----------
     lower_bound : float
-        Best proved lower bound on the cost of a clustering; minus infinity before the first. Lists and
-        reduced costs are at its duals.
+        Best proved lower bound on the cost of a clustering, since `restrict` of one that keeps to it; minus
+        infinity before the first. Lists and reduced costs are at its `prices`.
     solution : MasterSolution or None
         Last solution of the restricted master problem.
     """
@@ -102,9 +119,10 @@ class Relaxation:
         self.spent = Spent()
         self._allowance = allowance
         self._deadline = deadline
-        self._centre = centre.astype(float), np.empty(0)  # duals and penalties that smoothing draws to
-        self._bound_of_centre = -np.inf  # since the cuts last changed
-        self._duals, self._penalties = self._centre  # of `lower_bound`
+        self._distances = columns.distances
+        self._centre = Prices(centre.astype(float), np.empty(0), np.empty(0))  # smoothing draws to them
+        self._bound_of_centre = -np.inf  # since the rows last changed
+        self.prices = self._centre
 
     @property
     def exhausted(self) -> bool:
@@ -119,9 +137,31 @@ class Relaxation:
         """Add subset-row cuts; the next `converge` prices with their penalties."""
         self.master.add_cuts(cuts)
         free = np.zeros(len(cuts))
-        self._penalties = np.concatenate([self._penalties, free])
-        self._centre = self._centre[0], np.concatenate([self._centre[1], free])
+        self.prices, self._centre = (
+            replace(prices, penalties=np.concatenate([prices.penalties, free]))
+            for prices in (self.prices, self._centre)
+        )
         self._bound_of_centre = -np.inf
+
+    def restrict(self, apart: np.ndarray, together: np.ndarray, centre: Prices) -> None:
+        """Restrict to clusterings that hold some pairs of records in no cluster, and others in one.
+
+        Parameters
+        ----------
+        apart, together : (pairs, 2) int arrays
+            Instead of those of the last call.
+        centre : Prices
+            To begin with; of as many pairs as were together in any call before.
+        """
+        self.master.restrict(apart, together)
+        self._distances = self.columns.distances.copy()
+        for first, second in (apart.T, apart.T[::-1]):
+            self._distances[first, second] = np.inf
+        required = (self.master.pairs[:, None, :] == together[None, :, :]).all(axis=2).any(axis=1)
+        rewards = np.zeros(len(required))
+        rewards[: len(centre.rewards)] = centre.rewards
+        self.prices = self._centre = replace(centre, rewards=np.where(required, rewards, 0.0))
+        self.lower_bound = self._bound_of_centre = -np.inf
 
     def converge(self, tolerance: float, enough: float = np.inf) -> bool:
         """Generate columns until the bound is within `tolerance` (relative) of the master problem.
@@ -132,31 +172,30 @@ class Relaxation:
         wide = [stage for stage, (width, _) in enumerate(_NARROW) if width >= _WIDTH_PER_K * self.columns.k]
         stage = wide[0] if wide else len(_NARROW) - 1
         while not self.exhausted:
-            solution = self.master.solve(self._deadline.remaining)
+            solution = self._solve()
             if solution is None:
                 return False
             self.solution = solution
-            self.spent.pivots += solution.iterations * (self.master.n + len(self.master.cuts))
             if solution.objective - self._bound_of_centre <= tolerance * abs(solution.objective):
                 return True
-            duals = share * self._centre[0] + (1 - share) * solution.duals
-            penalties = share * self._centre[1] + (1 - share) * solution.penalties
+            prices = self._centre.towards(solution, share)
             exact = stage == len(_NARROW)
-            priced = self._price(duals, penalties, stage)
+            priced = self._price(prices, stage)
             added = self.master.add_columns(priced.members)
-            if priced.complete:
-                paid = float(penalties @ cut_limits(self.master.cuts))
-                bound = duals.sum() - paid + priced.least_sum(self._most_clusters)
+            if exact and priced.complete:  # a narrow search leaves out larger clusters
+                paid = float(prices.penalties @ cut_limits(self.master.cuts))
+                least = priced.least_sum(self._most_clusters)
+                bound = float(prices.duals.sum() - paid + prices.rewards.sum() + least)
                 if bound > self._bound_of_centre:
-                    self._bound_of_centre, self._centre = bound, (duals, penalties)
+                    self._bound_of_centre, self._centre = bound, prices
                 if bound > self.lower_bound:
-                    self.lower_bound, self._duals, self._penalties = bound, duals, penalties
+                    self.lower_bound, self.prices = bound, prices
                 if self.lower_bound >= enough:
                     return True
             elif exact:
                 return False
             else:
-                self._centre = duals, penalties
+                self._centre = prices
             if added == 0 and exact:
                 if share == 0.0:
                     return True
@@ -165,10 +204,23 @@ class Relaxation:
                 stage += 1
         return False
 
+    def at_hand(self, apart: np.ndarray, together: np.ndarray) -> float:
+        """The master problem restricted otherwise, over the columns at hand; infinite where time ended it."""
+        self.master.restrict(apart, together)
+        solution = self._solve()
+        return np.inf if solution is None else solution.objective
+
+    def _solve(self) -> MasterSolution | None:
+        solution = self.master.solve(self._deadline.remaining)
+        if solution is not None:
+            rows = self.master.n + len(self.master.cuts) + len(self.master.pairs)
+            self.spent.pivots += solution.iterations * rows
+        return solution
+
     @property
     def records_by_dual(self) -> np.ndarray:
         """(n,) positions by falling dual of `lower_bound`: of a cluster, the root comes first."""
-        return np.lexsort((np.arange(len(self._duals)), -self._duals))
+        return np.lexsort((np.arange(self.master.n), -self.prices.duals))
 
     def enumerate(self, threshold: float, first: int, *, per_root: int, most: int) -> tuple[np.ndarray, int]:
         """All clusters of the next roots with a reduced cost below `threshold`.
@@ -178,8 +230,7 @@ class Relaxation:
         clusters ended at.
         """
         priced = self._price(
-            self._duals,
-            self._penalties,
+            self.prices,
             len(_NARROW),
             threshold=threshold,
             keep=per_root,
@@ -193,7 +244,7 @@ class Relaxation:
     @property
     def binding(self) -> np.ndarray:
         """(cuts, width) records of the cuts that have a penalty."""
-        return self.master.cuts[self._penalties > 0]
+        return self.master.cuts[self.prices.penalties > 0]
 
     def reduced_costs(self) -> np.ndarray:
         """(columns,) reduced costs at the duals of `lower_bound`."""
@@ -202,13 +253,13 @@ class Relaxation:
     def reduced_costs_of(self, chosen: np.ndarray) -> np.ndarray:
         """(chosen,) reduced costs of some columns at the duals of `lower_bound`."""
         incidence = self.columns.incidence(chosen)
-        paid = cut_entries(self.master.cuts, incidence).T @ self._penalties
-        return self.columns.costs[chosen] - incidence.T @ self._duals + paid
+        paid = cut_entries(self.master.cuts, incidence).T @ self.prices.penalties
+        rewarded = cut_entries(self.master.pairs, incidence).T @ self.prices.rewards
+        return self.columns.costs[chosen] - incidence.T @ self.prices.duals + paid - rewarded
 
     def _price(
         self,
-        duals: np.ndarray,
-        penalties: np.ndarray,
+        prices: Prices,
         stage: int,
         threshold: float = -REDUCED_COST_TOLERANCE,
         keep: int = 2,
@@ -216,14 +267,15 @@ class Relaxation:
         roots: tuple[int, int] | None = None,
     ) -> Priced:
         width, root_work = _NARROW[stage] if stage < len(_NARROW) else (None, None)
-        active = penalties > 0
+        active, rewarded = prices.penalties > 0, prices.rewards > 0
         k = self.columns.k  # without cuts no larger cluster is needed, with them few are
         largest = min(k + int(active.any()), 2 * k - 1) if stage < len(_NARROW) else None
         priced = price(
-            self.columns.distances,
+            self._distances,
             k,
-            duals,
-            Cuts(self.master.cuts[active], penalties[active]),
+            prices.duals,
+            Cuts(self.master.cuts[active], prices.penalties[active]),
+            rewards=Rewards(self.master.pairs[rewarded], prices.rewards[rewarded]),
             threshold=threshold,
             largest=largest,
             keep=keep,

@@ -1,6 +1,7 @@
 """The master problem: set partitioning over the columns at hand, relaxed, with subset-row cuts.
 
-Equation (9) of Gentile et al. (2020) without integrality; one row per record, then one per cut.
+Equation (9) of Gentile et al. (2020) without integrality; one row per record, then one per cut, then one
+per pair of records that was to be together.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class MasterSolution:
         Duals of the records, free in sign.
     penalties : (cuts,) array
         Minus the duals of the cuts, at least 0.
+    rewards : (pairs,) array
+        Duals of the pairs, at least 0; 0 where a pair need not be together now.
     iterations : int
         Simplex iterations.
     """
@@ -37,7 +40,13 @@ class MasterSolution:
     x: np.ndarray
     duals: np.ndarray
     penalties: np.ndarray
+    rewards: np.ndarray
     iterations: int
+
+
+#: Cost per record of *no partition*, the one solution where `restrict` leaves no other: far above a mean loss
+#: per record of 1, which restricted master problems are scaled to.
+_NO_PARTITION = 10.0
 
 
 class MasterProblem:
@@ -47,7 +56,10 @@ class MasterProblem:
         self.columns = columns
         self.n = len(columns.distances)
         self.cuts = np.empty((0, 3), dtype=np.int64)
+        self.pairs = np.empty((0, 2), dtype=np.int64)
         count = len(columns)
+        self._places = np.arange(count)  # of the columns among those of the program
+        self._forbidden = np.zeros(count, dtype=bool)
         self._master = Master(
             set_partitioning(columns.costs, columns.incidence(np.arange(count)), upper=INFINITY)
         )
@@ -57,19 +69,73 @@ class MasterProblem:
         added = self.columns.add(members)
         if len(added) == 0:
             return 0
-        entries = self.columns.incidence(added)
-        if len(self.cuts):
-            entries = sparse.vstack([entries, cut_entries(self.cuts, entries)])
+        incidence = self.columns.incidence(added)
+        entries = [incidence] + [
+            cut_entries(sets, incidence) for sets in (self.cuts, self.pairs) if len(sets)
+        ]
+        self._places = np.concatenate([self._places, self._master.columns + np.arange(len(added))])
+        self._forbidden = np.concatenate([self._forbidden, np.zeros(len(added), dtype=bool)])
         self._master.add_columns(
-            self.columns.costs[added], entries, np.zeros(len(added)), np.full(len(added), INFINITY)
+            self.columns.costs[added],
+            sparse.vstack(entries),
+            np.zeros(len(added)),
+            np.full(len(added), INFINITY),
         )
         return len(added)
 
     def add_cuts(self, cuts: np.ndarray) -> None:
-        """Add cuts, (cuts, width) records of odd sets with -1 as filler, all of one width."""
+        """Add cuts, (cuts, width) records of odd sets all of one width, -1 as filler; before any pair."""
         incidence = self.columns.incidence(np.arange(len(self.columns)))
         self._master.add_rows(np.full(len(cuts), -INFINITY), cut_limits(cuts), cut_entries(cuts, incidence))
         self.cuts = np.concatenate([self.cuts, cuts]) if len(self.cuts) else cuts
+
+    def restrict(self, apart: np.ndarray, together: np.ndarray) -> None:
+        """Restrict to partitions that hold some pairs of records in no cluster, and others in one.
+
+        Parameters
+        ----------
+        apart, together : (pairs, 2) int arrays
+            Instead of those of the last call. Columns added from now on must hold no pair of `apart`.
+        """
+        incidence = self.columns.incidence(np.arange(len(self.columns)))
+        if self._master.columns == len(self.columns):
+            self._add_no_partition()
+        self._add_pairs(together, incidence)
+        required = (self.pairs[:, None, :] == together[None, :, :]).all(axis=2).any(axis=1)
+        self._master.change_row_bounds(
+            self.n + len(self.cuts) + np.arange(len(self.pairs)),
+            np.where(required, 1.0, -INFINITY),
+            np.full(len(self.pairs), INFINITY),
+        )
+        forbidden = np.asarray(cut_entries(apart, incidence).sum(axis=0)).ravel() > 0
+        changed = np.flatnonzero(forbidden != self._forbidden)
+        self._master.change_bounds(
+            self._places[changed], np.zeros(len(changed)), np.where(forbidden[changed], 0.0, INFINITY)
+        )
+        self._forbidden = forbidden
+
+    def _add_no_partition(self) -> None:
+        rows = np.arange(self.n)  # it holds every record, and of no cut more than one
+        self._master.add_columns(
+            np.array([_NO_PARTITION * self.n]),
+            sparse.csc_matrix((np.ones(self.n), (rows, np.zeros_like(rows))), shape=(self._master.rows, 1)),
+            np.zeros(1),
+            np.full(1, INFINITY),
+        )
+        self._no_partition = self._master.columns - 1
+
+    def _add_pairs(self, pairs: np.ndarray, incidence: sparse.csc_matrix) -> None:
+        """Rows of the pairs that have none yet."""
+        new = pairs[~(pairs[:, None, :] == self.pairs[None, :, :]).all(axis=2).any(axis=1)]
+        if len(new) == 0:
+            return
+        rows, columns = cut_entries(new, incidence).nonzero()
+        entries = sparse.lil_matrix((len(new), self._master.columns))
+        entries[rows, self._places[columns]] = 1.0
+        entries[:, self._no_partition] = 1.0
+        free = np.full(len(new), INFINITY)
+        self._master.add_rows(-free, free, entries)
+        self.pairs = np.concatenate([self.pairs, new])
 
     def solve(self, seconds: float = float("inf")) -> MasterSolution | None:
         """Solve from the last basis; None where the wall clock ended it."""
@@ -78,11 +144,13 @@ class MasterProblem:
             return None
         if solution.status is not Status.OPTIMAL or solution.row_duals is None or solution.values is None:
             raise SolverFailed(f"the master problem ended {solution.status.value}, expected optimal")
+        first_pair = self.n + len(self.cuts)
         return MasterSolution(
             objective=float(solution.bound),
-            x=solution.values,
+            x=solution.values[self._places],
             duals=solution.row_duals[: self.n],
-            penalties=np.maximum(0.0, -solution.row_duals[self.n :]),
+            penalties=np.maximum(0.0, -solution.row_duals[self.n : first_pair]),
+            rewards=np.maximum(0.0, solution.row_duals[first_pair:]),
             iterations=solution.iterations,
         )
 

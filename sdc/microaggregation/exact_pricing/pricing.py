@@ -4,7 +4,9 @@ The reduced cost of a cluster C of size s is (Gentile et al. 2020, equation (10)
 subset-row cuts)
 
     sum over pairs i < j of C of d_ij / s  -  sum over C of dual_i  +  sum over the cuts of
-    floor(h / 2) times the penalty, where C holds h of the cut's records.
+    floor(h / 2) times the penalty, where C holds h of the cut's records,
+
+less the rewards of the pairs that C holds, where pairs have one.
 
 Every cluster is generated once, from its *root*: the member with the largest dual (ties: the smaller
 position). Five files, to be read in this order:
@@ -29,7 +31,7 @@ from sdc.microaggregation.exact_pricing.member_search import RootColumns, Task, 
 from sdc.microaggregation.exact_pricing.odd_set_penalties import new_odd_sets
 from sdc.stop import Deadline
 
-__all__ = ["Cuts", "Priced", "price"]
+__all__ = ["Cuts", "Priced", "Rewards", "price"]
 
 #: More work than can ever be done, and far from the largest integer.
 _UNLIMITED = 2**60
@@ -40,6 +42,36 @@ WORTH = 0.25
 _CLOSING_WORK = 20_000
 #: Roots priced between two looks at the deadline.
 _ROOTS_BETWEEN_LOOKS = 16
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """What clusters that hold a pair are credited with.
+
+    Attributes
+    ----------
+    pairs : (m, 2) int array
+    amounts : (m,) array, at least 0
+    """
+
+    pairs: np.ndarray
+    amounts: np.ndarray
+
+    @classmethod
+    def none(cls) -> Rewards:
+        """No rewards."""
+        return cls(np.empty((0, 2), dtype=np.int64), np.empty(0))
+
+    def taken_from(self, task: Task, size: int, times: float = 1.0) -> Task:
+        """The task for clusters of one size only, with so many times the rewards in its distances."""
+        if len(self.amounts) == 0:
+            return task
+        distances, near_sums = task.distances.copy(), task.near_sums.copy()
+        for first, second in (self.pairs.T, self.pairs.T[::-1]):
+            np.subtract.at(distances, (first, second), times * size * self.amounts)
+        records = np.unique(self.pairs)
+        near_sums[records] = _nearest_sums(distances, task.largest - 1, records)
+        return task._replace(distances=distances, near_sums=near_sums)
 
 
 @dataclass(frozen=True)
@@ -84,6 +116,7 @@ def price(
     cuts: Cuts,
     *,
     threshold: float,
+    rewards: Rewards | None = None,
     largest: int | None = None,
     keep: int = 2,
     width: int | None = None,
@@ -98,7 +131,7 @@ def price(
     Parameters
     ----------
     distances : (n, n) array
-        Squared distances.
+        Squared distances; infinite between two records that may not be in one cluster.
     k : int
         Least cluster size.
     duals : (n,) array
@@ -106,6 +139,7 @@ def price(
     cuts : Cuts
     threshold : float
         Only clusters of smaller reduced cost are looked for.
+    rewards : Rewards, optional
     largest : int, optional
         Largest cluster size, by default 2k - 1 (n where there are fewer records).
     keep : int
@@ -130,6 +164,7 @@ def price(
         k,
         duals,
         cuts,
+        rewards=rewards or Rewards.none(),
         threshold=float(threshold),
         largest=largest,
         keep=keep,
@@ -159,6 +194,7 @@ class _Search:
         duals: np.ndarray,
         cuts: Cuts,
         *,
+        rewards: Rewards,
         threshold: float,
         largest: int,
         keep: int,
@@ -172,13 +208,13 @@ class _Search:
             order=np.lexsort((np.arange(n), -duals)),
             distances=distances,
             duals=duals,
-            near_sums=_nearest_sums(distances, largest - 1),
+            near_sums=_nearest_sums(distances, largest - 1, np.arange(n)),
             largest=largest,
             open_roots=np.ones(n, dtype=np.bool_),
             thresholds=np.full(n, threshold),
             width=width,
         )
-        self._threshold = threshold
+        self._rewards, self._threshold = rewards, threshold
         self._columns = _no_columns(n, keep, 2 * k - 1)
         self._triples = new_state(cuts.of_triples, n)
         larger = cuts.of_larger_sets
@@ -189,6 +225,8 @@ class _Search:
     def search(self, roots: tuple[int, int], sizes: tuple[int, int], root_work: int | None) -> None:
         """Search clusters of these sizes, of the open roots from the first to before the second place."""
         task, columns = self._task, self._columns
+        by_size = [(self._rewards.taken_from(task, s), (s, s)) for s in range(sizes[0], sizes[1] + 1)]
+        tasks = by_size if len(self._rewards.amounts) else [(task, sizes)]
         begin, end = roots[0], min(roots[1], len(task.duals) - sizes[0] + 1)  # later ones are too few
         columns_met = 0
         for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
@@ -199,7 +237,8 @@ class _Search:
                 break
             places = first, min(first + _ROOTS_BETWEEN_LOOKS, end)
             most = left if root_work is None else min(root_work, left)
-            self._work += search_roots(task, self._triples, self._sets, columns, places, sizes, most)
+            for part, some in tasks:
+                self._work += search_roots(part, self._triples, self._sets, columns, places, some, most)
             columns_met += int(columns.counts[task.order[places[0] : places[1]]].sum())
 
     def close_roots(self, size: int) -> None:
@@ -208,10 +247,10 @@ class _Search:
         Without one of its members a cluster of size s has this root or a later one. The s clusters that it
         becomes cost (s - 2) / (s - 1) of it in the mean, hold each dual s - 1 times, and pay, in s times its
         penalties, all of a cut of which it holds an odd number, and two penalties less for each pair of a cut
-        of which it holds an even one. So if these roots have no cluster of size s - 1 with a reduced cost
-        below -e, and it has one below t,
+        of which it holds an even one; they are credited with each of its rewards s - 2 times. So if these
+        roots have no cluster of size s - 1 with a reduced cost below -e, and it has one below t,
 
-            s / (s - 1) times its cost  -  the sum of its duals  <  s (t + e).
+            s / (s - 1) times its cost  -  the sum of its duals  -  twice its rewards  <  s (t + e).
 
         Without cuts hardly any cluster larger than k is needed. Roots without such a cluster are closed.
         """
@@ -230,6 +269,7 @@ class _Search:
             open_roots=(size - 1) * below_from < WORTH * task.duals,
             thresholds=size * below_from,
         )
+        relaxed = self._rewards.taken_from(relaxed, size, times=2.0)
         met = _no_columns(n, 1, columns.members.shape[2])
         no_cuts, no_sets = new_state(Cuts.none(), n), new_odd_sets(np.empty((0, 3), np.int64), np.empty(0), n)
         places, sizes = (0, n - size + 1), (size, size)
@@ -265,9 +305,9 @@ def _no_columns(n: int, keep: int, largest: int) -> RootColumns:
     )
 
 
-def _nearest_sums(distances: np.ndarray, most: int) -> np.ndarray:
-    """(n, most + 1) array: column m is the sum of the m least distances from a record to others."""
-    n = len(distances)
-    others = distances + np.diag(np.full(n, np.inf))
+def _nearest_sums(distances: np.ndarray, most: int, records: np.ndarray) -> np.ndarray:
+    """(records, most + 1) array: column m is the sum of the m least distances from a record to others."""
+    others = distances[records]
+    others[np.arange(len(records)), records] = np.inf
     nearest = np.sort(np.partition(others, most - 1, axis=1)[:, :most], axis=1)
-    return np.concatenate([np.zeros((n, 1)), np.cumsum(nearest, axis=1)], axis=1)
+    return np.concatenate([np.zeros((len(records), 1)), np.cumsum(nearest, axis=1)], axis=1)

@@ -14,6 +14,7 @@ from sdc.errors import UnsupportedCombination
 from sdc.microaggregation import microaggregate
 from sdc.microaggregation.certified import certify as certified
 from sdc.microaggregation.certified import levels
+from sdc.microaggregation.certified.branching import Branching
 from sdc.microaggregation.certified.relaxation import Allowance
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.methods import MOST_PAIRED_RECORDS
@@ -23,6 +24,7 @@ from tests.reference import reference_file
 from tests.sdc.microaggregation.brute_force import least_sse
 
 NEVER = Deadline.after(None)
+NO_BRANCHING = Branching(0, Allowance(0, 0))
 
 
 def certify(values: np.ndarray, k: int, work: certified.Work | None = None) -> Clustering:
@@ -60,7 +62,7 @@ def test_levels_raise_the_bound_up_to_the_optimum_and_never_above(
         monkeypatch.setattr(levels, "ONE_LEVEL", one_level)
         monkeypatch.setattr(levels, "SHARES", shares)
         for largest in (3, 30, 100, 4_000):
-            work = certified.Work(Allowance(10**9, 10**9), 1, 0, 500, largest, 1_000)
+            work = certified.Work(Allowance(10**9, 10**9), 1, 0, 500, largest, 1_000, NO_BRANCHING)
             clustering = certify(values, 3, work)
             assert clustering.lower_bound is not None
             assert clustering.lower_bound <= optimum * (1 + 1e-12)
@@ -69,7 +71,7 @@ def test_levels_raise_the_bound_up_to_the_optimum_and_never_above(
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
 def test_a_bound_without_the_last_step_is_below_the_optimum(rounds: int) -> None:
-    work = certified.Work(Allowance(10**9, 10**9), 1, rounds, 1, 1, 1)
+    work = certified.Work(Allowance(10**9, 10**9), 1, rounds, 1, 1, 1, NO_BRANCHING)
     for seed in range(4):
         values = np.random.default_rng(seed).normal(size=(12, 2))
         clustering = certify(values, 3, work)
@@ -78,7 +80,7 @@ def test_a_bound_without_the_last_step_is_below_the_optimum(rounds: int) -> None
 
 
 def test_a_clustering_that_is_not_proved_optimal_can_be_reported_as_json() -> None:
-    work = certified.Work(Allowance(10**9, 10**9), 1, 1, 1, 1, 1)
+    work = certified.Work(Allowance(10**9, 10**9), 1, 1, 1, 1, 1, NO_BRANCHING)
     clustering = certify(np.random.default_rng(0).normal(size=(40, 4)), 3, work)
     assert not clustering.optimal
     arguments = {
@@ -92,7 +94,7 @@ def test_a_clustering_that_is_not_proved_optimal_can_be_reported_as_json() -> No
 
 def test_without_work_only_the_weak_bound_is_claimed() -> None:
     values = np.random.default_rng(1).normal(size=(40, 4))
-    clustering = certify(values, 3, certified.Work(Allowance(0, 10**9), 1, 3, 100, 100, 10))
+    clustering = certify(values, 3, certified.Work(Allowance(0, 10**9), 1, 3, 100, 100, 10, NO_BRANCHING))
     assert clustering.bound_kind == "nearest neighbours"
     assert not clustering.optimal
     assert clustering.stopped_by == "work"

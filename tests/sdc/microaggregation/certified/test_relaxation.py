@@ -18,7 +18,7 @@ K = 3
 
 def bound_at_its_duals(relaxation: Relaxation, values: np.ndarray) -> float:
     """Lagrangian bound by looking at every cluster."""
-    n, duals, penalties = len(values), relaxation._duals, relaxation._penalties
+    n, duals, penalties = len(values), relaxation.prices.duals, relaxation.prices.penalties
     place = np.argsort(relaxation.records_by_dual)
     least = np.zeros(n)
     for cluster in all_clusters(n, K):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdc.microaggregation.column_generation.columns import squared_distances
 from sdc.microaggregation.exact_pricing import pricing
-from sdc.microaggregation.exact_pricing.pricing import Cuts, price
+from sdc.microaggregation.exact_pricing.pricing import Cuts, Rewards, price
 from sdc.stop import Deadline
 from tests.sdc.microaggregation.brute_force import all_clusters, reduced_cost
 
@@ -57,6 +57,44 @@ def test_the_least_reduced_cost_of_every_root_agrees_with_brute_force(n: int, k:
             root = min(cluster, key=lambda i: rank[i])
             least[root] = min(least[root], reduced)
         np.testing.assert_allclose(priced.least, least, atol=1e-9)
+
+
+@pytest.mark.parametrize("cuts", [0, 6])
+@pytest.mark.parametrize(("n", "k"), [(10, 2), (12, 3), (12, 4)])
+def test_pairs_apart_are_in_no_column_and_pairs_with_a_reward_are_credited(
+    n: int, k: int, cuts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pricing, "WORTH", 1e9)  # every root may be closed to larger clusters
+    credited = 0
+    for seed in range(8):
+        values, duals, penalised = instance(300 * seed + cuts, n, cuts)
+        if seed % 2:
+            penalised, duals = Cuts(penalised.sets, penalised.penalties / 4), duals - 1.0
+        pairs = np.random.default_rng(seed).permutation(n)[:8].reshape(4, 2)
+        rewards = Rewards(pairs[:2], np.array([0.4, 2.5]))
+        distances = squared_distances(values)
+        for first, second in pairs[2:]:
+            distances[first, second] = distances[second, first] = np.inf
+        exact = {
+            cluster: reduced - float(rewards.amounts[[{*p} <= {*cluster} for p in pairs[:2].tolist()]].sum())
+            for cluster, reduced in by_brute_force(values, duals, penalised, k).items()
+            if not any({*p} <= {*cluster} for p in pairs[2:].tolist())
+        }
+        order = np.lexsort((np.arange(n), -duals))
+        rank = np.argsort(order)
+        least = np.zeros(n)
+        for cluster, reduced in exact.items():
+            root = min(cluster, key=lambda i: rank[i])
+            least[root] = min(least[root], reduced)
+        priced = price(distances, k, duals, penalised, threshold=0.0, rewards=rewards)
+        assert priced.complete
+        np.testing.assert_allclose(priced.least, least, atol=1e-9)
+        listed = price(
+            distances, k, duals, penalised, threshold=0.5, rewards=rewards, keep=5_000, roots=(0, n)
+        )
+        assert len(listed.members) == sum(reduced < 0.5 for reduced in exact.values())
+        credited += sum({*pairs[1].tolist()} <= {*row} for row in priced.members.tolist())
+    assert credited
 
 
 @pytest.mark.parametrize("cuts", [0, 5, 25])
