@@ -114,6 +114,22 @@ def test_the_same_input_gives_the_same_labels_and_bound() -> None:
     assert first.lower_bound == second.lower_bound
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(4, 5), (5, 5)])
+def test_of_equally_good_clusterings_the_order_of_the_records_chooses_none(rows: int, columns: int) -> None:
+    grid = np.array([(i, j) for i in range(rows) for j in range(columns)], dtype=float)
+
+    def clusters(order: np.ndarray) -> set[frozenset[tuple[float, ...]]]:
+        labels = microaggregate(grid[order], 3, effort="exact", standardise=False).labels
+        return {frozenset(map(tuple, grid[order][labels == label])) for label in np.unique(labels)}
+
+    usual = clusters(np.arange(len(grid)))
+    across = {frozenset((rows - 1.0 - i, j) for i, j in cluster) for cluster in usual}
+    along = {frozenset((i, columns - 1.0 - j) for i, j in cluster) for cluster in usual}
+    assert across != usual or along != usual  # so there are others of the same cost
+    for seed in range(4):
+        assert clusters(np.random.default_rng(seed).permutation(len(grid))) == usual
+
+
 def test_record_weights_and_files_too_large_are_refused() -> None:
     values = np.random.default_rng(0).normal(size=(MOST_PAIRED_RECORDS + 1, 2))
     with pytest.raises(UnsupportedCombination, match="weights"):
