@@ -108,7 +108,7 @@ class Work:
             per_root=min(2_000, 2_000_000 // n),
             largest_program=16_000 if small else (10 if n < THOROUGH_FROM else 20) * n,
             nodes=1_000 if small else 100,
-            branching=Branching(BRANCHES, Allowance(evaluations=20_000 * n * n, pivots=2_000 * n * n)),
+            branching=Branching(BRANCHES, Allowance(evaluations=10_000 * n * n, pivots=1_000 * n * n)),
         )
 
 
