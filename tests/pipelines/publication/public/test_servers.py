@@ -86,8 +86,11 @@ def test_a_bucket_that_is_not_there_is_refused_before_work_is_spent(bucket, tmp_
 
 
 def test_a_run_with_evidence_in_a_bucket_publishes_the_same_records_there_as_in_a_folder(
-    spark, bucket, tmp_path, monkeypatch
+    spark, server, bucket, tmp_path, monkeypatch
 ):
+    cloud, address = server
+    for name, value in cloud.settings(address).items():  # for tasks: the workers of this session run already
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "north"))
     files, agency = {}, f"{bucket.rpartition('/')[0]}/agency"
