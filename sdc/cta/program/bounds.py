@@ -66,8 +66,8 @@ def relaxation_bound(
             best = LowerBound(covering.bound, _kind(covering.binding_cells, None))
         if plane_work:
             programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
-            half = Deadline.after(deadline.remaining / 2 if np.isfinite(deadline.remaining) else None)
-            covering.share_out(programs, plane_work, half)
+            left = max(deadline.remaining / 2, LEAST_SECONDS)
+            covering.share_out(programs, plane_work, Deadline.after(left if np.isfinite(left) else None))
         cells, planes = covering.binding_cells, covering.binding_planes
         kind = _kind(cells, planes)
         best = _better(LowerBound(covering.bound, kind), best)
