@@ -221,7 +221,9 @@ def _rounded(name: str, value: Column, step: float, kind: t.DataType) -> Column:
     """Half to even; whole numbers by whole arithmetic, which is exact."""
     if isinstance(kind, _WHOLE):
         if step != int(step):
-            raise InputRejected(f"variables.{name}.round_to is no whole number, and the column holds such.")
+            raise InputRejected(
+                f"variables.{name}.round_to is no whole number, while the column holds whole numbers only."
+            )
         if step == 1:
             return value
         whole = f.lit(int(step)).cast("bigint")
@@ -245,7 +247,9 @@ def _reaches(kind: t.DataType, limit: float) -> bool:
 def _limit(name: str, key: str, limit: float, kind: t.DataType) -> Column:
     if isinstance(kind, _WHOLE):
         if limit != int(limit):
-            raise InputRejected(f"variables.{name}.{key} is no whole number, and the column holds such.")
+            raise InputRejected(
+                f"variables.{name}.{key} is no whole number, while the column holds whole numbers only."
+            )
         return f.lit(int(limit)).cast(kind)
     return f.lit(limit).cast(kind)
 
