@@ -60,7 +60,8 @@ def settings(folder: Path) -> list[str]:
     assert here != text
     path = folder / "spark-defaults.conf"
     path.write_text(here)
-    return ["--properties-file", str(path), *[f"--conf={each}" for each in SECRET]]
+    few = "spark.sql.shuffle.partitions=4"  # 400 records need no more tasks
+    return ["--properties-file", str(path), *[f"--conf={each}" for each in (*SECRET, few)]]
 
 
 @pytest.mark.spark
@@ -76,7 +77,7 @@ def test_a_cluster_publishes_the_records_that_one_machine_publishes(tmp_path):
     paths = []
     for place in ("cluster", "machine"):
         (tmp_path / place).mkdir()
-        paths.append(specification(tmp_path / place, frame, VARIABLES))
+        paths.append(specification(tmp_path / place, frame, VARIABLES, '[method]\neffort = "fast"'))
     port = free_port()
     master = f"spark://127.0.0.1:{port}"
     scratch = tmp_path / "scratch"
