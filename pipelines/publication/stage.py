@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,23 +13,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
 from pipelines.engine.files import checksum
 from pipelines.engine.row_hash import content_of, contents
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
-from pipelines.publication.work.workplace import PART_COLUMNS, Part, Workplace
-from schemas.errors import ProtectionFailed
+from pipelines.publication.work.task_frames import write_in_tasks
+from pipelines.publication.work.workplace import Workplace
 from schemas.specification.consistency import FREQUENCY
 
 RECORDS_PER_FILE = 500_000
-ROW_GROUP = 131_072
-#: The records of a release, beside their manifest, and as Spark wrote them first.
-RECORDS, _RAW = "microdata", "raw"
+#: The records of a release, beside their manifest.
+RECORDS = "microdata"
 _ORDER = "__order"
 
 
@@ -122,42 +119,26 @@ def stage(
         .drop(_ORDER)
     )
     place = areas.workplace(release_id, "staging")
-    place.write(ordered, _RAW)
-    place.gather(RECORDS, _encode_all(frame.sparkSession, place, contract), ordered.schema)
-    place.remove(_RAW)
+    encode = partial(
+        _encode,
+        schema=contract.schema.serialize().to_pybytes(),
+        categories={name: list(values) for name, values in contract.categories.items()},
+    )
+    write_in_tasks(place, ordered, RECORDS, encode, ordered.schema)
     place.bring(RECORDS)
     _write_tables(tables, contract, folder / "tables")
     return Staged(StagedFiles.of(release_id, folder), contract, (records, total), place)
 
 
-def _encode_all(spark: SparkSession, place: Workplace, contract: Contract) -> list[Part]:
-    raw = place.parts(_RAW)
-    schema = contract.schema.serialize().to_pybytes()
-    categories = {name: list(values) for name, values in contract.categories.items()}
-
-    def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                with suppress(Exception):  # its text may hold a value; the driver only learns that it failed
-                    table = pq.read_table(place.file(_RAW, raw[number]), partitioning=None)
-                    encoded = _encoded(table, pa.ipc.read_schema(pa.py_buffer(schema)), categories)
-                    write = partial(pq.write_table, encoded, row_group_size=ROW_GROUP)
-                    part = place.put_part(RECORDS, number, write)
-                    yield pa.RecordBatch.from_pylist([{"number": number, **asdict(part)}])
-
-    columns = t.StructType([t.StructField("number", t.LongType()), *PART_COLUMNS])
-    tasks = spark.range(len(raw), numPartitions=len(raw)).mapInArrow(encode, columns)
-    written = [row.asDict() for row in sorted(tasks.collect(), key=lambda row: row["number"])]
-    if [row.pop("number") for row in written] != list(range(len(raw))):
-        raise ProtectionFailed(
-            "A file of the protected records could not be written with the types of the input. Nothing was "
-            "published. Look at free disk space in the evidence area first."
-        )
-    return [Part(**row) for row in written]
+def _encode(
+    batches: Iterable[pa.RecordBatch], schema: bytes, categories: Mapping[str, Sequence[Any]]
+) -> Iterator[tuple[pa.Table, str]]:
+    """In a task: all records of a file, with the types of the contract."""
+    yield _encoded(pa.Table.from_batches(batches), pa.ipc.read_schema(pa.py_buffer(schema)), categories), ""
 
 
 def _encoded(table: pa.Table, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Records as Spark wrote them, with the types of the contract and no foreign metadata."""
+    """Records as Spark has them, with the types of the contract and no foreign metadata."""
     arrays = [_typed(table[entry.name], entry.type, categories.get(entry.name)) for entry in schema]
     plain = pa.schema([pa.field(entry.name, entry.type, entry.nullable) for entry in schema])
     return pa.table(arrays, schema=plain)

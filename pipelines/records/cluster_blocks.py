@@ -6,66 +6,62 @@ A block arrives whole, in an order that its content decides.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipelines.engine.column_names import map_in_arrow
 from pipelines.records.block import BEFORE, CLUSTER, protect_block
 from pipelines.records.blocks import BLOCK
 from pipelines.records.clustering_task import ClusteringTask
 from sdc.measures.moments import Moments
 
-#: Report of a block, on its first record; the moments of a partition, on a line of their own.
-REPORT = "__report"
 
-
-def cluster_blocks(frame: DataFrame, clustering: ClusteringTask) -> DataFrame:
-    """Protected records with `BLOCK` and `REPORT`.
+def cluster_blocks(
+    batches: Iterable[pa.RecordBatch], clustering: ClusteringTask, schema: t.StructType
+) -> Iterator[tuple[pa.Table, str]]:
+    """Protected records of each block with its report, then the moments of all of them.
 
     Parameters
     ----------
-    frame : DataFrame
-        Blocked records: sorted by `BLOCK` within partitions.
+    batches : iterable of RecordBatch
+        Blocked records: sorted by `BLOCK`.
     clustering : ClusteringTask
+    schema : StructType
+        From `protected_schema`.
 
-    Returns
-    -------
-    DataFrame
-        The same columns and types, the clustering's variables replaced by representatives. A row whose
-        `BLOCK` is NULL holds a report only: moments of a partition, or why a block failed.
+    Yields
+    ------
+    (Table, str)
+        The clustering's variables replaced by representatives, and a report in JSON. A block that failed, and
+        the moments, have no records.
     """
-    beside: list[tuple[str, t.DataType]] = [(CLUSTER, t.LongType())] if clustering.jointly else []
+    columns = to_arrow_schema(schema)
+    moments = Moments.none(len(clustering.numeric))
+    first = None
+    for block in blocks_of(batches):
+        first = block[BLOCK][0].as_py() if first is None else first
+        protected, report, of_block = protect_block(block, clustering)
+        moments = moments if of_block is None else moments + of_block
+        table = protected.cast(columns) if len(protected) else columns.empty_table()
+        yield table, json.dumps(report, sort_keys=True)
+    if first is not None and clustering.numeric:
+        listed = [getattr(moments, name).tolist() for name in moments.__dataclass_fields__]
+        yield columns.empty_table(), json.dumps({"first_block": first, "moments": listed})
+
+
+def protected_schema(blocked: t.StructType, clustering: ClusteringTask) -> t.StructType:
+    """Columns of protected records: those of the blocked ones, and what is kept beside them."""
+    beside: list[tuple[str, t.DataType]] = []
     if clustering.jointly:
-        types = {entry.name: entry.dataType for entry in frame.schema}
+        types = {entry.name: entry.dataType for entry in blocked}
+        beside = [(CLUSTER, t.LongType())]
         beside += [(f"{BEFORE}{place}", types[name]) for place, name in enumerate(clustering.nominal)]
-    schema = t.StructType(
-        [t.StructField(entry.name, entry.dataType, True) for entry in frame.schema]
-        + [t.StructField(name, kind, True) for name, kind in beside]
-        + [t.StructField(REPORT, t.StringType(), True)]
-    )
-
-    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        moments = Moments.none(len(clustering.numeric))
-        first = None
-        for block in blocks_of(batches):
-            first = block.slice(0, 1) if first is None else first
-            protected, report, of_block = protect_block(block, clustering)
-            moments = moments if of_block is None else moments + of_block
-            yield from _reported(_widened(protected, clustering), report).to_batches()
-        if first is not None and clustering.numeric:
-            row = {
-                "first_block": first[BLOCK][0].as_py(),
-                "moments": [getattr(moments, name).tolist() for name in moments.__dataclass_fields__],
-            }
-            yield from _reported(_widened(first.slice(0, 0), clustering), row).to_batches()
-
-    return map_in_arrow(frame, task, schema)
+    columns = [(entry.name, entry.dataType) for entry in blocked]
+    return t.StructType([t.StructField(name, kind, True) for name, kind in columns + beside])
 
 
 def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -85,24 +81,3 @@ def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
             parts.append(batch.slice(start, stop - start))
     if parts:
         yield pa.Table.from_batches(parts)
-
-
-def _widened(table: pa.Table, clustering: ClusteringTask) -> pa.Table:
-    """A table with the columns of `_with_clusters`; one that lacks them has no records."""
-    if not clustering.jointly or CLUSTER in table.column_names:
-        return table
-    table = table.append_column(CLUSTER, pa.array([], pa.int64()))
-    for place, name in enumerate(clustering.nominal):
-        table = table.append_column(f"{BEFORE}{place}", table[name])
-    return table
-
-
-def _reported(table: pa.Table, report: Mapping[str, Any]) -> pa.Table:
-    """Add the report to the first record, or as a line of its own where there is none."""
-    rows = max(len(table), 1)
-    schema = pa.schema([pa.field(each.name, each.type) for each in table.schema] + [(REPORT, pa.string())])
-    texts = pa.concat_arrays(
-        [pa.array([json.dumps(report, sort_keys=True)]), pa.nulls(rows - 1, pa.string())]
-    )
-    columns = table.columns if len(table) else [pa.nulls(1, each.type) for each in table.schema]
-    return pa.table([*columns, texts], schema=schema)

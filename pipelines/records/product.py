@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.files import private_folder
@@ -35,11 +35,12 @@ from pipelines.publication.formats.table_format import table_format
 from pipelines.publication.manifest import LIMITS, manifest
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged, stage
+from pipelines.publication.work.task_frames import write_in_tasks
 from pipelines.publication.work.workplace import Workplace
-from pipelines.records.blocks import BLOCK, Plan, blocked, plan
+from pipelines.records.blocks import Plan, blocked, plan
 from pipelines.records.by_combination import by_combination
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
-from pipelines.records.cluster_blocks import REPORT, cluster_blocks
+from pipelines.records.cluster_blocks import cluster_blocks, protected_schema
 from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.combinations import on_combinations
 from pipelines.records.joint import chosen_together, with_joint_representatives
@@ -223,26 +224,26 @@ def by_cluster(
     # the counts of the rule are in the reports, the columns in the files, and neither is in the id
     counted_by = [list(dominance_rule(specification)), frame.columns]
     checkpoint = read_checkpoint(job.spark, place, target)
-    if checkpoint != counted_by:
+    if checkpoint is not None and checkpoint[0] != counted_by:
         checkpoint = None
     jointly = chosen_together(group, specification, records)
     while True:
         task = _clustering_task(chosen, group, specification, (place, finished_blocks), jointly, weighing)
+        in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
+        schema = protected_schema(in_blocks.schema, task)
         if checkpoint is None:
-            in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
             with job.progress.stage(
                 f"protect {group.name}", chosen.blocks, lambda: place.count(finished_blocks)
             ):
-                place.write(cluster_blocks(in_blocks, task), target, "lz4")
-        stored = place.read(job.spark, target)
-        reports = [row[0] for row in stored.where(f.col(REPORT).isNotNull()).select(REPORT).collect()]
+                made = partial(cluster_blocks, clustering=task, schema=schema)
+                reports = write_in_tasks(place, in_blocks, target, made, schema, "lz4")
+        else:
+            reports = checkpoint[1]
         protection = collected(reports, len(task.numeric))
         if not protection.too_few:
-            if checkpoint is None:
-                write_checkpoint(
-                    job.spark, place, target, counted_by
-                )  # not before: what failed is to be tried again
-            protected = stored.where(f.col(BLOCK).isNotNull())
+            if checkpoint is None:  # not before: what failed is to be tried again
+                write_checkpoint(job.spark, place, target, [counted_by, reports])
+            protected = place.read(job.spark, target, schema)
             if jointly:
                 protected = _represented(job, protected, group, place)
             return protected.select(*[column(name) for name in frame.columns]), protection

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
-from pipelines.publication.stage import ROW_GROUP, Staged, StagedFiles, table_files
+from pipelines.publication.stage import Staged, StagedFiles, table_files
+from pipelines.publication.work.task_frames import ROW_GROUP
 from pipelines.tables.tau_argus import write_tau_argus
 from schemas.specification.table import Table
 

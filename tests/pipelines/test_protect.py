@@ -312,13 +312,13 @@ def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spar
 def test_blocks_that_failed_are_tried_again_by_the_next_run(spark, tmp_path, monkeypatch, killed):
     persons().to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, method={"effort": "fast"})
-    honest = product.cluster_blocks
+    honest = product._clustering_task
 
-    def failing(frame, task):
-        return honest(frame, replace(task, min_diversity=9))
+    def failing(*of_this_group):
+        return replace(honest(*of_this_group), min_diversity=9)
 
     with monkeypatch.context() as patched:
-        patched.setattr(product, "cluster_blocks", failing)
+        patched.setattr(product, "_clustering_task", failing)
         with pytest.raises(ProtectionFailed, match="9"):
             run(spark, spec)
     assert killed == []

@@ -30,13 +30,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipelines.engine.column_names import map_in_arrow
 from pipelines.engine.files import PRIVATE
 from pipelines.engine.parallelism import tasks_at_once
 from pipelines.engine.tasks import in_tasks
 from pipelines.publication.store import connection
 from pipelines.publication.store.faults import StoreDamaged
-from pipelines.publication.work.workplace import PART_COLUMNS, Part, part_file
+from pipelines.publication.work.task_frames import write_in_tasks
+from pipelines.publication.work.workplace import Part, part_file
 
 #: Bytes that a task fetches, unless a part is larger: no more, so that it can be tried again; and no fewer,
 #: as a task costs more than so much. Between them all tasks get as much. Spark's for files.
@@ -44,6 +44,10 @@ MOST_BYTES, LEAST_BYTES = 2**27, 2**22
 #: Records of an Arrow batch.
 ROWS = 50_000
 _PLACE = "evidence area"
+_DAMAGED = (
+    "A part of what this run wrote to the object store of the evidence area is not there, or is not what was "
+    "written. Nothing was published. Look at who writes there, and call this again."
+)
 
 
 @dataclass(frozen=True)
@@ -65,23 +69,7 @@ class StoreWorkplace:
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
         """Each task puts its partition; then the list of them is put."""
 
-        def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            sink, rows = io.BytesIO(), 0
-            writer: pq.ParquetWriter | None = None
-            for batch in batches:
-                writer = writer or pq.ParquetWriter(sink, batch.schema, compression=compression or "zstd")
-                writer.write_batch(batch)
-                rows += len(batch)
-            if writer is not None:
-                writer.close()
-                yield pa.RecordBatch.from_pylist([asdict(self._put(name, sink.getbuffer(), rows))])
-
-        answers = map_in_arrow(frame, task, t.StructType(PART_COLUMNS)).collect()
-        parts = [Part(**row.asDict()) for row in answers]
-        if not parts:  # a frame without records has its columns all the same
-            nothing = to_arrow_schema(frame.schema).empty_table()
-            parts = [self.put_part(name, 0, partial(pq.write_table, nothing))]
-        self.gather(name, parts, frame.schema)
+        write_in_tasks(self, frame, name, _as_they_are, frame.schema, compression or "zstd")
 
     def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
         """Tasks fetch the parts of the list."""
@@ -114,15 +102,12 @@ class StoreWorkplace:
         return sum(part.rows for part in self.parts(name))
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
-        """Of what the store gives to tasks; empty of a part that is not there."""
-        parts = self.parts(name)
-        return dict(
-            zip(
-                [part.name for part in parts],
-                in_tasks(spark, partial(_checksum, self.address), [part.name for part in parts]),
-                strict=True,
-            )
-        )
+        """Of what the store gives to tasks, which is what was written."""
+        names, written = zip(*((part.name, part.checksum) for part in self.parts(name)), strict=True)
+        found = in_tasks(spark, partial(_checksum, self.address), names)
+        if found != list(written):
+            raise StoreDamaged(_DAMAGED)
+        return dict(zip(names, found, strict=True))
 
     def bring(self, name: str) -> Path:
         """Fetch the parts, each under its place in the list, into an empty folder."""
@@ -204,6 +189,11 @@ def fetched(spark: SparkSession, address: str, parts: Sequence[Part], schema: t.
     return spark.range(len(shares), numPartitions=len(shares)).mapInArrow(task, schema).hint("merge")
 
 
+def _as_they_are(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, str]]:
+    for batch in batches:
+        yield pa.Table.from_batches([batch]), ""
+
+
 def _shares(parts: Sequence[Part], tasks: int) -> list[list[Part]]:
     """Parts in their order, as one task after the other is to fetch them."""
     most = min(max(sum(part.size for part in parts) // tasks, LEAST_BYTES), MOST_BYTES)
@@ -224,10 +214,7 @@ def _content(address: str, part: Part) -> bytes:
     except FileNotFoundError:
         content = b""
     if hashlib.sha256(content).hexdigest() != part.checksum:
-        raise StoreDamaged(
-            "A part of what this run wrote to the object store of the evidence area is not there, or is not "
-            "what was written. Nothing was published. Look at who writes there, and call this again."
-        )
+        raise StoreDamaged(_DAMAGED)
     return content
 
 

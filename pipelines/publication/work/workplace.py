@@ -90,7 +90,13 @@ class Workplace(Protocol):
         """Records of a frame."""
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
-        """Checksums of the Parquet files of a frame as they are now, by name."""
+        """Checksums of the Parquet files of a frame as they are now, by name.
+
+        Raises
+        ------
+        StoreDamaged
+            Where the place knows that one is not what was written.
+        """
 
     def bring(self, name: str) -> Path:
         """A folder of this machine with the Parquet files of a frame."""

@@ -11,6 +11,7 @@ import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -21,6 +22,7 @@ from pipelines.publication.store.faults import StoreFailed
 from pipelines.publication.work import object_store
 from pipelines.publication.work.folder import FolderWorkplace
 from pipelines.publication.work.object_store import StoreWorkplace
+from pipelines.publication.work.task_frames import write_in_tasks
 from pipelines.publication.work.workplace import Part
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from schemas.errors import MicroguardError
@@ -77,6 +79,43 @@ def test_a_frame_comes_back_with_its_types_and_values(spark, place):
     assert place.read(spark, "records").count() == 0
     empty = pq.read_table(place.bring("records"), partitioning=None)
     assert (len(empty), empty.schema.names) == (0, frame.columns)
+
+
+def _as_they_are(batches):
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    yield tables[0].schema.empty_table(), "begun"
+    for table in tables:
+        yield table, f"{len(table)}"
+
+
+@pytest.mark.spark
+def test_what_tasks_make_comes_back_as_spark_would_have_written_it(spark, place):
+    frame = spark.createDataFrame(RECORDS * 40, SCHEMA).repartition(5)
+    said = write_in_tasks(place, frame, "made", _as_they_are, frame.schema)
+    assert (said.count("begun"), sum(int(each) for each in said if each != "begun")) == (5, 200)
+    fewer = frame.coalesce(2)  # parts of the five are left over
+    write_in_tasks(place, fewer, "made", _as_they_are, fewer.schema, "lz4")
+    assert len(place.parts("made")) == 2
+    for schema in (None, frame.schema):
+        back = place.read(spark, "made", schema)
+        assert back.schema == frame.schema
+        assert contents(back, frame.columns) == contents(frame, frame.columns)
+        assert back.where("cast(x as string) = '-0.0'").count() == 40
+    assert write_in_tasks(place, frame.limit(0), "made", _as_they_are, frame.schema) == []
+    assert place.read(spark, "made").count() == 0
+
+
+@pytest.mark.spark
+def test_no_value_leaves_a_task_that_fails(spark, place):
+    def failing(batches):
+        yield pa.table({"a": ["private"]}), ""
+        yield pa.table({"a": pa.array(["private"]).cast(pa.int64())}), ""
+
+    frame = spark.range(3)
+    with pytest.raises(PySparkException) as raised:
+        write_in_tasks(place, frame, "made", failing, frame.schema)
+    assert "ArrowInvalid" in str(raised.value)
+    assert "'private'" not in str(raised.value)
 
 
 @pytest.mark.spark

@@ -1,0 +1,105 @@
+"""Frames that tasks make and put into the workplace themselves: nothing goes back to Spark to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from functools import partial
+from itertools import chain
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pipelines.engine.column_names import map_in_arrow
+from pipelines.publication.work.workplace import PART_COLUMNS, Part, Workplace
+from schemas.errors import MicroguardError
+
+#: Records that are written at once.
+ROW_GROUP = 131_072
+
+#: What a task makes of the records of a partition: tables of one schema, each with what is said of it, or "".
+Task = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[pa.Table, str]]]
+
+_ANSWER = t.StructType(
+    [
+        t.StructField("number", t.LongType()),
+        *PART_COLUMNS,
+        t.StructField("said", t.ArrayType(t.StringType())),
+    ]
+)
+
+
+def write_in_tasks(
+    place: Workplace,
+    frame: DataFrame,
+    name: str,
+    task: Task,
+    schema: t.StructType,
+    compression: str = "snappy",
+) -> list[str]:
+    """Write what a task makes of each partition of a frame, in place of what had the name.
+
+    Parameters
+    ----------
+    place : Workplace
+    frame : DataFrame
+    name : str
+        Of what is written.
+    task : Task
+        Its exceptions may quote a record and do not leave it; faults of files and stores do.
+    schema : StructType
+        Of what is written, as Spark reads it.
+    compression : str
+
+    Returns
+    -------
+    list of str
+        What was said, in the order of the partitions.
+    """
+
+    def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        records = iter(batches)
+        first = next(records, None)
+        context = TaskContext.get()
+        if first is None or context is None:
+            return
+        number, said = context.partitionId(), list[str]()
+        made = _heard(task(chain([first], records)), said)
+        try:
+            part = place.put_part(name, number, partial(_write, made, compression=compression))
+        except (OSError, MicroguardError):
+            raise
+        except Exception as error:  # its text may hold a value
+            raise RuntimeError(type(error).__name__) from None
+        yield pa.RecordBatch.from_pylist([{"number": number, **asdict(part), "said": said}])
+
+    rows = sorted(map_in_arrow(frame, put, _ANSWER).collect(), key=lambda row: int(row["number"]))
+    parts = [Part(row["name"], row["rows"], row["size"], row["checksum"]) for row in rows]
+    if not parts:  # a frame without records has its columns all the same
+        nothing = to_arrow_schema(schema).empty_table()
+        parts = [place.put_part(name, 0, partial(pq.write_table, nothing))]
+    place.gather(name, parts, schema)
+    return [each for row in rows for each in row["said"]]
+
+
+def _heard(made: Iterator[tuple[pa.Table, str]], said: list[str]) -> Iterator[pa.Table]:
+    for table, words in made:
+        if words:
+            said.append(words)
+        yield table
+
+
+def _write(made: Iterator[pa.Table], file: BinaryIO, compression: str) -> None:
+    waiting = [next(made)]
+    with pq.ParquetWriter(file, waiting[0].schema, compression=compression) as writer:
+        for table in made:
+            if sum(map(len, waiting)) >= ROW_GROUP:
+                writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP)
+                waiting.clear()
+            waiting.append(table)
+        writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP)
