@@ -1,0 +1,112 @@
+"""Workers of a cluster that share an object store alone: two against one, and one killed in every stage.
+
+The first table compares seconds of the stage that solves. In the second a worker loses all of its processes
+at a random moment of a stage, and the job goes on with the other one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tests.benchmarks.table import Table
+from tests.pipelines.publication.public.servers import S3
+from tests.system.command import specification
+from tests.system.machines import Cluster, cluster, environment, in_store, released, spark_submit
+
+SEED = 7
+#: Records and effort of the runs that are timed, and of those that lose a worker.
+TIMED, KILLED = (30_000, "thorough"), (2_000, "fast")
+NUMERIC = ("age", "income", "rent", "tax", "savings", "hours")
+_SOLVING = "protect all"
+
+#: Called with the name of each stage as it begins.
+Begun = Callable[[str], None]
+
+
+def run(quick: bool = False) -> Iterator[Table]:
+    """Both tables; that all runs publish the same records is asserted."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the store's server says every request
+    with tempfile.TemporaryDirectory() as folder, cluster(Path(folder)) as made:
+        made.add()
+        yield _two_against_one(made, *(KILLED if quick else TIMED))
+        yield _a_worker_killed(made, 2 if quick else None)
+
+
+def _two_against_one(made: Cluster, records: int, effort: str) -> Table:
+    with_one, first = _protected(made, "one", records, effort)
+    made.add()
+    with_two, second = _protected(made, "two", records, effort)
+    pd.testing.assert_frame_equal(first, second)
+    rows: list[tuple[object, ...]] = [
+        (stage, with_one[stage], with_two[stage], with_one[stage] / with_two[stage])
+        for stage in (_SOLVING, "all stages")
+    ]
+    columns = ("stage", "seconds with one worker", "seconds with two", "ratio")
+    return Table(f"Two workers of one core, {records:,} records, {effort}", columns, rows)
+
+
+def _a_worker_killed(made: Cluster, number: int | None) -> Table:
+    random = np.random.default_rng(SEED)
+    undisturbed, answer = _protected(made, "undisturbed", *KILLED)
+    rows: list[tuple[object, ...]] = []
+    for stage in [name for name in undisturbed if name != "all stages"][:number]:
+        moment, killed = float(random.random() * undisturbed[stage]), threading.Event()
+
+        def kill(
+            begun: str, stage: str = stage, moment: float = moment, killed: threading.Event = killed
+        ) -> None:
+            if begun == stage and not killed.is_set():
+                killed.set()
+                time.sleep(moment)
+                made.workers[-1].stop(signal.SIGKILL)
+
+        seconds, records = _protected(made, f"killed in {stage}".replace(" ", "-"), *KILLED, begun=kill)
+        assert killed.is_set(), f"the stage {stage} did not begin"
+        pd.testing.assert_frame_equal(answer, records)
+        rows.append((stage, moment, undisturbed["all stages"], seconds["all stages"]))
+        made.add()
+    columns = ("stage", "killed after seconds", "seconds undisturbed", "seconds of the run")
+    note = "Each run published the records of the undisturbed one."
+    return Table(f"A worker of two killed in every stage, {KILLED[0]:,} records", columns, rows, note)
+
+
+def _protected(
+    made: Cluster, name: str, records: int, effort: str, begun: Begun = lambda _: None
+) -> tuple[dict[str, float], pd.DataFrame]:
+    """Seconds of the stages of a run and of all of them, and what it published."""
+    folder = made.driver / name
+    folder.mkdir()
+    random = np.random.default_rng(SEED)
+    frame = pd.DataFrame({each: random.lognormal(8, 1, records).round() for each in NUMERIC})
+    frame["region"] = random.choice(["north", "south", "west"], records)
+    roles = [f'{each} = {{ role = "quasi_identifier", kind = "numeric" }}' for each in NUMERIC]
+    roles.append('region = { role = "region" }')
+    path = specification(folder, frame, "\n".join(roles), f'[method]\neffort = "{effort}"')
+    lake = S3.make(made.server, f"lake-{name}")
+    stored = in_store(path, lake, S3.make(made.server, f"agency-{name}"))
+    seconds: dict[str, float] = {}
+    command = spark_submit(made.address, stored, "--log", "json")
+    with subprocess.Popen(  # what the job says to either stream, spark-submit says to its output
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
+    ) as job:
+        assert job.stdout is not None
+        for line in job.stdout:
+            event = json.loads(line) if line.startswith("{") else {}
+            if event.get("status") == "started":
+                threading.Thread(target=begun, args=[event["stage"]]).start()
+            elif "seconds" in event and "stage" in event:
+                stage = event["stage"]
+                seconds[stage] = seconds.get(stage, 0.0) + event["seconds"]
+    assert job.returncode == 0, f"{name}: a run ended with {job.returncode}"
+    return seconds | {"all stages": sum(seconds.values())}, released(lake)
