@@ -96,6 +96,7 @@ def _protected(
     lake = S3.make(made.server, f"lake-{name}")
     stored = in_store(path, lake, S3.make(made.server, f"agency-{name}"))
     seconds: dict[str, float] = {}
+    said: list[str] = []
     command = spark_submit(made.address, stored, "--log", "json")
     with subprocess.Popen(  # what the job says to either stream, spark-submit says to its output
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
@@ -103,10 +104,12 @@ def _protected(
         assert job.stdout is not None
         for line in job.stdout:
             event = json.loads(line) if line.startswith("{") else {}
+            if not event:
+                said.append(line)
             if event.get("status") == "started":
                 threading.Thread(target=begun, args=[event["stage"]]).start()
             elif "seconds" in event and "stage" in event:
                 stage = event["stage"]
                 seconds[stage] = seconds.get(stage, 0.0) + event["seconds"]
-    assert job.returncode == 0, f"{name}: a run ended with {job.returncode}"
+    assert job.returncode == 0, f"{name}: a run ended with {job.returncode}: {''.join(said[-5:])}"
     return seconds | {"all stages": sum(seconds.values())}, released(lake)
