@@ -134,7 +134,10 @@ def _encode(
     batches: Iterable[pa.RecordBatch], schema: bytes, categories: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[pa.Table, str]]:
     """In a task: all records of a file, with the types of the contract."""
-    yield _encoded(pa.Table.from_batches(batches), pa.ipc.read_schema(pa.py_buffer(schema)), categories), ""
+    records = list(batches)
+    if records:
+        table = pa.Table.from_batches(records)
+        yield _encoded(table, pa.ipc.read_schema(pa.py_buffer(schema)), categories), ""
 
 
 def _encoded(table: pa.Table, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> pa.Table:

@@ -41,9 +41,9 @@ class FolderWorkplace:
         return Part(part_file(number))
 
     def gather(self, name: str, parts: Sequence[Part], schema: StructType) -> None:
-        """Remove what is in the folder beside the parts: a run that died may have put more."""
+        """Remove what is in the folder beside the parts: tasks and runs that died may have left more."""
         names = {part.name for part in parts}
-        for path in self._parquet(name):
+        for path in (self.folder / name).iterdir():
             if path.name not in names:
                 path.unlink()
 

@@ -23,6 +23,7 @@ from schemas.errors import MicroguardError
 ROW_GROUP = 131_072
 
 #: What a task makes of the records of a partition: tables of one schema, each with what is said of it, or "".
+#: Where it makes none, there is no part.
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[pa.Table, str]]]
 
 _ANSWER = t.StructType(
@@ -63,15 +64,15 @@ def write_in_tasks(
     """
 
     def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        records = iter(batches)
-        first = next(records, None)
-        context = TaskContext.get()
-        if first is None or context is None:
-            return
-        number, said = context.partitionId(), list[str]()
-        made = _heard(task(chain([first], records)), said)
+        context, said = TaskContext.get(), list[str]()
+        assert context is not None
+        made, number = _heard(task(batches), said), context.partitionId()
         try:
-            part = place.put_part(name, number, partial(_write, made, compression=compression))
+            first = next(made, None)
+            if first is None:
+                return
+            write = partial(_write, chain([first], made), compression=compression)
+            part = place.put_part(name, number, write)
         except (OSError, MicroguardError):
             raise
         except Exception as error:  # its text may hold a value

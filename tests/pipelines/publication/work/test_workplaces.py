@@ -83,6 +83,8 @@ def test_a_frame_comes_back_with_its_types_and_values(spark, place):
 
 def _as_they_are(batches):
     tables = [pa.Table.from_batches([batch]) for batch in batches]
+    if not tables:
+        return
     yield tables[0].schema.empty_table(), "begun"
     for table in tables:
         yield table, f"{len(table)}"
@@ -129,6 +131,14 @@ def test_parts_are_a_frame_in_the_order_they_are_gathered(spark, place):
     assert pq.read_table(place.bring("numbers")) == pa.concat_tables(tables)
     place.gather("numbers", put[:2], t.StructType([t.StructField("n", t.LongType())]))
     assert sorted(row.n for row in place.read(spark, "numbers").collect()) == [0, 1, 10, 11]
+
+
+def test_what_a_task_that_was_killed_left_half_written_is_removed(tmp_path):
+    place = FolderWorkplace(tmp_path)
+    part = place.put_part("numbers", 0, lambda file: pq.write_table(pa.table({"n": [1]}), file))
+    (tmp_path / "numbers" / ".part-00000.parquet.4711").write_bytes(b"half")
+    place.gather("numbers", [part], t.StructType([t.StructField("n", t.LongType())]))
+    assert [path.name for path in (tmp_path / "numbers").iterdir()] == [part.name]
 
 
 @pytest.mark.spark
