@@ -47,8 +47,8 @@ class StagedFiles:
 
     @classmethod
     def of(cls, release_id: str, folder: Path) -> StagedFiles:
-        """Everything that lies in the folder now."""
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        """Everything that lies in the folder now, but what a task is still writing under a hidden name."""
+        files = sorted(path for path in folder.rglob("[!.]*") if path.is_file())
         return cls(
             release_id, folder, {path.relative_to(folder).as_posix(): checksum(path) for path in files}
         )
