@@ -26,7 +26,7 @@ from tests.system.machines import Cluster, cluster, environment, in_store, relea
 
 SEED = 7
 #: Records and effort of the runs that are timed, and of those that lose a worker.
-TIMED, KILLED = (30_000, "thorough"), (2_000, "fast")
+TIMED, KILLED = (200_000, "standard"), (2_000, "fast")
 NUMERIC = ("age", "income", "rent", "tax", "savings", "hours")
 _SOLVING = "protect all"
 
