@@ -22,7 +22,15 @@ import pandas as pd
 from tests.benchmarks.table import Table
 from tests.pipelines.publication.public.servers import S3
 from tests.system.command import specification
-from tests.system.machines import Cluster, cluster, environment, in_store, released, spark_submit
+from tests.system.machines import (
+    Cluster,
+    cluster,
+    environment,
+    in_store,
+    machines_can_be_told_apart,
+    released,
+    spark_submit,
+)
 
 SEED = 7
 #: Records and effort of the runs that are timed, and of those that lose a worker.
@@ -36,6 +44,7 @@ Begun = Callable[[str], None]
 
 def run(quick: bool = False) -> Iterator[Table]:
     """Both tables; that all runs publish the same records is asserted."""
+    assert machines_can_be_told_apart(), "Folders cannot be hidden here: unshare --mount is not allowed."
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the store's server says every request
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder)) as made:
         made.add()

@@ -89,10 +89,10 @@ class Cluster:
         """Folder of the machine that starts jobs."""
         return self.root / "driver"
 
-    def add(self, memory: str = "1g") -> Machine:
+    def add(self) -> Machine:
         """One more worker."""
-        folder = self.root / f"worker {len(self.workers)}".replace(" ", "-")
-        arguments = ["--host", "127.0.0.1", "--cores", "1", "--memory", memory, "--work-dir", str(folder)]
+        folder = self.root / f"worker-{len(self.workers)}"
+        arguments = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--work-dir", str(folder)]
         others = [self.driver, *(each.folder for each in self.workers)]
         self.workers.append(Machine.start(folder, others, "worker.Worker", *arguments, self.address))
         return self.workers[-1]
