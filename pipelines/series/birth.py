@@ -38,26 +38,22 @@ def with_classes(protected: DataFrame, keys: list[str], settings: SeriesSettings
         Region and protected variables: what makes records one class.
     settings : SeriesSettings
     number : int
-        Of tonight; classes of two nights are two classes even where their values are equal.
+        Of tonight; classes of two nights, or of units of two pasts, are two classes even where their values
+        are equal.
 
     Raises
     ------
     ProtectionFailed
-        Where a class has fewer than k units, or units of two pasts.
+        Where a class has fewer than k units.
     """
-    records = protected.withColumn(CLASS, f.xxhash64(f.lit(number), *_alike(protected, keys)))
-    row = (
-        records.groupBy(CLASS)
-        .agg(f.count(f.lit(1)).alias("n"), f.min(ORIGIN).alias("low"), f.max(ORIGIN).alias("high"))
-        .agg(f.min("n").alias("least"), f.count_if(f.col("low") != f.col("high")).alias("mixed"))
-        .first()
-    )
+    alike = [f.lit(number), f.col(ORIGIN), *_alike(protected, keys)]
+    records = protected.withColumn(CLASS, f.xxhash64(*alike))
+    row = records.groupBy(CLASS).agg(f.count(f.lit(1)).alias("n")).agg(f.min("n").alias("least")).first()
     assert row is not None
-    if row["least"] is not None and (row["least"] < settings.k or row["mixed"]):
+    if row["least"] is not None and row["least"] < settings.k:
         raise ProtectionFailed(
-            f"Of the classes to be born tonight the smallest has {row['least']} units, and {row['mixed']} "
-            f"mix units of two pasts; expected at least {settings.k}, and none. Nothing was published; "
-            "please report this."
+            f"Of the classes to be born tonight the smallest has {row['least']} units; expected at least "
+            f"{settings.k}. Nothing was published; please report this."
         )
     return records
 

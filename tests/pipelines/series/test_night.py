@@ -30,9 +30,14 @@ BY_HAND = [
         persons("n", 1, 2, 3, 4, 5, 6),
         persons("c", 101, 102, 103, 104, 105, 106),
         persons("r", 201, 202, 203, 204, 205),
+        persons("e", 301, 302, 303, 304, 305, 306),
     ],
     [persons("n", 1, 2, 3, 4, 5, 7, 8, u5=9999), persons("c", 101, 102, 103, 104, 105, 106, u101=10150)],
-    [persons("n", *range(1, 13)), persons("c", 101, 102, 103, 104, 105, 106)],
+    [
+        persons("n", *range(1, 13)),
+        persons("c", 101, 102, 103, 104, 105, 106),
+        persons("e", *range(301, 307), u301=7, u302=7, u303=7, u304=7, u305=7, u306=7),
+    ],
     [
         persons("n", *range(4, 13)),
         persons("c", 101, 102, 103, 104, 105, 106, u101=10150, u102=10250, u103=10350),
@@ -141,6 +146,14 @@ def test_who_returns_waits_where_too_few_of_its_class_would_be_left_behind(keepi
     assert set(shown(keeping, 0, "r")) == {201, 202, 203, 204, 205}
     assert not shown(keeping, 4, "r")  # three are back: the other two would be alone with their past
     assert set(shown(keeping, 5, "r")) == {201, 202, 203, 204, 205}
+
+
+def test_who_returns_with_the_values_of_another_past_makes_another_class(keeping):
+    assert set(shown(keeping, 0, "e").values()) == {30200.0, 30500.0}
+    assert not shown(keeping, 1, "e")
+    assert shown(keeping, 2, "e") == dict.fromkeys(range(301, 307), 7.0)
+    classes = keeping.nights[2].query("region == 'e'").groupby(CLASS)["unit"].agg(set)
+    assert sorted(classes, key=min) == [{301, 302, 303}, {304, 305, 306}]
 
 
 def test_corrections_do_not_reach_a_release_that_keeps(keeping):
