@@ -102,7 +102,8 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
     before = f.coalesce(f.col(ORIGIN), f.lit(0).cast("bigint"))
     return marked.select(
         UNIT,
-        (f.coalesce(f.col(VERSION), f.lit(0)) + again.cast("int")).alias(VERSION),
+        # an earlier version may stand again while a later one is still published: no number is given twice
+        f.when(again, f.lit(number)).otherwise(f.coalesce(f.col(VERSION), f.lit(0))).alias(VERSION),
         f.when(~pooled, f.col(CLASS)).alias(CLASS),
         f.when(pooled, f.col(_TONIGHT)).when(~gone, f.col(ROW)).alias(ROW),
         status.alias(STATUS),

@@ -7,7 +7,8 @@ from typing import Literal
 
 from pipelines.intake.unit_key import ROW, UNIT
 
-#: Columns of the state and of tonight's input, beside `UNIT` and `ROW`.
+#: Columns of the state and of tonight's input, beside `UNIT` and `ROW`. A unit's version is 0, or the number
+#: of the night that corrected it.
 VERSION, CLASS = "__version", "__class"
 STATUS, SINCE, BORN, ORIGIN = "__status", "__since", "__born", "__origin"
 STALE, SUPERSEDED, REGION, PATTERN, EVENT = "__stale", "__superseded", "__region", "__pattern", "__event"

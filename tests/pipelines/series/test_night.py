@@ -170,7 +170,24 @@ def test_corrections_are_published_where_a_whole_class_has_them(republishing):
 def test_a_correction_taken_back_restores_the_version_that_stands(republishing):
     state = of_region(republishing, "c")
     assert len(state.query("__status == 'standing'")) == 6
-    assert set(state.query("__status == 'standing'")["__version"]) == {0, 1}
+    assert set(state.query("__status == 'standing'")["__version"]) == {
+        0,
+        4,
+    }  # or of the night that corrected it
+
+
+def test_corrections_of_one_unit_are_told_apart_when_an_earlier_one_is_taken_back(spark):
+    values = [{}, dict.fromkeys(range(401, 407), 900), dict.fromkeys((404, 405, 406), 900)]
+    values += [values[2] | dict.fromkeys((401, 402, 403), 1300), values[1]]
+    nights = [
+        persons("v", *range(401, 410), **{f"u{unit}": 500 for unit in range(401, 410)} | given)
+        for given in ({f"u{unit}": value for unit, value in each.items()} for each in values)
+    ]
+    register = run(spark, "republish", nights)
+    assert register.counts[3].born == 3
+    for count, shown_tonight in zip(register.counts, register.nights, strict=True):
+        assert count.units == 9 == len(shown_tonight) - count.ghosts
+    assert min(histories(register.nights).values()) == 3
 
 
 @pytest.mark.parametrize("changes", ["keeping", "republishing"])
