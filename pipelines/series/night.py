@@ -119,7 +119,10 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
 
 
 def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[DataFrame, DataFrame]:
-    """Undo corrections that were taken back before they were published: the old version stands again."""
+    """Take back corrections whose unit has its old values again: the version that has them stands again.
+
+    The correction that waits is dropped; one that was published before it stays, superseded.
+    """
     again = rows.where((f.col(STATUS) == WAITING) & (f.col(VERSION) > 0)).select(UNIT, ROW)
     back = (
         superseded.select(UNIT, ROW, VERSION)
@@ -127,7 +130,7 @@ def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[Data
         .groupBy(UNIT)
         .agg(f.min(VERSION).alias(_BACK))
     )
-    rows = rows.join(back, on=UNIT, how="left_anti")
+    rows = rows.join(back.select(UNIT, f.lit(WAITING).alias(STATUS)), on=[UNIT, STATUS], how="left_anti")
     joined = superseded.join(back, on=UNIT, how="left")
     is_back = f.coalesce(f.col(_BACK) == f.col(VERSION), f.lit(False))
     superseded = joined.withColumns(
