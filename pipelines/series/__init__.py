@@ -1,4 +1,4 @@
-"""Releases that follow each other: a class is born whole, never changes, and leaves whole.
+"""Releases that follow each other: a class is born whole, never changes, leaves and comes back whole.
 
 A night in the order of the data: `unit_key` names the units, `night` lays tonight's input beside the state,
 `pool` chooses who is clustered, the methods protect them, `birth` makes classes of them and the next state,

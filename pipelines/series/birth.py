@@ -9,6 +9,7 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
 from pipelines.intake.unit_key import UNIT
+from pipelines.series.night import in_pool
 from pipelines.series.settings import (
     BORN,
     CLASS,
@@ -19,7 +20,6 @@ from pipelines.series.settings import (
     STATE,
     STATUS,
     VERSION,
-    WAITING,
     SeriesSettings,
 )
 from schemas.errors import ProtectionFailed
@@ -74,14 +74,14 @@ def next_units(rows: DataFrame, newborn: DataFrame, number: int) -> DataFrame:
     Parameters
     ----------
     rows : DataFrame
-        From `after_departures`; only those that wait change.
+        From `night`; only those in the pool change.
     newborn : DataFrame
         `UNIT` and `CLASS`, from `born`.
     number : int
     """
     arrived = newborn.select(UNIT, f.col(CLASS).alias(_BORN_CLASS))
     joined = rows.join(arrived, on=UNIT, how="left")
-    newly_standing = (f.col(STATUS) == WAITING) & f.col(_BORN_CLASS).isNotNull()
+    newly_standing = in_pool() & f.col(_BORN_CLASS).isNotNull()
     return joined.withColumns(
         {
             CLASS: f.when(newly_standing, f.col(_BORN_CLASS)).otherwise(f.col(CLASS)),
@@ -92,17 +92,18 @@ def next_units(rows: DataFrame, newborn: DataFrame, number: int) -> DataFrame:
     ).select(*STATE, EVENT)
 
 
-def published_records(births: DataFrame, departed: DataFrame) -> DataFrame:
-    """Records to be published tonight: every record ever born whose class has not left.
+def published_records(births: DataFrame, moved: DataFrame) -> DataFrame:
+    """Records to be published tonight: every record ever born whose class is not away.
 
     Parameters
     ----------
     births : DataFrame
         Records of all nights with `UNIT`, `VERSION`, `CLASS` and the published columns.
-    departed : DataFrame
-        `CLASS`, of all nights.
+    moved : DataFrame
+        `CLASS`, once for each night on which it left or came back.
     """
-    return births.join(departed, on=CLASS, how="left_anti")
+    away = moved.groupBy(CLASS).count().where(f.col("count") % 2 == 1).select(CLASS)
+    return births.join(away, on=CLASS, how="left_anti")
 
 
 def births_of(records: DataFrame, columns: list[str]) -> DataFrame:

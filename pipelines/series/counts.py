@@ -13,7 +13,6 @@ from pyspark.sql import functions as f
 
 from pipelines.series.settings import (
     BORN,
-    CLASS,
     EVENT,
     GHOST,
     GONE,
@@ -45,7 +44,7 @@ class NightCounts:
     corrected : int
         Published units whose values tonight are not those that they were clustered by.
     born : int
-        Units whose class was born tonight.
+        Records whose class was born, or came back, tonight.
     waiting, ghosts, stale : int
         After tonight; `stale` are the corrected ones among those standing.
     departed : int
@@ -97,14 +96,15 @@ def counts_by_region(units: DataFrame, number: int) -> pa.Table:
         Of tonight.
     """
     status, event = f.col(STATUS), f.col(EVENT)
+    published = status.isin(STANDING, GHOST)
     metrics = {
         "units": status.isin(STANDING, WAITING),
-        "published": f.col(CLASS).isNotNull(),
+        "published": published,
         "comers": event == "comer",
         "leavers": event == "left",
         "returned": event == "returned",
         "corrected": event == "corrected",
-        "born": (f.col(BORN) == number) & f.col(CLASS).isNotNull(),
+        "born": published & (f.col(BORN) == number),
         "waiting": status == WAITING,
         "ghosts": status == GHOST,
         "stale": f.col(STALE) & (status == STANDING),

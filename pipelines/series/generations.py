@@ -24,7 +24,7 @@ from pipelines.publication.ledger import Ledger
 from schemas.errors import GateRefused
 
 SEAL, PLAN, UNITS, POOLED = "seal.json", "plan.json", "units", "pooled"
-BIRTHS, DEPARTED = "births", "departed"
+BIRTHS, MOVED = "births", "departed"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Generation:
 
     @property
     def units(self) -> Path:
-        """Folder of the state of all units as tonight's input left it, before classes left or were born."""
+        """Folder of the state of all units as tonight's input left it, before any class moved or was born."""
         return self.folder / UNITS
 
     @property
@@ -65,9 +65,9 @@ class Generation:
         return self.folder / BIRTHS
 
     @property
-    def departed(self) -> Path:
-        """Folder of the classes that left that night."""
-        return self.folder / DEPARTED
+    def moved(self) -> Path:
+        """Folder of the classes that left or came back that night."""
+        return self.folder / MOVED
 
     def plan(self) -> dict[str, Any]:
         """What is frozen with the series."""
@@ -204,10 +204,10 @@ def _read(folder: Path, number: int, release_id: str, before: str) -> Generation
 
 
 def _compare(generation: Generation, *, past: bool) -> None:
-    """Of a past generation the classes that came and left still count, the state does not."""
+    """Of a past generation the classes that came, left and came back still count, the state does not."""
     files = json.loads((generation.folder / SEAL).read_text(encoding="utf-8"))["files"]
     for name, expected in files.items():
-        if past and not name.startswith((f"{BIRTHS}/", f"{DEPARTED}/")):
+        if past and not name.startswith((f"{BIRTHS}/", f"{MOVED}/")):
             continue
         path = generation.folder / name
         if not path.is_file() or checksum(path) != expected:

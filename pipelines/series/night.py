@@ -1,7 +1,8 @@
 """Tonight's input beside the state: who is unchanged, came, left, was corrected, returned.
 
-One full join by unit key. What was published stays as it is: a unit that left is a ghost until every unit
-of its class has left; one that comes waits in the pool. Nothing here depends on the order of rows.
+One full join by unit key. What was published stays as it is, and a record has one class for ever: a unit that
+left is a ghost until every unit of its class has left, and one that returns stands in its class again, which
+comes back whole. A unit that comes waits in the pool. Nothing here depends on the order of rows.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from pipelines.series.settings import (
     SeriesSettings,
 )
 
-_TONIGHT, _PART, _BACK, _COMING = "__tonight", "__part", "__back", "__coming"
-_ALIVE, _LEAVES = "__alive", "__leaves"
+_TONIGHT, _PART, _COMING = "__tonight", "__part", "__coming"
+_UNITS, _BACK, _MOVES = "__units", "__back", "__moves"
+_WANTED, _RESTORED, _PAST = "__wanted", "__restored", "__past"
 
 
 def night(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
-    """Update the state by tonight's input, before classes leave or are born.
+    """Update the state by tonight's input, before classes leave, come back or are born.
 
     Parameters
     ----------
@@ -50,11 +52,12 @@ def night(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number
     Returns
     -------
     DataFrame
-        `STATE` and `EVENT` (comer, waiting, unchanged, corrected, returned, left, ghost, gone). A superseded
-        version that is gone is dropped the night after. Every unit that waits is in tonight's input.
+        `STATE` and `EVENT` (comer, waiting, unchanged, corrected, returned, left, ghost, gone). Every unit
+        that waits is in tonight's input.
     """
     rows = _beside(units.where(~f.col(SUPERSEDED)), tonight, settings, number)
-    superseded = units.where(f.col(SUPERSEDED) & (f.col(STATUS) != GONE)).withColumn(EVENT, f.lit(GHOST))
+    quiet = f.when(f.col(STATUS) == GONE, f.lit(GONE)).otherwise(f.lit(GHOST))
+    superseded = units.where(SUPERSEDED).withColumn(EVENT, quiet)
     if settings.changes == "republish":
         rows, superseded = _restored(rows, superseded, number)
     return rows.select(*STATE, EVENT).unionByName(superseded.select(*STATE, EVENT))
@@ -69,22 +72,22 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
         UNIT, f.col(ROW).alias(_TONIGHT), f.col(REGION).alias("__r"), f.col(PATTERN).alias("__p")
     )
     joined = units.join(arriving, on=UNIT, how="full_outer")
-    present, published = f.col(_TONIGHT).isNotNull(), f.col(CLASS).isNotNull()
-    unchanged = f.col(ROW) == f.col(_TONIGHT)
+    present, classed = f.col(_TONIGHT).isNotNull(), f.col(CLASS).isNotNull()
+    published = f.col(STATUS).isin(STANDING, GHOST)
+    corrected = classed & present & (f.col(ROW) != f.col(_TONIGHT))
     event = (
-        f.when(published & present & ~unchanged, "corrected")
-        .when(published & present & (f.col(STATUS) == GHOST), "returned")
+        f.when(corrected & published, "corrected")
+        .when(classed & present & f.col(STATUS).isin(GHOST, GONE), "returned")
         .when(published & present, "unchanged")
-        .when(published & (f.col(STATUS) == STANDING), "left")
-        .when(published, GHOST)
         .when(present & (f.col(STATUS) == WAITING), WAITING)
         .when(present, "comer")
+        .when(f.col(STATUS) == STANDING, "left")
+        .when(published, GHOST)
         .otherwise(GONE)
     )
     marked = joined.withColumn(EVENT, event)
     # A unit that waited and was never published leaves no trace.
-    marked = marked.where((f.col(EVENT) != GONE) | (f.col(ORIGIN) != 0))
-    corrected = f.col(EVENT) == "corrected"
+    marked = marked.where(present | classed | (f.col(ORIGIN) != 0))
     if settings.changes == "republish":
         parts = f.when(corrected, f.array(f.lit(0), f.lit(1))).otherwise(f.array(f.lit(0)))
         marked = marked.withColumn(_PART, f.explode(parts))
@@ -92,11 +95,13 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
         replaced = corrected & (f.col(_PART) == 0)
     else:
         again = replaced = f.lit(False)
-    pooled = again | f.col(EVENT).isin("comer", WAITING)
-    gone = f.col(EVENT) == GONE  # who came back, waited and went again is known by its past alone
-    standing = f.col(EVENT).isin("unchanged", "returned", "corrected") & ~again & ~replaced
+    pooled = again | (present & ~classed)
+    stands = present & ~replaced
     status = (
-        f.when(pooled, WAITING).when(standing, STANDING).when(f.col(EVENT) == GONE, GONE).otherwise(GHOST)
+        f.when(pooled | (stands & ~published), WAITING)
+        .when(stands, STANDING)
+        .when(published, GHOST)
+        .otherwise(GONE)
     )
     since = f.when(status == f.col(STATUS), f.col(SINCE)).otherwise(f.lit(number))
     before = f.coalesce(f.col(ORIGIN), f.lit(0).cast("bigint"))
@@ -105,80 +110,115 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
         # an earlier version may stand again while a later one is still published: no number is given twice
         f.when(again, f.lit(number)).otherwise(f.coalesce(f.col(VERSION), f.lit(0))).alias(VERSION),
         f.when(~pooled, f.col(CLASS)).alias(CLASS),
-        f.when(pooled, f.col(_TONIGHT)).when(~gone, f.col(ROW)).alias(ROW),
+        f.when(pooled, f.col(_TONIGHT)).otherwise(f.col(ROW)).alias(ROW),
         status.alias(STATUS),
         f.when(again, f.lit(number)).otherwise(since).alias(SINCE),
         f.when(~pooled, f.col(BORN)).alias(BORN),
         f.when(again, before.bitwiseXOR(_mark(CLASS))).otherwise(before).alias(ORIGIN),
-        (standing & corrected).alias(STALE),
+        (stands & corrected).alias(STALE),
         replaced.alias(SUPERSEDED),
-        f.when(pooled, f.col("__r")).when(~gone, f.col(REGION)).alias(REGION),
-        f.when(pooled, f.col("__p")).when(~gone, f.col(PATTERN)).alias(PATTERN),
-        f.when(again, f.lit(WAITING)).otherwise(f.col(EVENT)).alias(EVENT),
+        f.when(pooled, f.col("__r")).otherwise(f.col(REGION)).alias(REGION),
+        f.when(pooled, f.col("__p")).otherwise(f.col(PATTERN)).alias(PATTERN),
+        f.when(again & published, f.lit(WAITING))
+        .when(replaced & ~published, f.lit(GONE))
+        .otherwise(f.col(EVENT))
+        .alias(EVENT),
     )
 
 
 def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[DataFrame, DataFrame]:
-    """Take back corrections whose unit has its old values again: the version that has them stands again.
+    """Give up corrections that were not published and are no longer wanted.
 
-    The correction that waits is dropped; one that was published before it stays, superseded.
+    Where a unit has the values of an earlier version again, that version stands again; where it has left, the
+    latest version is its own again. What was published of the unit in between stays, superseded.
     """
-    again = rows.where((f.col(STATUS) == WAITING) & (f.col(VERSION) > 0)).select(UNIT, ROW)
+    waiting = rows.where(f.col(CLASS).isNull() & (f.col(ORIGIN) != 0))
+    present = f.col(_WANTED).isNotNull()
+    wanted = f.when(f.col(STATUS) == WAITING, f.col(ROW)).alias(_WANTED)
+    version = f.when(f.first(present), f.min(VERSION)).otherwise(f.max(VERSION)).alias(_RESTORED)
     back = (
         superseded.select(UNIT, ROW, VERSION)
-        .join(again, on=[UNIT, ROW], how="inner")
+        .join(waiting.select(UNIT, wanted, f.col(ORIGIN).alias(_PAST)), on=UNIT, how="inner")
+        .where(~present | (f.col(ROW) == f.col(_WANTED)))
         .groupBy(UNIT)
-        .agg(f.min(VERSION).alias(_BACK))
+        .agg(version, f.first(_WANTED).alias(_WANTED), f.first(_PAST).alias(_PAST))
     )
-    rows = rows.join(back.select(UNIT, f.lit(WAITING).alias(STATUS)), on=[UNIT, STATUS], how="left_anti")
+    given_up = f.col(_RESTORED).isNotNull() & f.col(CLASS).isNull()
+    rows = rows.join(back.select(UNIT, _RESTORED), on=UNIT, how="left").where(~given_up)
     joined = superseded.join(back, on=UNIT, how="left")
-    is_back = f.coalesce(f.col(_BACK) == f.col(VERSION), f.lit(False))
-    superseded = joined.withColumns(
-        {
-            STATUS: f.when(is_back, f.lit(STANDING)).otherwise(f.col(STATUS)),
-            SINCE: f.when(is_back, f.lit(number)).otherwise(f.col(SINCE)),
-            SUPERSEDED: ~is_back,
-            EVENT: f.when(is_back, f.lit("returned")).otherwise(f.col(EVENT)),
-        }
-    ).drop(_BACK)
+    is_back = f.coalesce(f.col(_RESTORED) == f.col(VERSION), f.lit(False))
+    stands = is_back & present
+    status = f.when(f.col(STATUS) == GHOST, f.lit(STANDING)).otherwise(f.lit(WAITING))
+    superseded = joined.select(
+        UNIT,
+        VERSION,
+        CLASS,
+        ROW,
+        f.when(stands, status).otherwise(f.col(STATUS)).alias(STATUS),
+        f.when(stands, f.lit(number)).otherwise(f.col(SINCE)).alias(SINCE),
+        BORN,
+        f.when(is_back, f.col(_PAST).bitwiseXOR(_mark(CLASS))).otherwise(f.col(ORIGIN)).alias(ORIGIN),
+        STALE,
+        (~is_back).alias(SUPERSEDED),
+        REGION,
+        PATTERN,
+        f.when(stands, f.lit("returned")).otherwise(f.col(EVENT)).alias(EVENT),
+    )
     return rows, superseded
 
 
-def departing(rows: DataFrame) -> DataFrame:
-    """Classes (`CLASS`) in which nobody stands any more, of rows from `night`: they leave tonight."""
-    standing = f.max(f.col(STATUS) == STANDING).alias(_ALIVE)
-    classes = rows.where(f.col(CLASS).isNotNull()).groupBy(CLASS).agg(standing)
-    return classes.where(~f.col(_ALIVE)).select(CLASS)
+def moving(rows: DataFrame) -> DataFrame:
+    """Classes (`CLASS`) that leave or come back tonight, of rows from `night`.
+
+    A published class leaves when nobody in it stands any more; one that left comes back when at least half of
+    its units have returned.
+    """
+    classes = (
+        rows.where(f.col(CLASS).isNotNull())
+        .groupBy(CLASS)
+        .agg(
+            f.max(f.col(STATUS) == STANDING).alias(STANDING),
+            f.max(f.col(STATUS).isin(STANDING, GHOST)).alias(_MOVES),
+            f.count_if(f.col(STATUS) == WAITING).alias(_BACK),
+            f.count(f.lit(1)).alias(_UNITS),
+        )
+    )
+    leaves, returns = ~f.col(STANDING), 2 * f.col(_BACK) >= f.col(_UNITS)
+    return classes.where(f.when(f.col(_MOVES), leaves).otherwise(returns)).select(CLASS)
 
 
-def after_departures(rows: DataFrame, departed: DataFrame, number: int) -> DataFrame:
-    """Rows from `night` where classes have left: their units are gone, with a mark of the classes before.
+def after_moves(rows: DataFrame, moved: DataFrame, number: int) -> DataFrame:
+    """Rows from `night` where classes have left or come back, with all their units.
 
     Parameters
     ----------
     rows : DataFrame
-    departed : DataFrame
-        From `departing`.
+    moved : DataFrame
+        From `moving`.
     number : int
         Of tonight.
     """
-    joined = rows.join(departed.withColumn(_LEAVES, f.lit(True)), on=CLASS, how="left")
-    leaves = f.col(_LEAVES).isNotNull()
-    return joined.select(
-        UNIT,
-        VERSION,
-        f.when(~leaves, f.col(CLASS)).alias(CLASS),
-        f.when(~leaves, f.col(ROW)).alias(ROW),
-        f.when(leaves, f.lit(GONE)).otherwise(f.col(STATUS)).alias(STATUS),
-        f.when(leaves, f.lit(number)).otherwise(f.col(SINCE)).alias(SINCE),
-        f.when(~leaves, f.col(BORN)).alias(BORN),
-        f.when(leaves, f.col(ORIGIN).bitwiseXOR(_mark(CLASS))).otherwise(f.col(ORIGIN)).alias(ORIGIN),
-        STALE,
-        SUPERSEDED,
-        f.when(~leaves, f.col(REGION)).alias(REGION),
-        f.when(~leaves, f.col(PATTERN)).alias(PATTERN),
-        EVENT,
+    joined = rows.join(moved.withColumn(_MOVES, f.lit(True)), on=CLASS, how="left")
+    moves = f.col(_MOVES).isNotNull()
+    status = (
+        f.when(~moves, f.col(STATUS))
+        .when(f.col(STATUS) == WAITING, f.lit(STANDING))
+        .when(f.col(STATUS) == GONE, f.lit(GHOST))
+        .otherwise(f.lit(GONE))
     )
+    returns = moves & f.col(STATUS).isin(WAITING, GONE)
+    return joined.withColumns(
+        {
+            STATUS: status,
+            SINCE: f.when(moves, f.lit(number)).otherwise(f.col(SINCE)),
+            BORN: f.when(returns, f.lit(number)).otherwise(f.col(BORN)),
+        }
+    ).select(*STATE, EVENT)
+
+
+def in_pool() -> Column:
+    """Whether a row of the state waits for a class to be born, and not for its own to come back."""
+    return (f.col(STATUS) == WAITING) & f.col(CLASS).isNull()
 
 
 def _mark(name: str) -> Column:
@@ -189,15 +229,16 @@ def _mark(name: str) -> Column:
 def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
     """Units that are clustered tonight: all who wait in a stratum that has enough of them.
 
-    The past of a unit is the set of classes it was in. Units with a past are a stratum of their own: in a
-    class that mixed two pasts, each past would single out its units. And they are clustered only where the
-    units that they leave behind in that past are none, or at least k: if three units of a class of five
-    returned and were clustered, the other two would share their history with nobody else.
+    The past of a unit is the set of classes that its earlier versions are in. Corrected units are a stratum
+    for each past: in a class that mixed two pasts, each past would single out its units. And they are
+    clustered only where the units that they leave behind in that past are none, or at least k: if three units
+    of a class of five were corrected and clustered, the other two would share their history with nobody else.
 
     Parameters
     ----------
     rows : DataFrame
-        From `night`: the classes that leave tonight change neither who waits nor anybody's past.
+        From `night`: the classes that leave or come back tonight change neither who is in the pool nor
+        anybody's past.
     settings : SeriesSettings
     first : bool
         On the first night of a series k units are enough.
@@ -207,7 +248,7 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
     DataFrame
         `UNIT`, `VERSION`, `ORIGIN`.
     """
-    waiting = rows.where(f.col(STATUS) == WAITING)
+    waiting = rows.where(in_pool())
     stratum = [REGION, PATTERN, ORIGIN]
     enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)
     full = (

@@ -38,14 +38,14 @@ from pipelines.series.birth import births_of, next_units, published_records, wit
 from pipelines.series.counts import NightCounts, by_region, counts_by_region, night_counts
 from pipelines.series.generations import (
     BIRTHS,
-    DEPARTED,
+    MOVED,
     PLAN,
     POOLED,
     UNITS,
     Generation,
     generations_of,
 )
-from pipelines.series.night import after_departures, departing, night, pool
+from pipelines.series.night import after_moves, in_pool, moving, night, pool
 from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
 from pipelines.series.product import Nights, WrittenNight, written_down
 from pipelines.series.settings import (
@@ -58,7 +58,6 @@ from pipelines.series.settings import (
     STATUS,
     SUPERSEDED,
     VERSION,
-    WAITING,
     SeriesSettings,
 )
 from pipelines.series.standing_moments import standing_moments
@@ -141,7 +140,7 @@ class Register(Nights):
                 units = _state_of(job, units, _of(latest))
             keys = tonight.select(UNIT, ROW, REGION, PATTERN)
             beside = written_down(night(units, keys, settings, number), state, UNITS)
-            departed = written_down(departing(beside), state, DEPARTED)
+            moved = written_down(moving(beside), state, MOVED)
             pooled = written_down(pool(beside, settings, first=begins), work, "pooled")
             columns = [column(name) for name in contract.names]
             past = f.col(ORIGIN).bitwiseAND(f.lit(PAST_BITS))
@@ -162,7 +161,7 @@ class Register(Nights):
             )
         with job.progress.stage("next state"):
             earlier = [] if begins else generations.since_begun()
-            next_state = self._state(job, state, earlier, beside, departed, protected, number)
+            next_state = self._state(job, state, earlier, beside, moved, protected, number)
             regions = counts_by_region(next_state.units, number)
             counts = night_counts(regions)
         if counts.changes_nothing and not begins:
@@ -233,7 +232,7 @@ class Register(Nights):
         """The block reports; and the next generation is sealed."""
         super().write_annex(folder, protected)
         self._write_joint(folder, asdict(self._tonight.counts))
-        for name in (UNITS, DEPARTED, BIRTHS, POOLED):
+        for name in (UNITS, MOVED, BIRTHS, POOLED):
             self._pending.bring(name)
         self._generations.seal(folder.name, asdict(self._tonight.counts))
 
@@ -259,7 +258,7 @@ class Register(Nights):
         state: Workplace,
         earlier: Sequence[Generation],
         beside: DataFrame,
-        departed: DataFrame,
+        moved: DataFrame,
         protected: DataFrame,
         number: int,
     ) -> _NextState:
@@ -268,17 +267,16 @@ class Register(Nights):
         specification, names = self.specification, self._contract.names
         region = [specification.region] if specification.region else []
         newborn = with_classes(protected, [*region, *specification.quasi_identifiers], self._settings, number)
-        waiting = beside.where(f.col(STATUS) == WAITING)
+        waiting = beside.where(in_pool())
         fresh = written_down(births_of(newborn, names), state, BIRTHS)
         pooled = written_down(next_units(waiting, fresh, number), state, POOLED)
-        births, all_departed = fresh, departed
+        births, all_moved = fresh, moved
         if earlier:
             read = partial(job.areas.frame, job.spark)
             births = births.unionByName(read([each.births for each in earlier], fresh.schema))
-            gone = read([each.departed for each in earlier], departed.schema)
-            all_departed = all_departed.unionByName(gone)
-        settled = after_departures(beside.where(f.col(STATUS) != WAITING), departed, number)
-        return _NextState(settled.unionByName(pooled), published_records(births, all_departed))
+            all_moved = all_moved.unionByName(read([each.moved for each in earlier], moved.schema))
+        settled = after_moves(beside.where(~in_pool()), moved, number)
+        return _NextState(settled.unionByName(pooled), published_records(births, all_moved))
 
 
 @dataclass(frozen=True)
@@ -301,9 +299,9 @@ def _state_of(job: Job, nobody: DataFrame, latest: Generation) -> DataFrame:
     beside, pooled = (
         job.areas.frame(job.spark, [folder], nobody.schema) for folder in (latest.units, latest.pooled)
     )
-    departed = job.areas.frame(job.spark, [latest.departed], nobody.select(CLASS).schema)
-    settled = beside.withColumn(EVENT, f.lit("")).where(f.col(STATUS) != WAITING)
-    return after_departures(settled, departed, latest.number).select(*STATE).unionByName(pooled)
+    moved = job.areas.frame(job.spark, [latest.moved], nobody.select(CLASS).schema)
+    settled = beside.withColumn(EVENT, f.lit("")).where(~in_pool())
+    return after_moves(settled, moved, latest.number).select(*STATE).unionByName(pooled)
 
 
 def _of(latest: Generation | None) -> Generation:

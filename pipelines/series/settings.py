@@ -13,7 +13,8 @@ VERSION, CLASS = "__version", "__class"
 STATUS, SINCE, BORN, ORIGIN = "__status", "__since", "__born", "__origin"
 STALE, SUPERSEDED, REGION, PATTERN, EVENT = "__stale", "__superseded", "__region", "__pattern", "__event"
 
-#: The state of a unit, in order: one row a unit, and one more for each superseded version.
+#: The state of a unit, in order: one row a unit, and one more for each superseded version. A unit's origin
+#: marks the classes of its other versions.
 STATE = (UNIT, VERSION, CLASS, ROW, STATUS, SINCE, BORN, ORIGIN, STALE, SUPERSEDED, REGION, PATTERN)
 
 STANDING, GHOST, WAITING, GONE = "standing", "ghost", "waiting", "gone"
@@ -28,7 +29,7 @@ class SeriesSettings:
     k : int
         Units of a class, at least.
     pool : int
-        Units that a stratum waits for before they are clustered; those who share a past wait for k.
+        Units that a stratum waits for before they are clustered; corrected ones wait for k.
     changes : {"keep", "republish"}
         "keep": the values first published stand. "republish": a corrected unit leaves with its old values
         and comes with its new ones.

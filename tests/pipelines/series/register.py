@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from pipelines.intake.unit_key import ROW, UNIT
 from pipelines.series.birth import births_of, next_units, published_records, with_classes
 from pipelines.series.counts import NightCounts, counts_by_region, night_counts
-from pipelines.series.night import after_departures, departing, night, pool
+from pipelines.series.night import after_moves, moving, night, pool
 from pipelines.series.settings import CLASS, ORIGIN, PATTERN, REGION, VERSION, SeriesSettings
 
 STATE_DDL = (
@@ -37,7 +37,7 @@ class Register:
     def __post_init__(self):
         self.units = self.spark.createDataFrame([], STATE_DDL)
         self.births = self.spark.createDataFrame([], BIRTHS_DDL)
-        self.departed = self.spark.createDataFrame([], f"{CLASS} bigint")
+        self.moved = self.spark.createDataFrame([], f"{CLASS} bigint")
 
     def go_on(self, persons: pd.DataFrame) -> NightCounts:
         """One night: `persons` has unit (int), region and income."""
@@ -51,9 +51,9 @@ class Register:
             .withColumn(ROW, f.xxhash64("region", "income"))
         )
         beside = self._settled(night(self.units, tonight, self.settings, number))
-        left = self._settled(departing(beside))
-        self.departed = self._settled(self.departed.unionByName(left))
-        rows = self._settled(after_departures(beside, left, number))
+        moved = self._settled(moving(beside))
+        self.moved = self._settled(self.moved.unionByName(moved))
+        rows = self._settled(after_moves(beside, moved, number))
         pooled = pool(beside, self.settings, first=number == 1)
         to_cluster = (
             tonight.join(pooled, on=UNIT).select(UNIT, VERSION, ORIGIN, "region", "income").toPandas()
@@ -68,7 +68,7 @@ class Register:
         self.units = self._settled(after.drop("__event"))
         fresh = births_of(newborn, ["region", "income"])
         self.births = self._settled(self.births.unionByName(fresh))
-        records_of_night = published_records(self.births, self.departed).toPandas()
+        records_of_night = published_records(self.births, self.moved).toPandas()
         records_of_night["unit"] = [int.from_bytes(bytes(each), "big") for each in records_of_night[UNIT]]
         columns = ["unit", VERSION, CLASS, "region", "income"]
         self.nights.append(records_of_night[columns].sort_values(columns, ignore_index=True))
