@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -136,8 +136,11 @@ def _sums(
     names: tuple[str, ...],
     weights: tuple[str, ...],
     region: str | None,
-) -> pa.Table:
-    """Numbers and sums by file and region: ``ni``, ``si`` of variable i, ``wjni``, ``wjsi`` by weight j."""
+) -> pd.DataFrame:
+    """Numbers and sums by file and region: ``ni``, ``si`` of variable i, ``wjni``, ``wjsi`` by weight j.
+
+    Both files have all regions of either, in order; NaN where a file has no record.
+    """
     where = f.lit("") if region is None else column(region).cast("string")
     parts = [
         frame.select(
@@ -155,12 +158,14 @@ def _sums(
         for j in range(len(weights)):
             sums += [f.sum(f.when(x.isNotNull(), f.col(f"w{j}"))).alias(f"w{j}n{i}")]
             sums += [f.sum(f.col(f"w{j}") * x).alias(f"w{j}s{i}")]
-    totals = parts[0].unionByName(parts[1]).groupBy("file", "region").agg(*sums).toArrow()
-    return totals.sort_by([("file", "ascending"), ("region", "ascending")])
+    totals = parts[0].unionByName(parts[1]).groupBy("file", "region").agg(*sums).toArrow().to_pandas()
+    # in a register units of a region may all wait, or be published where they were before
+    both = pd.MultiIndex.from_product([(0, 1), sorted(set(totals["region"]))], names=["file", "region"])
+    return totals.set_index(["file", "region"]).reindex(both).reset_index()
 
 
 def _estimated(
-    sums: pa.Table, place: int, prefix: str, shifts: tuple[float, ...], step: float | None
+    sums: pd.DataFrame, place: int, prefix: str, shifts: tuple[float, ...], step: float | None
 ) -> Estimated:
     files = sums["file"].to_numpy()
     count = np.nan_to_num(sums[f"{prefix}n{place}"].to_numpy().astype(np.float64))
