@@ -1,4 +1,8 @@
-"""Least number of distinct values of each sensitive variable in a cluster, where it was asked for."""
+"""Least number of distinct values of each sensitive variable in a cluster, where it was asked for.
+
+Of one clustering it is counted on the classes as published. Clusters of several are no classes, and what the
+methods report of them is taken.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,13 @@ from schemas.specification.model import Specification
 
 
 def _take(comparison: Comparison) -> dict[str, int] | None:
-    reports = [
-        report["diversity"]
-        for parts in comparison.reports.values()
-        for report in parts.blocks
-        if "diversity" in report
-    ]
-    sensitive = comparison.specification.sensitive
-    return {name: min(report[name] for report in reports) for name in sensitive} if reports else None
+    specification = comparison.specification
+    if specification.method.min_diversity == 1:
+        return None
+    if len(specification.clusterings) == 1:  # in a register the classes of earlier nights among them
+        return {name: part.least_distinct for name, part in comparison.classes_after.homogeneity.items()}
+    reports = [report["diversity"] for parts in comparison.reports.values() for report in parts.blocks]
+    return {name: min(report[name] for report in reports) for name in specification.sensitive}
 
 
 def _metrics(section: Mapping[str, int], comparison: Comparison) -> dict[MetricKey, float]:

@@ -24,7 +24,7 @@ from pipelines.publication.ledger import Ledger
 from schemas.errors import GateRefused
 
 SEAL, PLAN, UNITS, POOLED = "seal.json", "plan.json", "units", "pooled"
-BIRTHS, MOVED = "births", "departed"
+BIRTHS, MOVED = "births", "moved"
 
 
 @dataclass(frozen=True)

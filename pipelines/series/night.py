@@ -7,9 +7,12 @@ comes back whole. A unit that comes waits in the pool. Nothing here depends on t
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from pipelines.engine.column_names import column
 from pipelines.intake.unit_key import ROW, UNIT
 from pipelines.series.settings import (
     BORN,
@@ -33,7 +36,7 @@ from pipelines.series.settings import (
 
 _TONIGHT, _PART, _COMING = "__tonight", "__part", "__coming"
 _UNITS, _BACK, _MOVES = "__units", "__back", "__moves"
-_WANTED, _RESTORED, _PAST = "__wanted", "__restored", "__past"
+_WANTED, _RESTORED, _PAST, _ALIKE = "__wanted", "__restored", "__past", "__alike"
 
 
 def night(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
@@ -226,8 +229,8 @@ def _mark(name: str) -> Column:
     return f.xxhash64(f.col(name))
 
 
-def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
-    """Units that are clustered tonight: all who wait in a stratum that has enough of them.
+def pool(rows: DataFrame, tonight: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
+    """Units that are clustered tonight: all who wait in a stratum that has enough of them, and of values.
 
     The past of a unit is the set of classes that its earlier versions are in. Corrected units are a stratum
     for each past: in a class that mixed two pasts, each past would single out its units. And they are
@@ -239,6 +242,8 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
     rows : DataFrame
         From `night`: the classes that leave or come back tonight change neither who is in the pool nor
         anybody's past.
+    tonight : DataFrame
+        `UNIT` and the variables of `settings.diverse`.
     settings : SeriesSettings
     first : bool
         On the first night of a series k units are enough.
@@ -250,11 +255,15 @@ def pool(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> D
     """
     waiting = rows.where(in_pool())
     stratum = [REGION, PATTERN, ORIGIN]
+    diverse = [column(name) for name in settings.diverse]
+    if diverse:
+        waiting = waiting.join(tonight.select(UNIT, *diverse), on=UNIT, how="inner")
+    alike = [f.count_distinct(f.xxhash64(values)) < settings.min_diversity for values in diverse]
     enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)
     full = (
         waiting.groupBy(*stratum)
-        .agg(f.count(f.lit(1)).alias(_COMING))
-        .where(f.col(_COMING) >= enough)
+        .agg(f.count(f.lit(1)).alias(_COMING), reduce(Column.__or__, alike, f.lit(False)).alias(_ALIKE))
+        .where((f.col(_COMING) >= enough) & ~f.col(_ALIKE))
         .select(*[f.col(name).alias(f"{name}_f") for name in stratum], _COMING)
     )
     same_stratum = f.lit(True)

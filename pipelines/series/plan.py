@@ -25,7 +25,13 @@ def settings_of(specification: Specification) -> SeriesSettings:
         if (value := getattr(specification.series, name)) is not None
     }
     k = specification.release.k
-    return SeriesSettings(**({"k": k, "pool": 2 * k, "changes": specification.publish.changes} | limits))
+    return SeriesSettings(
+        k=k,
+        changes=specification.publish.changes,
+        diverse=specification.sensitive if specification.method.min_diversity > 1 else (),
+        min_diversity=specification.method.min_diversity,
+        **({"pool": 2 * k} | limits),
+    )
 
 
 def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class Register(Nights):
             keys = tonight.select(UNIT, ROW, REGION, PATTERN)
             beside = written_down(night(units, keys, settings, number), state, UNITS)
             moved = written_down(moving(beside), state, MOVED)
-            pooled = written_down(pool(beside, settings, first=begins), work, "pooled")
+            pooled = written_down(pool(beside, tonight, settings, first=begins), work, "pooled")
             columns = [column(name) for name in contract.names]
             past = f.col(ORIGIN).bitwiseAND(f.lit(PAST_BITS))
             pattern = (f.col(PATTERN) + f.shiftleft(past, PAST_SHIFT)).alias(PATTERN)

@@ -33,6 +33,10 @@ class SeriesSettings:
     changes : {"keep", "republish"}
         "keep": the values first published stand. "republish": a corrected unit leaves with its old values
         and comes with its new ones.
+    diverse : tuple of str
+        Sensitive variables of which a class is to show several values.
+    min_diversity : int
+        How many, which a stratum waits for, too.
     max_waiting, max_ghosts, max_stale : float
         Shares above which the series must be solved anew: waiting units of the input, and ghosts and
         corrected values of what is published.
@@ -41,6 +45,8 @@ class SeriesSettings:
     k: int
     pool: int
     changes: Literal["keep", "republish"] = "keep"
+    diverse: tuple[str, ...] = ()
+    min_diversity: int = 1
     max_waiting: float = 0.05
     max_ghosts: float = 0.2
     max_stale: float = 0.2

@@ -54,7 +54,7 @@ class Register:
         moved = self._settled(moving(beside))
         self.moved = self._settled(self.moved.unionByName(moved))
         rows = self._settled(after_moves(beside, moved, number))
-        pooled = pool(beside, self.settings, first=number == 1)
+        pooled = pool(beside, tonight, self.settings, first=number == 1)
         to_cluster = (
             tonight.join(pooled, on=UNIT).select(UNIT, VERSION, ORIGIN, "region", "income").toPandas()
         )

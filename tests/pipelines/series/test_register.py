@@ -84,12 +84,13 @@ class Series:
     def __init__(self, spark, folder, **publish):
         self.spark, self.folder = spark, folder
         self.publish = {"series": "register", **publish}
+        self.method = {}
         self.spec = self.specified()
         self.areas = Areas.of(folder / "lake", folder / "evidence")
 
     def specified(self, **publish):
-        source = {"path": "persons.parquet"}
-        return specification(self.folder, ROLES, publish=self.publish | publish, input=source, series=LIMITS)
+        given = {"input": {"path": "persons.parquet"}, "method": self.method, "series": LIMITS}
+        return specification(self.folder, ROLES, publish=self.publish | publish, **given)
 
     def night(self, frame, **publish):
         frame.to_parquet(self.folder / "persons.parquet", index=False)
@@ -258,3 +259,18 @@ def solved_anew(area, name, frame):
         parts.append(alike.assign(income=means).drop(columns="person"))
     roles = {name: (role["role"], role.get("kind")) for name, role in ROLES.items() if name != "person"}
     return write_records(area, name, pd.concat(parts).sample(frac=1, random_state=1), roles)
+
+
+def test_comers_who_are_alike_wait_where_classes_are_to_be_diverse(spark, tmp_path):
+    series = Series(spark, tmp_path)
+    series.method = {"min_diversity": 2}
+    everybody = pd.concat([population(80), alike(80)], ignore_index=True)
+    series.night(everybody[everybody["person"] < 80])
+    later = everybody[(everybody["region"] == "north") | (everybody["person"] >= 80)]
+    series.night(later)
+    series.night(later.assign(diagnosis=later["diagnosis"].where(later["person"] != 80, "c")))
+    records = [series.areas.record(folder.name) for folder in series.folders()]
+    nights = [json.loads((record / "joint.json").read_text())["night"] for record in records]
+    assert [(night["born"], night["waiting"]) for night in nights] == [(80, 0), (0, 12), (6, 6)]
+    for record in records:
+        assert json.loads((record / "quality.json").read_text())["diversity"]["diagnosis"] >= 2
