@@ -1,8 +1,9 @@
 """Registers night after night: by brute force, through the real job under attack, what they cost, how fast.
 
 Random streams of small registers, every history counted: arrivals, departures, bursts, returns, corrections
-and their taking back, empty nights; up to 30 units each. Then a large register through the real job, its
-public folders attacked, beside the same register solved anew every night, which the attack must break.
+and their taking back, empty nights; up to 30 units each. Then the real job, whose public folders are
+attacked: registers of a few hundred on which all of that happens at once, and large ones, beside the same
+registers solved anew every night, which the attack must break.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tests.benchmarks.registers.kills import kills
 from tests.benchmarks.registers.nights import Watched, disclosures_in, watched
 from tests.benchmarks.registers.parts import Parts
 from tests.benchmarks.registers.speed import first_and_later
+from tests.benchmarks.registers.unruly import unruly_registers
 from tests.benchmarks.table import Table
 from tests.pipelines.series.register import Register, streams
 
@@ -50,6 +52,8 @@ class Size:
         Units of the registers whose first night is timed beside a later one.
     kills : (int, int)
         How many, and up to which night.
+    unruly : int
+        Registers on which everything happens at once.
     """
 
     units: int
@@ -58,6 +62,7 @@ class Size:
     cases: tuple[tuple[str, int], ...]
     timed: tuple[int, ...]
     kills: tuple[int, int]
+    unruly: int
 
 
 WHOLE = Size(
@@ -67,8 +72,9 @@ WHOLE = Size(
     cases=tuple(product(("numeric", "mixed", "nominal"), (3, 5))),
     timed=(100_000, 1_000_000),
     kills=(100, 10),
+    unruly=20,
 )
-QUICK = Size(units=2_000, nights=5, anew=3, cases=(("mixed", 3),), timed=(20_000,), kills=(1, 2))
+QUICK = Size(units=2_000, nights=5, anew=3, cases=(("mixed", 3),), timed=(20_000,), kills=(1, 2), unruly=1)
 
 
 def run(quick: bool = False) -> Iterator[Table]:
@@ -81,6 +87,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     for units in size.timed:  # first: the JVM keeps the options of the session that started it
         yield parts.table(f"night of {units}", partial(_timed, units))
     yield parts.table("brute force", partial(_brute_force, quick))
+    yield parts.table("unruly registers", partial(_unruly, size.unruly))
     yield from through_the_job(parts, size)
     yield parts.table("kills", lambda: kills(parts.folder("kills"), *size.kills))
     parts.forget()
@@ -89,6 +96,11 @@ def run(quick: bool = False) -> Iterator[Table]:
 def _timed(units: int) -> Table:
     with tempfile.TemporaryDirectory() as folder, wide_session(Path(folder)) as spark:
         return first_and_later(spark, Path(folder), "numeric", units, 3, 3, "fast")
+
+
+def _unruly(number: int) -> Table:
+    with tempfile.TemporaryDirectory() as folder, warm_session(Path(folder)) as spark:
+        return unruly_registers(spark, Path(folder), range(number))
 
 
 def _brute_force(quick: bool) -> Table:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -64,6 +65,9 @@ class Agency:
     register : bool
         Under the rule of a series; else every night is solved anew and a steward accepts it.
     effort : {"fast", "standard"}
+    method, series : mapping
+        More keys of these sections of the specification.
+    changes : {"keep", "republish"}
     """
 
     def __init__(
@@ -75,14 +79,17 @@ class Agency:
         *,
         register: bool = True,
         effort: str = "standard",
+        method: Mapping[str, Any] = MappingProxyType({}),
+        series: Mapping[str, Any] = MappingProxyType({}),
+        changes: str = "keep",
     ) -> None:
         how: dict[str, Any] = {"publish": {"series": "single", "successive": "accept"}}
         if register:
-            how = {"publish": {"series": "register"}, "series": NO_LIMITS}
+            how = {"publish": {"series": "register", "changes": changes}, "series": NO_LIMITS | series}
         given = {
             "release": {"k": k},
             "input": {"path": "register.parquet"},
-            "method": {"effort": effort},
+            "method": {"effort": effort, **method},
             **how,
         }
         self._spark, self._spec = spark, specification(folder, roles(kind), **given)

@@ -95,11 +95,11 @@ def register_nights(
         Nothing but what happens every night.
     """
     random = np.random.default_rng(seed)
-    people = _people(kind, units, 2 * units, random)
-    original = people.copy()
-    there = np.arange(len(people)) < units
-    never = np.arange(units, len(people))  # who has not been in the register yet, next first
-    regions = people["region"].to_numpy()
+    everybody = people(kind, units, 2 * units, random)
+    original = everybody.copy()
+    there = np.arange(len(everybody)) < units
+    never = np.arange(units, len(everybody))  # who has not been in the register yet, next first
+    regions = everybody["region"].to_numpy()
     for night in range(1, number + 1):
         event = "" if calm else EVENTS.get(night, "")
         if night > 1 and event != "empty":
@@ -119,9 +119,9 @@ def register_nights(
             if event == "region returns":
                 there[np.setdiff1d(np.flatnonzero(regions == regions[0]), never)] = True
             if event == "taken back":
-                people = original.copy()
-            _correct(people, random.choice(np.flatnonzero(there), change, replace=False), kind, random)
-        frame = people[there]
+                everybody = original.copy()
+            correct(everybody, random.choice(np.flatnonzero(there), change, replace=False), kind, random)
+        frame = everybody[there]
         yield Tonight(night, event, frame.iloc[random.permutation(len(frame))].reset_index(drop=True))
 
 
@@ -134,7 +134,7 @@ def _shares(event: str, count: int) -> tuple[int, int, int]:
     return round(come * count), round(leave * count), round(CORRECTED * count)
 
 
-def _people(kind: str, units: int, number: int, random: np.random.Generator) -> pd.DataFrame:
+def people(kind: str, units: int, number: int, random: np.random.Generator) -> pd.DataFrame:
     """Everybody who will ever be in the register."""
     wealth = random.normal(size=number)
     columns: dict[str, np.ndarray] = {
@@ -155,11 +155,11 @@ def _people(kind: str, units: int, number: int, random: np.random.Generator) -> 
     return frame.assign(diagnosis=diagnosis, **{TRACE: random.permutation(number) / 1024.0 + 1.0})
 
 
-def _correct(people: pd.DataFrame, chosen: np.ndarray, kind: str, random: np.random.Generator) -> None:
+def correct(everybody: pd.DataFrame, chosen: np.ndarray, kind: str, random: np.random.Generator) -> None:
     """Give the chosen another value of one protected variable."""
     names = list(QUASI_IDENTIFIERS[kind])
     which = random.integers(0, len(names), len(chosen))
     for place, name in enumerate(names):
         corrected = chosen[which == place]
-        other = random.choice(len(people), len(corrected))
-        people.iloc[corrected, people.columns.get_loc(name)] = people[name].to_numpy()[other]
+        other = random.choice(len(everybody), len(corrected))
+        everybody.iloc[corrected, everybody.columns.get_loc(name)] = everybody[name].to_numpy()[other]
