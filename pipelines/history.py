@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
-from pipelines.series.source import JOINT, releases_of, source_of
+from pipelines.series.source import TOLD, joint_of, releases_of, source_of
 from schemas.specification.model import Specification
-
-#: Columns of the table, with what they are called in the counts of a night.
-COLUMNS = ("units", "published", "comers", "leavers", "corrected", "waiting", "ghosts", "stale")
 
 
 def history(specification: Specification) -> Outcome:
@@ -32,7 +27,7 @@ def history(specification: Specification) -> Outcome:
         return Outcome(
             f"Nothing was published of the source {source!r} yet.", {"source": source, "releases": []}
         )
-    heads = ["release", "name", "period", "state", *COLUMNS, "below k"]
+    heads = ["release", "name", "period", "state", *TOLD, "below k"]
     table = [heads, *[["-" if row[head] is None else str(row[head]) for head in heads] for row in rows]]
     widths = [max(len(line[i]) for line in table) for i in range(len(heads))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table]
@@ -40,18 +35,13 @@ def history(specification: Specification) -> Outcome:
 
 
 def _row(entry: Entry, last: Entry, areas: Areas) -> dict[str, Any]:
-    folder = areas.record(entry.release_id)
-    joint = _read(folder / JOINT)
+    joint = joint_of(areas, entry.release_id)
     counts = joint.get("night", {})
     return {
         "release": entry.release_id,
         "name": entry.name,
         "period": entry.identity.get("specification", {}).get("release", {}).get("period"),
         "state": "stands" if last.event == "published" else last.event,
-        **{name: counts.get(name) for name in COLUMNS},
+        **{name: counts.get(name) for name in TOLD},
         "below k": joint.get("joint", {}).get("below_k"),
     }
-
-
-def _read(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}

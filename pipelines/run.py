@@ -7,7 +7,7 @@ leaves, and the evidence says what the ledger holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -37,6 +37,7 @@ from pipelines.publication.sources.collisions import refuse_collisions
 from pipelines.publication.sources.sketching import keep_sketch
 from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiting, waits_already
 from pipelines.redraw import redraw, redraw_index
+from pipelines.series.source import TOLD, joint_of
 from schemas.errors import MicroguardError
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
@@ -130,8 +131,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     except NothingNew as night:
         areas.forget_work(release_id)
         text = "Nothing changes tonight: the release that stands is current"
-        answer = _answer(areas, night.release_id, text, retain(areas, name))
-        return Outcome(answer.text, answer.content | {"night": night.counts})
+        return _answer(areas, night.release_id, text, retain(areas, name), night.counts)
     try:
         return _verified(product, job, screened, protected, entry, judged, accepted)
     except MicroguardError:
@@ -248,8 +248,22 @@ def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entr
     )
 
 
-def _answer(areas: Areas, release_id: str, text: str, retained: Retained | None = None) -> Outcome:
+def _answer(
+    areas: Areas,
+    release_id: str,
+    text: str,
+    retained: Retained | None = None,
+    night: Mapping[str, int] | None = None,
+) -> Outcome:
+    """The answer of a run; of a series with the counts of `night`, by default that of the release."""
     public, report = areas.public.place(release_id), f"{areas.record_place(release_id)}/{PAGE}"
     content: dict[str, Any] = {"release_id": release_id, "release": public, "report": report}
-    text = f"{text}.\nRelease: {public}\nReport: {report}"
-    return Outcome(text, content) if retained is None else retained.added_to(Outcome(text, content))
+    lines = [f"{text}.", f"Release: {public}", f"Report: {report}"]
+    night = night or joint_of(areas, release_id).get("night")
+    if night:
+        content["night"] = dict(night)
+        lines.append(
+            "Night: " + ", ".join(f"{count} {name}" for name, count in night.items() if name in TOLD)
+        )
+    outcome = Outcome("\n".join(lines), content)
+    return outcome if retained is None else retained.added_to(outcome)

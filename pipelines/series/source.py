@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -26,6 +28,8 @@ from schemas.specification.model import Specification
 
 #: Of a release of a series, in its evidence: the joint audit at its publication, and its night in counts.
 JOINT = "joint.json"
+#: Counts of a night that a person is told.
+TOLD = ("units", "published", "comers", "leavers", "corrected", "waiting", "ghosts", "stale")
 
 
 def source_of(specification: Specification) -> str:
@@ -59,6 +63,12 @@ def same_records_elsewhere(areas: Areas, specification: Specification) -> list[C
         for each in same_under_another_source(replace(entry, ledger=specification.shared_ledger or ""), areas)
     }
     return [by_id[release_id] for release_id in sorted(by_id)]
+
+
+def joint_of(areas: Areas, release_id: str) -> dict[str, Any]:
+    """The joint audit of a release of a series and the counts of its night; empty of any other release."""
+    path = areas.record(release_id) / JOINT
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 def joint_exposure_of(

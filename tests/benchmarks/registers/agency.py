@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -22,7 +21,6 @@ from pipelines.protect import records_of
 from pipelines.publication.areas import Areas
 from pipelines.publication.publish import finish_what_died
 from pipelines.run import run
-from pipelines.series.source import JOINT
 from tests.benchmarks.registers.stream import roles
 from tests.pipelines.microdata import specification
 
@@ -104,12 +102,7 @@ class Agency:
             answer = run(records_of(self._spec), Job(self._spark, self._spec, self.areas, progress)).content
         seconds = time.perf_counter() - start
         release = Path(self.areas.public.place(answer["release_id"]))
-        counts = answer.get("night") or self._counts(answer["release_id"])
-        return Done(release, seconds, dict(progress.seconds), counts)
-
-    def _counts(self, release_id: str) -> dict[str, int]:
-        path = self.areas.record(release_id) / JOINT
-        return dict(json.loads(path.read_text())["night"]) if path.is_file() else {}
+        return Done(release, seconds, dict(progress.seconds), answer.get("night", {}))
 
 
 def warm_session(folder: Path) -> AbstractContextManager[SparkSession]:

@@ -131,6 +131,8 @@ def test_three_nights_make_three_releases_and_the_fourth_changes_nothing(series)
     first, second, third, fourth = (report["release_id"] for report in series.reports[:4])
     assert len({first, second, third}) == 3
     assert fourth == third
+    told = [report["night"] for report in series.reports]
+    assert [(night["comers"], night["leavers"]) for night in told[:3]] == [(80, 0), (40, 0), (0, 70)]
     assert series.reports[3]["night"]["corrected"] == 1
     assert [len(rows(folder)) for folder in series.folders()[:2]] == [80, 120]
 
@@ -265,12 +267,12 @@ def test_comers_who_are_alike_wait_where_classes_are_to_be_diverse(spark, tmp_pa
     series = Series(spark, tmp_path)
     series.method = {"min_diversity": 2}
     everybody = pd.concat([population(80), alike(80)], ignore_index=True)
-    series.night(everybody[everybody["person"] < 80])
+    first = series.night(everybody[everybody["person"] < 80])
     later = everybody[(everybody["region"] == "north") | (everybody["person"] >= 80)]
-    series.night(later)
-    series.night(later.assign(diagnosis=later["diagnosis"].where(later["person"] != 80, "c")))
-    records = [series.areas.record(folder.name) for folder in series.folders()]
-    nights = [json.loads((record / "joint.json").read_text())["night"] for record in records]
-    assert [(night["born"], night["waiting"]) for night in nights] == [(80, 0), (0, 12), (6, 6)]
-    for record in records:
-        assert json.loads((record / "quality.json").read_text())["diversity"]["diagnosis"] >= 2
+    different = later.assign(diagnosis=later["diagnosis"].where(later["person"] != 80, "c"))
+    reports = [first, series.night(later), series.night(different)]
+    counts = [(report["night"]["born"], report["night"]["waiting"]) for report in reports]
+    assert counts == [(80, 0), (0, 12), (6, 6)]
+    for report in reports:
+        quality = json.loads((series.areas.record(report["release_id"]) / "quality.json").read_text())
+        assert quality["diversity"]["diagnosis"] >= 2
