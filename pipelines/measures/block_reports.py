@@ -16,6 +16,8 @@ from sdc.measures.moments import Moments
 
 #: What a lower bound is of, in a report.
 OF_BLOCK, OF_FILE = "block, given the blocking", "whole file"
+#: Reasons why blocks failed that an error names, the commonest first.
+NAMED_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,13 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
     failed = [report for report in blocks if report["status"] == "failed"]
     if failed:
         reasons = Counter(str(report["why"]) for report in failed)
-        listed = "; ".join(f"{reason} ({count})" for reason, count in sorted(reasons.items()))
+        commonest = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))[:NAMED_REASONS]
+        listed = "; ".join(f"{reason} ({count})" for reason, count in commonest)
+        if len(reasons) > NAMED_REASONS:
+            listed += f"; and {len(reasons) - NAMED_REASONS} more reasons"
         raise ProtectionFailed(
             f"{len(failed)} of {len(blocks)} blocks could not be protected: {listed}. Nothing was published. "
-            "Choose another method.algorithm or blocking.max_records, and call this again: "
+            "Choose another method.algorithm or blocking.max_records, or ask for less, and call this again: "
             "finished blocks are kept."
         )
     parts = [report for report in parsed if "moments" in report]

@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.measures.block_reports import OF_BLOCK, OF_FILE, block_table, collected
 from pipelines.measures.certificates import CERTIFICATES
+from schemas.errors import ProtectionFailed
 from tests.pipelines.microdata import persons, quality, run, specification
 
 ROLES = {
@@ -119,3 +120,13 @@ def test_a_nominal_release_keeps_the_certificates_of_its_steps(spark, tmp_path):
     method = {"algorithm": "own-hhg", "effort": "fast"}
     _, areas = run(spark, specification(tmp_path, ROLES, method=method))
     assert_certified(areas, ["partition", "aggregation"])
+
+
+def test_of_many_reasons_why_blocks_failed_the_commonest_are_named():
+    reports = [report(block) | {"status": "failed", "why": f"reason {block // 2}"} for block in range(9)]
+    with pytest.raises(ProtectionFailed) as failed:
+        collected([json.dumps(each) for each in reports], 0)
+    told = (
+        "9 of 9 blocks could not be protected: reason 0 (2); reason 1 (2); reason 2 (2); and 2 more reasons."
+    )
+    assert str(failed.value).startswith(told)
