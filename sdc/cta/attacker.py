@@ -125,7 +125,8 @@ def attacker_intervals(
 def _ends(table: CellTable, reach: Reach, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(k,) least and greatest deviation of each cell that the lines leave possible, over hulls of bands."""
     rise, fall = reach.up_most, reach.down_most
-    unit = max(float(np.max(np.where(np.isfinite(rise), rise, 0.0), initial=0.0)) / 1e3, 1e-300)
+    finite = np.concatenate([rise, fall])
+    unit = float(np.max(finite[np.isfinite(finite)], initial=0.0)) / 1e3 or 1.0
     rows = kept_rows(table)
     master = Master(
         Program(

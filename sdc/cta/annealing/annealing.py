@@ -98,7 +98,7 @@ class StandIn(ABC):
         """Directions (p,) after annealing from the given ones; sweeps times p proposals."""
         cells = np.flatnonzero(self.problem.forced < 0)
         start = self.problem.admissible(directions)
-        if len(cells) == 0 or sweeps < 1:
+        if len(cells) == 0 or sweeps < 1 or self.incidence.nnz == 0:  # no line has a cell: all cost the same
             return start
         deadline = deadline or Deadline.after(None)
         hot, cold = self.temperatures(cells)

@@ -95,6 +95,21 @@ def test_a_direction_that_follows_from_the_sum_is_called_determined():
     assert attacker_intervals(free, np.array([7.0, 20, 33, 60])).determined.tolist() == [False, False]
 
 
+def test_intervals_of_a_table_published_empty_reach_as_far_down_as_capacities():
+    ones = CellTable(
+        values=[1.0, 1, 2],
+        relations=[[1, 1, -1]],
+        sensitive=np.array([True, True, False]),
+        lower_protection=[3, 3, 0],
+        upper_protection=[3, 3, 0],
+        lower_capacity=[3, 3, 9],
+        upper_capacity=[3, 3, 9],
+    )
+    intervals = attacker_intervals(ones, np.zeros(3))
+    assert intervals.lower == pytest.approx([0, 0])
+    assert intervals.upper == pytest.approx([3, 3])
+
+
 def test_intervals_contain_the_original_and_agree_with_another_solver():
     table = random_grid((3, 3), 2)
     d = adjust(table, mode="exact", effort="fast")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sdc.cta import CellTable
 from sdc.cta.annealing.line_sums import LineSums
 from sdc.cta.annealing.residuals import LineClasses
 from sdc.cta.annealing.surrogate import Surrogate
@@ -36,6 +37,21 @@ def test_annealing_stops_at_its_deadline(model):
     chosen = model.of(problem).anneal(start, 10**9, seed=1, deadline=deadline)
     assert deadline.passed
     assert set(np.unique(chosen)) <= {0, 1}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_cells_in_no_line_stay_as_they_are(model):
+    alone = CellTable(
+        values=[9.0, 1, 2, 3],
+        relations=[[0, 1, 1, -1]],
+        sensitive=np.array([True, False, False, False]),
+        lower_protection=[1, 0, 0, 0],
+        upper_protection=[1, 0, 0, 0],
+        lower_capacity=[9, 1, 2, 3],
+        upper_capacity=[9, 1, 2, 3],
+    )
+    start = np.ones(1, dtype=np.int8)
+    assert np.array_equal(model.of(Problem.of(alone, "exact")).anneal(start, 5, seed=1), start)
 
 
 @pytest.mark.parametrize("model", MODELS)
