@@ -1,0 +1,1 @@
+"""Random jobs: specifications and inputs that nobody thought of."""

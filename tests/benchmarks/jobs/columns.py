@@ -1,0 +1,59 @@
+"""Random columns, as files of agencies have them: skewed, constant, huge, heaped, with gaps."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+
+#: How often each effort is asked for: fast, standard, thorough, exact.
+EFFORT_SHARES = (0.5, 0.3, 0.1, 0.1)
+#: Shares of columns that have missing values, and of the values that are missing then.
+WITH_GAPS, GAPS = 0.25, (0.02, 0.3)
+
+
+def categories(random: np.random.Generator, n: int) -> pd.Series:
+    """A nominal column of 1 to 40 categories: text, numbers, booleans or dates."""
+    number = int(random.choice([1, 2, 3, 5, 12, 40]))
+    shares = random.dirichlet(np.full(number, random.choice([0.3, 1.0, 5.0])))
+    drawn = random.choice(number, n, p=shares)
+    day = datetime.date(2000, 1, 1)
+    kinds = {
+        "text": [f"v{i}" for i in range(number)],
+        "odd text": [f"é{i} \"',;" for i in range(number)],
+        "date": [day + datetime.timedelta(days=i) for i in range(number)],
+    }
+    kind = str(random.choice([*kinds, "integer", "short", "boolean"]))
+    if kind in kinds:
+        return _with_gaps(pd.Series(np.array(kinds[kind], dtype=object)[drawn]), random)
+    values = {"integer": drawn * 7 - 3, "short": drawn.astype(np.int8), "boolean": drawn % 2 == 1}[kind]
+    return _with_gaps(pd.Series(values), random)
+
+
+def numbers(random: np.random.Generator, n: int) -> pd.Series:
+    """A numeric column of one of many shapes and types."""
+    shapes = {
+        "normal": lambda: random.normal(size=n),
+        "skewed": lambda: np.round(random.lognormal(7, 2, n), 2),
+        "whole": lambda: random.integers(-5, 100, n),
+        "constant": lambda: np.full(n, 3.5),
+        "huge": lambda: random.normal(size=n) * 1e15,
+        "tiny": lambda: random.normal(size=n) * 1e-9,
+        "single": lambda: random.normal(size=n).astype(np.float32),
+        "decimal": lambda: [Decimal(int(each)).scaleb(-2) for each in random.integers(0, 10**7, n)],
+        "heaped": lambda: np.round(random.lognormal(5, 1, n), -1),
+        "zeros": lambda: np.where(random.random(n) < 0.5, -0.0, random.integers(0, 2, n)),
+        "outliers": lambda: np.where(random.random(n) < 0.02, 1e9, 1.0) * random.random(n),
+    }
+    values = shapes[str(random.choice(list(shapes)))]()
+    return _with_gaps(pd.Series(values, dtype=object if isinstance(values, list) else None), random)
+
+
+def _with_gaps(column: pd.Series, random: np.random.Generator) -> pd.Series:
+    if random.random() >= WITH_GAPS:
+        return column
+    if column.dtype.kind in "iub":
+        column = column.astype({"b": "boolean"}.get(column.dtype.kind, "Int64"))
+    return column.mask(random.random(len(column)) < random.choice(GAPS))

@@ -1,0 +1,158 @@
+"""Random jobs on records: whatever is published is counted again, and made again from shuffled rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import SparkSession
+
+from schemas.methods import COMBINATIONS, EFFORTS, SAFE, algorithms
+from tests.benchmarks.jobs.columns import EFFORT_SHARES, categories, numbers
+from tests.pipelines.microdata import published, run, specification
+
+#: Files that the shuffled input is cut into.
+FILES = 3
+REPRESENTATIVES = ("mean", "median", "medoid", "control_tables", "mode")
+
+
+class RecordsJob:
+    """One job, drawn from its seed.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The input.
+    roles, sections : dict
+        Of the specification.
+    """
+
+    def __init__(self, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        self.frame, self.roles, self._extra = _file(random)
+        self._protected = [name for name in self.frame if name.startswith("q")]
+        self.k = int(random.choice([2, 3, 5]))
+        method = self._method(random)
+        self.sections: dict[str, Any] = {
+            "release": {"k": self.k, "seed": seed},
+            "method": method,
+            "missing": {
+                "numeric": str(random.choice(["reject", "own_cluster"])),
+                "nominal": str(random.choice(["category", "reject"])),
+                "max_rejected": len(self.frame),
+            },
+            "blocking": {"small_regions": str(random.choice(["suppress", "suppress", "fail"]))},
+        }
+        if random.random() < 0.3:
+            self.sections["blocking"]["max_records"] = int(random.choice([20, 100]))
+        half = len(self._protected) // 2
+        self._groups = [self._protected]
+        if half and random.random() < 0.2:
+            self._groups = [self._protected[:half], self._protected[half:]]
+            named = zip("ab", self._groups, strict=True)
+            self.sections["groups"] = [{"name": name, "variables": group} for name, group in named]
+
+    def _method(self, random: np.random.Generator) -> dict[str, Any]:
+        kinds = {self.roles[name]["kind"] == "numeric" for name in self._protected}
+        kind = "mixed" if len(kinds) > 1 else "numeric" if kinds == {True} else "nominal"
+        names = [*algorithms("clusters", kind, len(self._protected))]
+        names += [*COMBINATIONS, *SAFE] if kind == "nominal" else []
+        name = str(random.choice(names)) if random.random() < 0.5 else "auto"
+        method: dict[str, Any] = {"effort": str(random.choice(EFFORTS, p=EFFORT_SHARES)), "algorithm": name}
+        if name in SAFE:
+            method["name"] = "safe"
+        if random.random() < 0.15:
+            method["representative"] = str(random.choice(REPRESENTATIVES))
+        if "diagnosis" in self.frame and random.random() < 0.3:
+            method["min_diversity"] = 2
+        if "household" in self.frame and random.random() < 0.5:
+            method["unit"] = "household"
+        if "weight" in self.frame and random.random() < 0.3:
+            method["weighted"] = False
+        return method
+
+    def publish(self, spark: SparkSession, folder: Path, *, shuffled: bool = False) -> pd.DataFrame:
+        """What is published of the input, or of its rows in another order and in several files."""
+        data = folder / "data"
+        data.mkdir(parents=True)
+        frame, files = (self.frame.sample(frac=1, random_state=1), FILES) if shuffled else (self.frame, 1)
+        for number in range(files):
+            frame.iloc[number::files].to_parquet(data / f"{number}.parquet", index=False)
+        for name, text in self._extra.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        _, areas = run(spark, specification(folder, self.roles, **self.sections))
+        return published(areas)
+
+    def fault(self, release: pd.DataFrame) -> str:
+        """What a release breaks of its promise; nothing where it is kept."""
+        method = self.sections["method"]
+        as_text = release.astype(str)
+        for group in self._groups:
+            classes = as_text.groupby([*(name for name in ("region",) if name in release), *group])
+            smallest = classes.size().min()  # households are not published
+            if smallest < self.k:
+                return f"{smallest} share a combination of {', '.join(group)}"
+            if method.get("min_diversity", 1) > 1 and classes["diagnosis"].nunique().min() < 2:
+                return "a class has one diagnosis"
+        return ""
+
+
+def _file(random: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any], dict[str, str]]:
+    """Records, the roles of their columns, and the files that the specification names beside them."""
+    n = int(random.choice([3, 20, 60, 200, 400]))
+    columns: dict[str, pd.Series] = {}
+    roles: dict[str, Any] = {}
+    extra: dict[str, str] = {}
+    kinds = str(random.choice(["nominal", "numeric", "mixed"]))
+    for place in range(int(random.integers(1, 5))):
+        name, numeric = f"q{place}", kinds == "numeric" or (kinds == "mixed" and place % 2 == 0)
+        columns[name] = numbers(random, n) if numeric else categories(random, n)
+        roles[name] = {"role": "quasi_identifier", "kind": "numeric" if numeric else "nominal"}
+        if numeric and random.random() < 0.15:
+            roles[name]["round_to"] = float(random.choice([0.5, 10]))
+        if random.random() < 0.1:
+            roles[name]["variable_weight"] = float(random.choice([0.5, 3.0]))
+    if kinds != "numeric" and random.random() < 0.6:
+        name = f"q{len(columns)}"
+        columns[name], roles[name] = _with_order(random, n, name, extra)
+    beside = {
+        "region": lambda: categories(random, n).astype(str),
+        "diagnosis": lambda: categories(random, n),
+        "weight": lambda: pd.Series(random.integers(0, 9, n) if n % 3 else random.uniform(1, 50, n).round(1)),
+        "household": lambda: pd.Series(random.integers(0, max(1, n // 3), n)),
+        "other": lambda: numbers(random, n),
+    }
+    for name, drawn in beside.items():
+        if random.random() < 0.4:
+            columns[name] = drawn()
+            roles[name] = {"role": "sensitive" if name == "diagnosis" else name}
+    frame = pd.DataFrame(columns)
+    if random.random() < 0.2:
+        frame = pd.concat([frame, frame.iloc[: n // 2]], ignore_index=True)
+    return frame, roles, extra
+
+
+def _with_order(
+    random: np.random.Generator, n: int, name: str, extra: dict[str, str]
+) -> tuple[pd.Series, dict[str, Any]]:
+    """An ordinal or hierarchical variable, one with costs or one in bands."""
+    number = int(random.choice([2, 3, 6, 10]))
+    codes = [f"k{i}" for i in range(number)]
+    column, role = pd.Series(random.choice(codes, n)), {"role": "quasi_identifier", "kind": "ordinal"}
+    kind = str(random.choice(["ordinal", "hierarchical", "costs", "bands"]))
+    if kind == "ordinal":
+        return column, role | {"order": codes}
+    if kind == "bands":
+        return pd.Series(random.integers(0, 100, n)), role | {"bands": [0, 18, 40, 65]}
+    if kind == "hierarchical":
+        lines = [f"{code},M{place // 2},T{place // 4}" for place, code in enumerate(codes)]
+        extra[f"{name}.csv"] = "\n".join(["code,mid,top", *lines]) + "\n"
+        level = int(random.choice([1, 2]))
+        return column, role | {"kind": "hierarchical", "hierarchy": f"{name}.csv", "level": level}
+    costs = np.round(random.uniform(1, 3, (number, number)), 2)
+    costs = np.where(np.eye(number) == 1, 0, costs + costs.T)
+    lines = [",".join([code, *map(str, row)]) for code, row in zip(codes, costs, strict=True)]
+    extra[f"{name}.csv"] = "\n".join([",".join(["code", *codes]), *lines]) + "\n"
+    return column, role | {"kind": "nominal", "costs": f"{name}.csv"}
