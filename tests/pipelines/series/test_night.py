@@ -192,6 +192,7 @@ def test_corrections_of_one_unit_are_told_apart_when_an_earlier_one_is_taken_bac
     assert register.counts[3].born == 3
     for count, shown_tonight in zip(register.counts, register.nights, strict=True):
         assert count.units == 9 == len(shown_tonight) - count.ghosts
+        assert not shown_tonight.duplicated(["unit", VERSION]).any()
     assert min(histories(register.nights).values()) == 3
 
 
