@@ -56,7 +56,7 @@ class Generation:
 
     @property
     def pooled(self) -> Path:
-        """Folder of the state of those of them who waited, after classes were born."""
+        """Folder of the state of those of them who were in the pool, after classes were born."""
         return self.folder / POOLED
 
     @property

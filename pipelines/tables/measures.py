@@ -54,9 +54,9 @@ from sdc.cta import Adjustment
 from sdc.cta.attacker import Intervals
 
 _CLASSES = 12
-#: Digits of a width in levels: more of them are the solver's, and would refuse a width of just one level.
-WIDTH_DIGITS = 9
 """Classes of size that changes are shown by."""
+_WIDTH_DIGITS = 9
+"""Digits of a width in levels: more of them are the solver's, and would refuse a width of just one level."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def _widths(intervals: Intervals, problem: TableProblem) -> np.ndarray:
     lower = intervals.lower if np.any(rule.values < 0) else np.maximum(intervals.lower, 0.0)
     level = np.maximum(rule.lower_protection, rule.upper_protection)[intervals.cells]
     levelled = level > 0
-    return np.round((intervals.upper - lower)[levelled] / level[levelled], WIDTH_DIGITS)
+    return np.round((intervals.upper - lower)[levelled] / level[levelled], _WIDTH_DIGITS)
 
 
 def by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:
