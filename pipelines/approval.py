@@ -12,6 +12,7 @@ from pipelines.publication.publish import finish_what_died, publish
 from pipelines.publication.retention import retain
 from pipelines.publication.waiting import waiting_release
 from pipelines.redraw import redraw, write_page_of
+from pipelines.series.source import joint_of, with_night
 from pipelines.series.waiting_night import forget_state, require_as_verified
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
@@ -56,7 +57,8 @@ def approve(named: str, *, by: str, note: str = "") -> Outcome:
     place = release.public.place(release.release_id)
     text = f"Release {release.release_id} is approved by {by} and published.\nRelease: {place}"
     content = {"release_id": release.release_id, "release": place, "report": str(page)}
-    return retained.added_to(Outcome(text, content))
+    night = joint_of(areas, release.release_id).get("night", {})
+    return retained.added_to(with_night(Outcome(text, content), night))
 
 
 def reject(named: str, *, by: str, note: str = "") -> Outcome:

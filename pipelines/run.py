@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Generic
+from typing import Generic
 
 from pipelines.engine.outcome import Outcome, now
 from pipelines.engine.progress import Progress
@@ -37,7 +37,7 @@ from pipelines.publication.sources.collisions import refuse_collisions
 from pipelines.publication.sources.sketching import keep_sketch
 from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiting, waits_already
 from pipelines.redraw import redraw, redraw_index
-from pipelines.series.source import TOLD, joint_of
+from pipelines.series.source import joint_of, with_night
 from schemas.errors import MicroguardError
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
@@ -257,13 +257,7 @@ def _answer(
 ) -> Outcome:
     """The answer of a run; of a series with the counts of `night`, by default that of the release."""
     public, report = areas.public.place(release_id), f"{areas.record_place(release_id)}/{PAGE}"
-    content: dict[str, Any] = {"release_id": release_id, "release": public, "report": report}
-    lines = [f"{text}.", f"Release: {public}", f"Report: {report}"]
-    night = night or joint_of(areas, release_id).get("night")
-    if night:
-        content["night"] = dict(night)
-        lines.append(
-            "Night: " + ", ".join(f"{count} {name}" for name, count in night.items() if name in TOLD)
-        )
-    outcome = Outcome("\n".join(lines), content)
+    content = {"release_id": release_id, "release": public, "report": report}
+    outcome = Outcome(f"{text}.\nRelease: {public}\nReport: {report}", content)
+    outcome = with_night(outcome, night or joint_of(areas, release_id).get("night", {}))
     return outcome if retained is None else retained.added_to(outcome)

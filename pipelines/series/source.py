@@ -16,6 +16,7 @@ from pipelines.audit.joint.exposure import JointExposure, joint_exposure
 from pipelines.audit.joint.members import Members, classes_of
 from pipelines.audit.joint.published import PublishedRecords, is_records, read_records
 from pipelines.audit.joint.repeated import Repeated, every_one_has_k
+from pipelines.engine.outcome import Outcome
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 from pipelines.publication.public.public_area import PublicArea
@@ -69,6 +70,14 @@ def joint_of(areas: Areas, release_id: str) -> dict[str, Any]:
     """The joint audit of a release of a series and the counts of its night; empty of any other release."""
     path = areas.record(release_id) / JOINT
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+
+def with_night(outcome: Outcome, night: Mapping[str, int]) -> Outcome:
+    """Add the counts of a night to an answer, those of `TOLD` for a person; without any it stays as it is."""
+    if not night:
+        return outcome
+    told = ", ".join(f"{count} {name}" for name, count in night.items() if name in TOLD)
+    return Outcome(f"{outcome.text}\nNight: {told}", outcome.content | {"night": dict(night)})
 
 
 def joint_exposure_of(

@@ -14,6 +14,7 @@ from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiti
 from pipelines.publication.withdrawal import withdraw_release
 from pipelines.series.generations import UNITS, generations_of
 from pipelines.series.membership import MEMBERS
+from pipelines.series.source import JOINT
 from schemas.errors import GateRefused, SpecificationError
 from tests.pipelines.releases import Killed, kill, manifest, staged
 from tests.pipelines.series.test_generations import sealed
@@ -64,6 +65,14 @@ def test_a_waiting_night_is_not_the_state_to_go_on_from_before_it_is_approved(ar
     approve(str(areas.record(B)), by="A. Steward")
     assert (areas.public.served(), latest(areas)) == (B, B)
     refuse_beside_waiting(areas, NAME, C)
+
+
+def test_who_approves_is_told_who_came_and_who_left(areas):
+    counts = {"units": 9, "comers": 2, "leavers": 1, "matched": 6}
+    (areas.record(B) / JOINT).write_text(json.dumps({"night": counts}))
+    answer = approve(str(areas.record(B)), by="A. Steward")
+    assert answer.summary().endswith("\nNight: 9 units, 2 comers, 1 leavers")
+    assert answer.as_json()["night"] == counts
 
 
 def test_no_other_night_begins_while_one_waits(areas):
