@@ -23,12 +23,11 @@ from pipelines.tables.cells_of_table import cells_of_table
 from pipelines.tables.files import published
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison
 from pipelines.tables.problem import TableProblem, table_problem
-from pipelines.tables.published_cells import published_cells, write_published_cells
+from pipelines.tables.published_cells import write_published_cells
 from pipelines.tables.read_back import Original, WrittenTable, verify_written_table
 from pipelines.tables.standing import (
     StandingCells,
     StandingValueFails,
-    measures_of,
     new_cells,
     standing_cells,
 )
@@ -132,8 +131,7 @@ class Tables(TableProduct[TableComparison]):
     def _standing(self, job: Job, cells: Cells) -> StandingCells:
         """Cells of this table that readers have seen in another, whatever its name, seed or version."""
         try:
-            before = published_cells(job.areas, **self._origin, measures=measures_of(self.table))
-            return standing_cells(cells, self.table, before)
+            return standing_cells(cells, self.table, self._before(job, cells))
         except StandingValueFails as error:
             raise contradicts(error) from error
 

@@ -30,21 +30,28 @@ _SCHEMA = pa.schema(
         ("value", pa.string()),
         ("direction", pa.int8()),
         ("release_id", pa.string()),
+        ("original", pa.string()),
     ]
 )
 
 
 def write_published_cells(folder: Path, cells: Iterable[PublishedCell]) -> None:
     """Keep the cells that a release publishes first, in its evidence folder."""
-    rows = [{**vars(cell), "codes": json.dumps(cell.codes), "value": str(cell.value)} for cell in cells]
+    rows = [
+        {
+            **vars(cell),
+            "codes": json.dumps(cell.codes),
+            "value": str(cell.value),
+            "original": None if cell.original is None else str(cell.original),
+        }
+        for cell in cells
+    ]
     private_folder(folder)
     pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), folder / FILE)
 
 
-def published_cells(
-    areas: Areas, source: str, period: str, measures: Collection[str]
-) -> Iterator[PublishedCell]:
-    """Cells of every table of a source that stands or stood, oldest release first.
+def published_cells(areas: Areas, measures: Collection[str]) -> Iterator[PublishedCell]:
+    """Cells of every table that stands or stood, oldest release first, as far as they have these measures.
 
     Raises
     ------
@@ -66,6 +73,11 @@ def published_cells(
                 "Restore the evidence area from its back-up."
             )
         for row in pq.read_table(path).to_pylist():
-            if (row["source"], row["period"]) == (source, period) and row["measure"] in measures:
+            if row["measure"] in measures:
                 codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
-                yield PublishedCell(**{**row, "codes": codes, "value": Decimal(row["value"])})
+                original = row.get("original")
+                exact = {
+                    "value": Decimal(row["value"]),
+                    "original": None if original is None else Decimal(original),
+                }
+                yield PublishedCell(**{**row, "codes": codes, **exact})

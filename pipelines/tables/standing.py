@@ -1,17 +1,19 @@
 """One value for one cell, for ever: what was published of a cell is published of it again.
 
-A cell is identified by source, period, measure and those of its codes that are not totals; a part of a value
-(`table.parts`) is a measure of its own, in whatever table it is published. A cell's value is taken from the
-first table that published it, whatever release, seed, version of the software or table it is published in
-now. So linked tables agree, and two tables tell no more about a cell than one. The table is refused where a
-standing value no longer protects its cell (the source was revised), or where no additive table holds the
-standing values.
+A cell is identified by source, period, measure and those of its codes that are not totals; a part of a
+value (`table.parts`) is a measure of its own, in whatever table it is published. Another source or period
+that is of the same records, as the true values of its cells tell, has the same cells all the same. A cell's
+value is taken from the first table that published it, whatever release, seed, version of the software or
+table it is published in now. So linked tables agree, and two tables tell no more about a cell than one. The
+table is refused where a standing value no longer protects its cell (the source was revised, or the rule
+asks for more), or where no additive table holds the standing values.
 
 The list of `PublishedCell` is kept by whoever keeps the ledger; this module reads one and writes the next.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -27,6 +29,9 @@ from sdc.errors import SdcError
 
 COUNT = "(count)"
 """Measure of a frequency table."""
+ALIKE = 0.5
+"""Share of common cells with one true value from which two tables are of the same records: of other records a
+few small counts coincide, after a month much of a register has changed."""
 CellCodes = tuple[tuple[str, str], ...]
 """Column and code of each dimension that is not summed over, finest code only, ordered by column."""
 
@@ -47,6 +52,7 @@ class PublishedCell:
     value : as published, exact
     direction : 1 up, -1 down, 0 unchanged; private like all of the ledger
     release_id : the first release that published it
+    original : true value then, private; None in lists of software that did not keep it
     """
 
     source: str
@@ -56,6 +62,7 @@ class PublishedCell:
     value: Decimal
     direction: int
     release_id: str
+    original: Decimal | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +112,54 @@ def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
     return [tuple(sorted(codes)) for codes in labels]
 
 
+def of_the_same_records(
+    cells: Cells, table: Table, before: Iterable[PublishedCell], origin: Mapping[str, str]
+) -> list[PublishedCell]:
+    """Cells of this source and period, and of tables of the same records, whatever these call their source.
+
+    Another source or period is of the same records where at least `ALIKE` of the cells that it shares with
+    this table, and that are not 0, have the true value that they have here. Those that have another are
+    other cells, and beside such a source those that this table does not have are.
+
+    Parameters
+    ----------
+    before : cells of every source and period, in the order of their publication
+    origin : ``source`` and ``period`` of this table
+    """
+    listed = list(before)
+    rows = dict(zip(zip(cell_measures(cells, table), cell_codes(cells, table), strict=True),
+                    range(len(cells)), strict=True))  # fmt: skip
+    shared = Counter[tuple[str, str]]()
+    equal = Counter[tuple[str, str]]()
+    unchanged: list[bool | None] = []  # None where this table does not have the cell
+    for cell in listed:
+        row = rows.get((cell.measure, cell.codes))
+        same = None if row is None else _same_amount(cell.original, cells, table, row)
+        unchanged.append(same)
+        if row is not None and (cell.original or cells.units[row]):
+            shared[cell.source, cell.period] += 1
+            equal[cell.source, cell.period] += bool(same)
+    here = origin["source"], origin["period"]
+    found = []
+    for cell, same in zip(listed, unchanged, strict=True):
+        name = cell.source, cell.period
+        needed = shared[name] * (1.0 if same is None else ALIKE)
+        if name == here or (same is not False and shared[name] and equal[name] >= needed):
+            found.append(cell)
+    return found
+
+
+def _same_amount(original: Decimal | None, cells: Cells, table: Table, row: int) -> bool:
+    """Whether a true value is that of a cell, where each record may have been rounded to fewer digits."""
+    if original is None:
+        return False
+    digits = -int(original.as_tuple().exponent)
+    records = 1 if cells.contributors is None else max(int(cells.contributors[row]), 1)
+    rounding = Decimal(0 if digits == table.digits else records).scaleb(-min(digits, table.digits))
+    (amount,) = decimals(np.rint(cells.units[row : row + 1]), table.digits)
+    return abs(original - amount) <= rounding
+
+
 def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> StandingCells:
     """Find the cells of a table among those published before.
 
@@ -146,10 +201,11 @@ def new_cells(
     """
     published = np.zeros(len(cells), dtype=bool) if standing is None else standing.published
     amounts = decimals(np.rint(values), table.digits)
+    originals = decimals(np.rint(cells.units), table.digits)
     signs = np.sign(values - cells.units).astype(int)
     return [
         PublishedCell(origin["source"], origin["period"], measure, codes, amounts[row],
-                      int(signs[row]), origin["release_id"])
+                      int(signs[row]), origin["release_id"], originals[row])
         for row, (measure, codes) in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table),
                                                    strict=True))
         if not published[row]
@@ -221,8 +277,9 @@ def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> Cel
         cell = int(np.argmax(fails))
         raise StandingValueFails(
             f"{int(fails.sum())} sensitive cell(s), cell {cell} among them, stand published at a value "
-            "nearer to what they are now than the rule allows: the source was revised. Publish the table of "
-            "another period, or without these cells",
+            "nearer to what they are now than the rule allows: the source was revised, or the rule asks for "
+            "more than then. Publish the table without these cells, or by the rule of then, or (of a revised "
+            "source) of another period",
             variable=cell,
         )
     level = np.abs(change)

@@ -16,10 +16,12 @@ from pipelines.intake.screen import Rejects, ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
+from pipelines.tables.cells import Cells
 from pipelines.tables.files import stage_tables
 from pipelines.tables.manifest import table_limits, table_manifest
+from pipelines.tables.published_cells import published_cells
 from pipelines.tables.read_back import WrittenTable
-from pipelines.tables.standing import StandingCells
+from pipelines.tables.standing import PublishedCell, StandingCells, measures_of, of_the_same_records
 from schemas.requirements.records import Requirement
 from schemas.specification.model import Specification
 from schemas.specification.table_input import as_input, table_of
@@ -112,6 +114,11 @@ class TableProduct(ABC, Generic[Comparison]):
     @abstractmethod
     def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:
         """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
+
+    def _before(self, job: Job, cells: Cells) -> list[PublishedCell]:
+        """Cells of the same records that readers have seen, whatever name, source or period they have."""
+        before = published_cells(job.areas, measures_of(self.table))
+        return of_the_same_records(cells, self.table, before, self._origin)
 
     @property
     def _origin(self) -> dict[str, str]:

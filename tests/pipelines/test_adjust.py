@@ -218,6 +218,29 @@ def test_counts_with_noise_by_cell_keys_are_gated_audited_and_the_same_in_every_
 
 
 @pytest.mark.parametrize(
+    "release",
+    [
+        {"name": "again"},
+        {"name": "again", "source": "firms"},
+        {"name": "again", "source": "turnover", "period": "2026"},
+    ],
+    ids=["another name", "another source", "another period"],
+)
+def test_a_cell_of_the_same_records_keeps_its_value_whatever_its_table_is_called(adjusted, tmp_path, release):
+    rule = {"dominance": None, "p_percent": 15.0}
+    (first,) = tables(adjusted(specification(tmp_path, records(), **rule)))
+    other = {"tables": [["a21"]], "hierarchies": None, "costs": "inverse", **rule}
+    chosen = specification(tmp_path, records().sample(frac=1, random_state=1), release={"seed": 7, **release},
+                           **other)  # fmt: skip
+    elsewhere = chosen.publish.model_copy(update={"path": "elsewhere"})
+    (second,) = tables(adjusted(chosen.model_copy(update={"publish": elsewhere})))
+    both = first[first["region"] == "Total"].merge(second, on="a21")
+    both = both[(both["a21"] != "Total") | (both["a10"] == "Total")]
+    assert len(both) == len(second) == 6
+    assert (both["turnover_x"] == both["turnover_y"]).all()
+
+
+@pytest.mark.parametrize(
     ("table", "error", "said"),
     [
         ({"quality": {"min_interval": 1000.0}}, GateRefused, "attacker_interval"),

@@ -21,9 +21,9 @@ from pipelines.tables.cell_keys.record_keys import keys_of_cells
 from pipelines.tables.cells import cells_of_microdata
 from pipelines.tables.files import published
 from pipelines.tables.product import contradicts, examined_at_most
-from pipelines.tables.published_cells import published_cells, write_published_cells
+from pipelines.tables.published_cells import write_published_cells
 from pipelines.tables.read_back import WrittenTable
-from pipelines.tables.standing import StandingValueFails, measures_of, new_cells
+from pipelines.tables.standing import StandingValueFails, new_cells
 from pipelines.tables.table_product import ProtectedTable, TableProduct
 from schemas.errors import InputRejected, ProtectionFailed
 from schemas.requirements.records import Requirement
@@ -54,9 +54,8 @@ class NoisyTables(TableProduct[NoiseComparison]):
         noise = noise_table(self.specification)
         with job.progress.stage("adjust"):
             try:
-                before = published_cells(job.areas, **self._origin, measures=measures_of(self.table))
                 accepted = self.specification.publish.successive == "accept"
-                standing = standing_counts(cells, self.table, before, accepted=accepted)
+                standing = standing_counts(cells, self.table, self._before(job, cells), accepted=accepted)
                 values = published_counts(cells, keys, noise, standing)
             except StandingValueFails as error:
                 raise contradicts(error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -15,6 +16,7 @@ from pipelines.tables.standing import (
     StandingCells,
     StandingValueFails,
     new_cells,
+    of_the_same_records,
     standing_cells,
 )
 from schemas.specification.model import Specification
@@ -142,3 +144,43 @@ def test_a_value_with_more_digits_than_this_table_has_is_refused() -> None:
     finer = type(cell)(cell.source, cell.period, cell.measure, cell.codes, Decimal("1.5"), 1, "r1")
     with pytest.raises(StandingValueFails, match="digits"):
         standing_cells(cells, specification.table, [finer])
+
+
+def test_tables_of_the_same_records_are_known_under_any_source_by_their_true_values() -> None:
+    specification = build(COUNTS)
+    table = specification.table
+    assert table is not None
+    cells = counted(specification)
+    elsewhere = {"source": "firms", "period": ""}
+    listed = new_cells(cells, table, cells.units, None, ORIGIN)
+    assert of_the_same_records(cells, table, listed, elsewhere) == listed
+    changed = replace(cells, units=np.where(np.arange(len(cells)) == 5, cells.units + 7, cells.units))
+    assert of_the_same_records(changed, table, listed, elsewhere) == [*listed[:5], *listed[6:]]
+    assert of_the_same_records(changed, table, listed, ORIGIN) == listed
+    others = replace(cells, units=cells.units + np.arange(len(cells)) % 5)
+    assert of_the_same_records(others, table, listed, elsewhere) == []
+    regions = cells.codes.index[(cells.codes[["a10", "a21"]] == "Total").all(axis=1)]
+    fewer = build(COUNTS | {"tables": [["region"]], "hierarchies": []}).table
+    assert fewer is not None
+    codes = cells.codes.loc[regions, ["region"]].reset_index(drop=True)
+    alone = tabulated(codes, fewer, units=cells.units[regions], contributors=cells.units[regions])
+    assert of_the_same_records(alone, fewer, listed, elsewhere) == listed
+    after = replace(alone, units=alone.units + np.array([3, 0, 0, 3]))
+    beside = {cell.codes for cell in of_the_same_records(after, fewer, listed, elsewhere)}
+    assert beside == {(("region", code),) for code in after.codes["region"][1:3]}
+    unknown = [replace(cell, original=None) for cell in listed]
+    assert of_the_same_records(cells, table, unknown, elsewhere) == []
+
+
+def test_a_true_value_is_known_again_where_records_were_rounded_to_fewer_digits() -> None:
+    finer, coarser = (
+        build({"value": "turnover", "tables": [["region"]], "decimals": d}).table for d in (2, 0)
+    )
+    assert finer is not None
+    assert coarser is not None
+    codes = pd.DataFrame({"region": ["n", "s", "Total"]})
+    firms = np.array([3.0, 4.0, 7.0])
+    exact = tabulated(codes, finer, units=np.array([1037.0, 2149.0, 3186.0]), contributors=firms)
+    rounded = tabulated(codes, coarser, units=np.array([11.0, 20.0, 31.0]), contributors=firms)
+    listed = new_cells(exact, finer, exact.units, None, ORIGIN)
+    assert of_the_same_records(rounded, coarser, listed, {"source": "firms", "period": ""}) == listed
