@@ -43,7 +43,8 @@ def as_input(specification: Specification) -> Specification:
 
     Dimensions are nominal, values numeric quasi-identifiers, so that what is missing or unreadable in them is
     rejected, or taken as a category, as `[missing]` says. Units are read as they are, because one unit may
-    have several records here. Everything else is left out at the reader.
+    have several records here. Rows of a finished table are cells and no units, of which there may be fewer
+    than k. Everything else is left out at the reader.
     """
     table = table_of(specification)
     variables = {}
@@ -60,4 +61,6 @@ def as_input(specification: Specification) -> Specification:
         else:
             variables[name] = Variable(role="identifier")
     changes = {"variables": variables, "groups": (), "blocking": Blocking(), "population": None}
+    if table.source == "cells":
+        changes["release"] = specification.release.model_copy(update={"k": 1})
     return specification.model_copy(update=changes)

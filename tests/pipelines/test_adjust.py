@@ -240,6 +240,18 @@ def test_a_cell_of_the_same_records_keeps_its_value_whatever_its_table_is_called
     assert (both["turnover_x"] == both["turnover_y"]).all()
 
 
+def test_a_finished_table_may_have_fewer_cells_than_k(adjusted, tmp_path):
+    cells = pd.DataFrame({"region": ["north", "Total"], "turnover": [310.0, 310.0], "firms": [40, 40]})
+    cells.to_parquet(tmp_path / "cells.parquet")
+    variables = {"region": {"role": "other"}}
+    variables |= {name: {"role": "other", "kind": "numeric"} for name in ("turnover", "firms")}
+    table = {"source": "cells", "value": "turnover", "tables": [["region"]], "contributors": "firms"}
+    content = {"release": {"name": "turnover", "k": 3}, "input": {"path": "cells.parquet"}, "table": table,
+               "variables": variables, "publish": {"path": "lake", "evidence": "evidence"}}  # fmt: skip
+    (frame,) = tables(adjusted(build_specification(content, tmp_path)))
+    assert [float(each) for each in frame["turnover"]] == [310.0, 310.0]
+
+
 @pytest.mark.parametrize(
     ("table", "error", "said"),
     [
