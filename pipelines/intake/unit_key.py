@@ -16,6 +16,8 @@ from pipelines.engine.row_hash import content_of
 #: Columns of what is known of a record's unit: its key, and a hash of what would be published of the record.
 UNIT, ROW = "__unit", "__row"
 KEY_BYTES = 16
+#: Whole numbers beyond it are not told apart by floating-point numbers.
+LARGEST_WHOLE = 2.0**53
 
 
 def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes) -> DataFrame:
@@ -25,7 +27,7 @@ def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes
     ----------
     frame : DataFrame
     unit : str
-        Column that identifies the unit; it is taken as text, so that 7 and "7" are one unit.
+        Column that identifies the unit, taken as `unit_text`.
     content : list of str
         Published columns as they were read.
     secret : bytes
@@ -37,8 +39,24 @@ def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes
         return pa.array([unit_key(text, derived) for text in texts.to_pylist()], pa.binary())
 
     hashed = f.arrow_udf(keyed, t.BinaryType())  # type: ignore[call-overload]
-    key: Column = hashed(column(unit).cast("string"))
+    key: Column = hashed(unit_text(unit, frame))
     return frame.withColumns({UNIT: key, ROW: f.xxhash64(*content_of(content))})
+
+
+def unit_text(unit: str, frame: DataFrame) -> Column:
+    """A unit's identifier as text, the same in whatever type a file has it: 7, 7.0 and "7" are one unit.
+
+    A night's identifiers become floating-point numbers where a tool met one that was missing.
+    """
+    value, kind = column(unit), frame.schema[unit].dataType
+    text = value.cast("string")
+    if isinstance(kind, (t.FloatType, t.DoubleType)):
+        whole = value.try_cast("long")
+        return f.when((whole == value) & (f.abs(value) < LARGEST_WHOLE), whole.cast("string")).otherwise(text)
+    if isinstance(kind, t.DecimalType) and kind.scale:
+        whole = value.try_cast(t.DecimalType(kind.precision, 0))
+        return f.when(whole == value, whole.cast("string")).otherwise(text)
+    return text
 
 
 def unit_key(text: str | None, derived: bytes) -> bytes | None:

@@ -16,8 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from pipelines.engine.column_names import column
-from pipelines.intake.unit_key import unit_key
+from pipelines.intake.unit_key import unit_key, unit_text
 from pipelines.tables.cells import Cells, grouping_sets, label
 from schemas.errors import InputRejected
 from schemas.specification.model import Specification
@@ -55,7 +54,7 @@ def keys_of_cells(frame: DataFrame, specification: Specification, cells: Cells, 
     labels = list(names.values())
     keyed = frame.select(
         *[label(name, table).alias(alias) for name, alias in names.items()],
-        _hashed(secret, unit).alias(_KEY),
+        _hashed(secret, unit_text(unit, frame)).alias(_KEY),
     )
     finest = keyed.groupBy(*labels).agg(_sum())
     sets = [[f.col(names[name]) for name in kept] for kept in grouping_sets(table)]
@@ -72,7 +71,7 @@ def _in_order(sums: pd.DataFrame, cells: Cells) -> np.ndarray:
     return keys.fillna(0).to_numpy(np.uint64)
 
 
-def _hashed(secret: bytes, unit: str) -> Column:
+def _hashed(secret: bytes, unit: Column) -> Column:
     derived = hmac.new(secret, _CONTEXT, hashlib.sha256).digest()
 
     def keys(texts: pa.Array) -> pa.Array:
@@ -82,7 +81,7 @@ def _hashed(secret: bytes, unit: str) -> Column:
         )
 
     hashed = f.arrow_udf(keys, t.LongType())  # type: ignore[call-overload]
-    key: Column = hashed(column(unit).cast("string"))
+    key: Column = hashed(unit)
     return key
 
 

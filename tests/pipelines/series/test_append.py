@@ -104,6 +104,9 @@ def test_a_unit_published_before_is_rejected_by_that_reason(stream):
     assert quality["counts"]["rejected"] == {"unit published before": 5}
     with pytest.raises(InputRejected, match="unit published before: 80"):
         stream.night(population().iloc[:80])
+    in_floats = population().iloc[:80].astype({"person": "float64"})  # as where a tool met a missing one
+    with pytest.raises(InputRejected, match="unit published before: 80"):
+        stream.night(in_floats)
 
 
 def test_the_same_night_again_is_published_already(stream):

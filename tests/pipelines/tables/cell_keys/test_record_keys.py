@@ -54,3 +54,10 @@ def test_a_unit_with_several_records_or_none_at_all_is_refused(spark, tmp_path):
     frame = records(count=40).assign(firm=[None, *(f"f{number}" for number in range(39))])
     with pytest.raises(InputRejected, match="firm"):
         keyed(spark, tmp_path, frame)
+
+
+def test_a_unit_has_one_key_in_whatever_type_its_file_has_it(spark, tmp_path):
+    frame = records(count=40).assign(firm=range(40))
+    expected = keyed(spark, tmp_path, frame)[1]
+    for kind in ("str", "float64"):
+        assert np.array_equal(keyed(spark, tmp_path, frame.astype({"firm": kind}))[1], expected)
