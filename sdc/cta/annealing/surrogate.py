@@ -49,7 +49,8 @@ class Surrogate(StandIn):
         weight = np.minimum(weight, 1e6 * typical)
         free = problem.lines[:, problem.free]
         gram = (free @ sparse.diags_array(weight) @ free.T).toarray()
-        gram.flat[:: len(gram) + 1] += REGULARISATION * max(float(np.mean(np.diag(gram))), 1.0)
+        mean = float(np.mean(np.diag(gram))) if len(gram) else 0.0
+        gram.flat[:: len(gram) + 1] += REGULARISATION * max(mean, 1.0)
         factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
         unit = np.zeros((len(factor[0]), len(touched)), order="F")
         unit[touched, np.arange(len(touched))] = 1.0

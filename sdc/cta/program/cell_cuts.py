@@ -187,14 +187,17 @@ class CellCutting:
 
 
 def _neighbourhoods(problem: Problem) -> list[_Neighbourhood]:
-    """Neighbourhoods, each sensitive cell a member of one; a small table is a single one."""
+    """Neighbourhoods, each sensitive cell that is in a line a member of one; a small table is a single one.
+
+    What is in no line has nothing to balance its change.
+    """
     lines = sparse.csr_matrix(problem.lines)
     columns = sparse.csc_matrix(problem.lines)
+    remaining = np.diff(columns.indptr)[problem.sensitive] > 0
     if lines.shape[0] <= MOST_LINES:
-        return [_neighbourhood(lines, problem.sensitive)]
+        return [_neighbourhood(lines, problem.sensitive[remaining])]
     touching = abs(lines) @ abs(lines).T
     neighbourhoods = []
-    remaining = np.ones(problem.size, dtype=bool)
     while remaining.any():
         first = problem.sensitive[int(np.argmax(remaining))]
         nearest = _nearest(touching, columns.indices[columns.indptr[first] : columns.indptr[first + 1]])

@@ -139,6 +139,20 @@ def test_lines_that_only_together_leave_no_room_are_found_and_really_infeasible(
     assert 0 < len(caught.value.lines) < 7
 
 
+@pytest.mark.parametrize("algorithm", [*METHODS, "auto"])
+@pytest.mark.parametrize("line", [[], [3]], ids=["no lines", "a line of others"])
+def test_sensitive_cells_in_no_line_move_by_their_level_and_no_further(algorithm, line):
+    values = np.array([7.0, 8.0, 30.0, 10.0, 20.0])
+    relations = np.array([[0, 0, -1, 1, 1]] * bool(line), dtype=float).reshape(-1, 5)
+    sensitive = np.isin(np.arange(5), [0, 1, *line])
+    level = np.where(sensitive, 3.0, 0.0)
+    table = CellTable(values, relations, sensitive, level, level, values, values)
+    d = adjust(table, algorithm=algorithm)
+    assert list(np.abs(d.values - values)[:2]) == [3, 3]
+    assert d.lower_bound <= d.objective == 6 + 6 * bool(line)
+    assert sums_hold(table, d.values)
+
+
 def test_nothing_sensitive_means_nothing_changes():
     base = random_grid((3, 3), 0)
     table = CellTable(
