@@ -90,7 +90,15 @@ def _in_whole_units(cells: Cells, table: Table) -> Cells:
     """Round what is the total of nothing, and sum the totals anew where they differ by rounding only."""
     summation = Summation.of(cells.tabulation.relations)
     if summation is None:  # linked through totals: no cells are free, so the rounded table must add up
-        return replace(cells, units=np.rint(cells.units))
+        units = np.rint(cells.units)
+        open_lines = int(np.count_nonzero(cells.tabulation.relations @ units))
+        if open_lines:
+            raise InputRejected(
+                f"{open_lines} total(s) differ from the sum of their parts. Tables that are linked through "
+                "totals cannot be summed anew, whatever table.tolerance is: give totals that add up to the "
+                "last published digit."
+            )
+        return replace(cells, units=units)
     tolerance = table.tolerance * 10.0**table.digits + _FLOAT_TOLERANCE * summation.resum(np.abs(cells.units))
     wrong = np.abs(summation.resum(cells.units) - cells.units) > tolerance
     if np.any(wrong):

@@ -45,3 +45,12 @@ def test_totals_that_differ_by_rounding_are_summed_anew(spark):
 def test_a_finished_table_with_faults_is_rejected(spark, changes, message):
     with pytest.raises(InputRejected, match=message):
         cells_of_table(finished(spark, **changes), TABLE)
+
+
+def test_tables_linked_through_totals_are_told_that_they_cannot_be_summed_anew(spark):
+    table = Table(source="cells", value="v", tables=[["a", "b"], ["b", "c"]], contributors="v", tolerance=9.0)
+    codes = [("x", "y", "Total"), ("x", "Total", "Total"), ("Total", "y", "z"), ("Total", "Total", "z"),
+             ("Total", "y", "Total"), ("Total", "Total", "Total")]  # fmt: skip
+    frame = pd.DataFrame(codes, columns=list("abc")).assign(v=[5.0, 5.0, 5.0, 5.0, 5.0, 6.0])
+    with pytest.raises(InputRejected, match=r"3 total\(s\).*linked through totals"):
+        cells_of_table(spark.createDataFrame(frame), table)
