@@ -40,6 +40,7 @@ def table_faults(spec: Specification) -> list[Fault]:
         _relaxation,
         _rules,
         _publication,
+        _missing,
         cell_key_faults,
     )
     return [each for check in checks for each in check(spec, spec.table)]
@@ -246,3 +247,9 @@ def _publication(spec: Specification, table: Table) -> Iterator[Fault]:
         yield fault(("table", "tau_argus"), True, allowed)
     if spec.publish.format != "parquet":
         yield fault(("publish", "format"), spec.publish.format, "parquet, as a table is published so")
+
+
+def _missing(spec: Specification, table: Table) -> Iterator[Fault]:
+    if spec.missing.numeric != "reject" and not spec.quasi_identifiers:
+        allowed = "reject, as a table has no clusters in which records could lack a number"
+        yield fault(("missing", "numeric"), spec.missing.numeric, allowed)

@@ -41,10 +41,11 @@ def require_records(specification: Specification) -> None:
 def as_input(specification: Specification) -> Specification:
     """The specification as the reader of a table needs it.
 
-    Dimensions are nominal, values numeric quasi-identifiers, so that what is missing or unreadable in them is
-    rejected, or taken as a category, as `[missing]` says. Units are read as they are, because one unit may
-    have several records here. Rows of a finished table are cells and no units, of which there may be fewer
-    than k. Everything else is left out at the reader.
+    Dimensions are nominal, values numeric quasi-identifiers, so that what is missing or unreadable in them
+    is rejected, or (a code) taken as a category, as `[missing]` says: there are no clusters that a missing
+    number could be kept in. Units are read as they are, because one unit may have several records here.
+    Rows of a finished table are cells and no units, of which there may be fewer than k. Everything else is
+    left out at the reader.
     """
     table = table_of(specification)
     variables = {}
@@ -60,7 +61,13 @@ def as_input(specification: Specification) -> Specification:
             variables[name] = variable
         else:
             variables[name] = Variable(role="identifier")
-    changes = {"variables": variables, "groups": (), "blocking": Blocking(), "population": None}
+    changes = {
+        "variables": variables,
+        "groups": (),
+        "blocking": Blocking(),
+        "population": None,
+        "missing": specification.missing.model_copy(update={"numeric": "reject"}),
+    }
     if table.source == "cells":
         changes["release"] = specification.release.model_copy(update={"k": 1})
     return specification.model_copy(update=changes)

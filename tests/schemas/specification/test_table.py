@@ -161,3 +161,17 @@ def test_a_table_is_published_as_parquet_only() -> None:
     publish = {"path": "lake", "evidence": "evidence", "format": "delta"}
     with pytest.raises(SpecificationError, match="parquet, as a table"):
         build(TABLE, publish=publish)
+
+
+def test_a_missing_number_is_rejected_as_a_table_has_no_clusters_to_keep_it_in() -> None:
+    alone = {"numeric": "own_cluster"}
+    with pytest.raises(SpecificationError, match=r"\[missing\] numeric.*no clusters"):
+        build(TABLE, missing=alone)
+    kept = {"turnover": {"role": "quasi_identifier", "kind": "numeric"}, "region": {"role": "region"}}
+    beside_records = build({"value": "turnover", "tables": [["region"]]}, variables=kept, missing=alone)
+    assert as_input(beside_records).missing.numeric == "reject"
+
+
+def test_rows_of_a_finished_table_are_no_units() -> None:
+    assert as_input(build(CELLS)).release.k == 1
+    assert as_input(build(TABLE)).release.k == 3
