@@ -4,6 +4,9 @@ Each seed draws a file (constant, huge, heaped, missing, duplicate values; 3 to 
 specification (any algorithm, effort, kind, grouping, rule). Either the specification is refused by name, or
 the input or the release is, with a sentence; or it is published, and then the promise is counted again with
 pandas, and shuffled rows in several files give the same records. Anything else is a fault of the software.
+
+Finished cells come as files of several kinds, some with a fault that must be refused. Several tables of the
+same records must give a cell one value, and nights of events must publish nobody twice.
 """
 
 from __future__ import annotations
@@ -16,7 +19,18 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
+from schemas.errors import (
+    GateRefused,
+    InputRejected,
+    MicroguardError,
+    ProtectionFailed,
+    SpecificationError,
+)
+from sdc.errors import SolverFailed
+from tests.benchmarks.jobs.adjusting import published_tables
+from tests.benchmarks.jobs.cells import CellsJob
+from tests.benchmarks.jobs.events import EventsJob
+from tests.benchmarks.jobs.overlapping import OverlappingJob
 from tests.benchmarks.jobs.records import RecordsJob
 from tests.benchmarks.jobs.tables import TableJob
 from tests.benchmarks.registers.agency import warm_session
@@ -34,7 +48,13 @@ def run(quick: bool = False) -> Iterator[Table]:
     AssertionError
         Naming the seed of a job that ended otherwise, or broke its promise.
     """
-    for what, job, seeds in (("records", _of_records, 300), ("tables", _of_table, 500)):
+    for what, job, seeds in (
+        ("records", _of_records, 300),
+        ("tables", _of_table, 500),
+        ("cells", _of_cells, 500),
+        ("overlapping tables", _of_overlapping_tables, 200),
+        ("events", _of_events, 200),
+    ):
         with tempfile.TemporaryDirectory() as folder, warm_session(Path(folder)) as spark:
             endings = Counter(
                 _ended(job, spark, Path(folder) / str(seed), f"{what}, seed {seed}")
@@ -44,20 +64,23 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def _ended(
-    job: Callable[[SparkSession, Path, int], None], spark: SparkSession, folder: Path, who: str
+    job: Callable[[SparkSession, Path, int], str | None], spark: SparkSession, folder: Path, who: str
 ) -> str:
     try:
-        job(spark, folder, int(folder.name))
+        ending = job(spark, folder, int(folder.name)) or "published"
     except ANSWERS as error:
-        if "please report" in str(error):
+        if _no_answer(error):
             raise AssertionError(f"{who}: {error}") from error
         ending = type(error).__name__
     except Exception as error:
         raise AssertionError(f"{who}: {type(error).__name__}: {error}") from error
-    else:
-        ending = "published"
     print(f"{who}: {ending}", file=sys.stderr, flush=True)
     return ending
+
+
+def _no_answer(error: MicroguardError) -> bool:
+    """Whether a refusal tells of a fault of the software, and nothing that its user could mend."""
+    return "please report" in str(error) or isinstance(error.__cause__, SolverFailed)
 
 
 def _of_records(spark: SparkSession, folder: Path, seed: int) -> None:
@@ -73,3 +96,58 @@ def _of_table(spark: SparkSession, folder: Path, seed: int) -> None:
     job = TableJob(seed)
     answer = job.publish(spark, folder)
     assert not job.fault(answer), job.fault(answer)
+
+
+def _of_cells(spark: SparkSession, folder: Path, seed: int) -> None:
+    job = CellsJob(seed)
+    answer = job.publish(spark, folder)
+    assert not job.fault(answer), job.fault(answer)
+    if seed % 3 == 0:
+        again = published_tables(job.publish_again(spark, folder))
+        same = [one.equals(other) for one, other in zip(published_tables(answer), again, strict=True)]
+        assert all(same), "another name gives the same cells other values"
+
+
+def _of_overlapping_tables(spark: SparkSession, folder: Path, seed: int) -> str:
+    job = OverlappingJob(seed)
+
+    def publish(number: int) -> str:
+        answer = job.tables[number].publish(spark, folder)
+        return job.fault(job.tables[number], answer)
+
+    return _one_after_another(publish, len(job.tables))
+
+
+def _of_events(spark: SparkSession, folder: Path, seed: int) -> str:
+    job = EventsJob(seed)
+
+    def publish(number: int) -> str:
+        return job.fault(folder, number, job.publish(spark, folder, number))
+
+    ending = _one_after_another(publish, len(job.nights))
+    job.audited(folder)
+    return ending
+
+
+def _one_after_another(publish: Callable[[int], str], number: int) -> str:
+    """How many releases were published; the last refusal where none was.
+
+    Raises
+    ------
+    AssertionError
+        Where one broke its promise.
+    MicroguardError
+    """
+    refused: list[MicroguardError] = []
+    for place in range(number):
+        try:
+            fault = publish(place)
+        except ANSWERS as error:
+            if _no_answer(error):
+                raise AssertionError(f"release {place}: {error}") from error
+            refused.append(error)
+        else:
+            assert not fault, f"release {place}: {fault}"
+    if len(refused) == number:
+        raise refused[-1]
+    return f"published, {len(refused)} refused" if refused else "published"

@@ -27,11 +27,13 @@ class RecordsJob:
         The input.
     roles, sections : dict
         Of the specification.
+    extra : dict of str to str
+        Name and content of the files that it names beside the input.
     """
 
     def __init__(self, seed: int) -> None:
         random = np.random.default_rng(seed)
-        self.frame, self.roles, self._extra = _file(random)
+        self.frame, self.roles, self.extra = _file(random)
         self._protected = [name for name in self.frame if name.startswith("q")]
         self.k = int(random.choice([2, 3, 5]))
         method = self._method(random)
@@ -80,7 +82,7 @@ class RecordsJob:
         frame, files = (self.frame.sample(frac=1, random_state=1), FILES) if shuffled else (self.frame, 1)
         for number in range(files):
             frame.iloc[number::files].to_parquet(data / f"{number}.parquet", index=False)
-        for name, text in self._extra.items():
+        for name, text in self.extra.items():
             (folder / name).write_text(text, encoding="utf-8")
         _, areas = run(spark, specification(folder, self.roles, **self.sections))
         return published(areas)

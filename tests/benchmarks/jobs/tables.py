@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from decimal import Decimal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from pipelines import run as the_run
-from pipelines.adjust import adjust
-from pipelines.engine.progress import Progress
 from schemas.methods import EFFORTS
-from schemas.specification.read import build_specification
+from tests.benchmarks.jobs.adjusting import adds_up, adjusted, published_tables, too_near
 from tests.benchmarks.jobs.columns import EFFORT_SHARES
 
 #: Limits that refuse nothing: half of the magnitudes are judged by these, half by the defaults.
@@ -26,26 +19,36 @@ NO_LIMITS = {"min_interval": 0.0, "min_direction_error": 0.0, "max_determined": 
 ALGORITHMS = ("exact", "alternate", "random", "hybrid", "scatter-search", "learning", "local-search")
 
 
+@dataclass(frozen=True)
+class TableRecords:
+    """Records, the dimensions d0, d1, ... and their hierarchies, each gd0 and d0."""
+
+    frame: pd.DataFrame
+    dimensions: list[str]
+    hierarchies: list[list[str]]
+
+
 class TableJob:
     """One job, drawn from its seed.
 
     Attributes
     ----------
-    frame : DataFrame
-        The records behind the table.
+    records : TableRecords
+        Those behind the table; drawn as well where none are given.
     content : dict
         The parsed specification.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, records: TableRecords | None = None) -> None:
         random = np.random.default_rng(seed)
-        self.frame, names, hierarchies = _records(random)
+        self.records = records or _records(random)
+        names, hierarchies = self.records.dimensions, self.records.hierarchies
         linked = len(names) == 3 and random.random() < 0.5
         table: dict[str, Any] = {
             "tables": [names[:2], names[1:]] if linked else [names],
             "hierarchies": hierarchies,
         }
-        roles: dict[str, Any] = {name: {"role": "other"} for name in self.frame if name[0] in "dg"}
+        roles: dict[str, Any] = {name: {"role": "other"} for name in self.records.frame if name[0] in "dg"}
         roles["unit"] = {"role": "unit"}
         kind = str(random.choice(["magnitude", "magnitude", "frequency", "rounding", "cell_key"]))
         if kind == "magnitude":
@@ -71,58 +74,24 @@ class TableJob:
 
     def publish(self, spark: SparkSession, folder: Path) -> dict[str, Any]:
         """The answer of the job; where it lies, it says."""
-
-        @contextmanager
-        def shared(*_: object, **__: object) -> Iterator[SparkSession]:
-            yield spark
-
-        folder.mkdir(parents=True)
-        self.frame.to_parquet(folder / "records.parquet", index=False)
-        with patch.object(the_run, "session", shared):
-            return adjust(build_specification(self.content, folder), progress=Progress(quiet=True)).content
+        folder.mkdir(parents=True, exist_ok=True)
+        self.records.frame.to_parquet(folder / "records.parquet", index=False)
+        return adjusted(spark, self.content, folder)
 
     def fault(self, answer: dict[str, Any]) -> str:
         """What a release breaks of its promise; nothing where it is kept."""
         table = self.content["table"]
         if table.get("method") != "cell_key":
-            for path in sorted(Path(answer["release"]).rglob("*.parquet")):
-                frame = pq.read_table(path).to_pandas()
+            for frame in published_tables(answer):
                 for dimension in (name for name in frame if name.startswith("d")):
                     levels = next((each for each in table["hierarchies"] if dimension in each), [dimension])
                     if not adds_up(frame, levels, frame.columns[-1]):
                         return f"the totals over {dimension} are not the sums of their parts"
-        if "value" in table:
-            cells = pq.read_table(Path(answer["report"]).parent / "cells.parquet").to_pandas()
-            sensitive = cells[cells["sensitive"]].drop(columns=["sensitive"])
-            names = ["original", "published", "lower_protection", "upper_protection"]
-            numbers = sensitive[names].astype(np.float64)
-            change = numbers["published"] - numbers["original"]
-            slack = 1e-9 * numbers["original"].abs()
-            far = (change + slack >= numbers["upper_protection"]) | (
-                -change + slack >= numbers["lower_protection"]
-            )
-            if not far.all():
-                return f"{(~far).sum()} sensitive cells are nearer than their level"
-        return ""
+        near = too_near(answer) if "value" in table else 0
+        return f"{near} sensitive cells are nearer than their level" if near else ""
 
 
-def adds_up(frame: pd.DataFrame, levels: list[str], value: str, total: str = "Total") -> bool:
-    """Whether every total of a dimension is the sum of its parts, to the last digit."""
-    exact = frame.assign(**{value: [Decimal(str(each)) for each in frame[value]]})
-    others = [name for name in frame.columns if name not in (*levels, value)]
-    for depth, level in enumerate(levels):
-        summed = (exact[levels[depth + 1 :]] == total).all(axis=1)
-        keys = [*others, *levels[:depth]]
-        of_parts = exact[(exact[level] != total) & summed].assign(all="")
-        of_totals = exact[(exact[level] == total) & summed].assign(all="").set_index(["all", *keys])[value]
-        sums = of_parts.groupby(["all", *keys])[value].agg(lambda each: sum(each, Decimal(0)))
-        if not of_totals.reindex(sums.index).equals(sums):
-            return False
-    return True
-
-
-def _records(random: np.random.Generator) -> tuple[pd.DataFrame, list[str], list[list[str]]]:
-    """Records, the dimensions d0, d1, ... and their hierarchies."""
+def _records(random: np.random.Generator) -> TableRecords:
     n = int(random.choice([5, 20, 80, 300, 1_500]))
     columns: dict[str, Any] = {}
     names, hierarchies = [f"d{i}" for i in range(int(random.choice([1, 2, 2, 3])))], []
@@ -144,7 +113,7 @@ def _records(random: np.random.Generator) -> tuple[pd.DataFrame, list[str], list
         "constant": np.full(n, 10.0),
     }
     columns["value"] = values[str(random.choice(list(values)))]
-    return pd.DataFrame(columns).assign(unit=np.arange(n)), names, hierarchies
+    return TableRecords(pd.DataFrame(columns).assign(unit=np.arange(n)), names, hierarchies)
 
 
 def _magnitude(random: np.random.Generator) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""Random jobs on events: each night is protected by itself, and nobody is published twice.
+
+The records of a `RecordsJob` are cut into nights, some empty or of fewer than k. Later nights hold units of
+earlier ones as well, and columns of other types than before. A column published as it is tells which units
+readers see.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.dataset as ds
+from pyspark.sql import SparkSession
+
+from pipelines.audit_source import audit_source
+from pipelines.engine.files import checksum
+from pipelines.engine.progress import Progress
+from pipelines.job import Job
+from pipelines.protect import records_of
+from pipelines.publication.areas import Areas
+from pipelines.publication.publish import finish_what_died
+from pipelines.run import run
+from schemas.methods import SAFE
+from schemas.specification.model import Specification
+from tests.benchmarks.jobs.records import RecordsJob
+from tests.pipelines.microdata import specification
+
+#: Records that a series has at the least, and what is added to a seed that draws fewer.
+FEWEST, REDRAWN = 60, 1_000_000
+#: Keys of a method that jobs on records draw, and that appended nights can carry.
+CARRIED = ("algorithm", "min_diversity", "unit", "weighted")
+UNIT_TYPES = ("int64", "int16", "float64", "str", "Int64")
+
+
+class EventsJob:
+    """One series of nights, drawn from its seed.
+
+    Attributes
+    ----------
+    nights : list of DataFrame
+        The input of each night.
+    """
+
+    def __init__(self, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        jobs = (RecordsJob(seed + REDRAWN * number) for number in itertools.count())
+        self._job = job = next(each for each in jobs if len(each.frame) >= FEWEST)
+        job.roles |= {"person": {"role": "unit"}, "label": {"role": "other"}}
+        method = {name: value for name, value in job.sections["method"].items() if name in CARRIED}
+        method |= {"effort": "fast"}
+        if random.random() < 0.3 and method["algorithm"] not in SAFE:
+            method["effort"] = "standard"
+        else:
+            method["algorithm"] = "auto"
+        job.sections["method"] = method
+        job.sections["blocking"]["small_regions"] = str(random.choice(["suppress", "suppress", "fail"]))
+        job.sections["publish"] = {
+            "series": "append",
+            "accept_dependencies": ["label"],
+            "format": str(random.choice(["parquet", "parquet", "parquet", "delta", "iceberg"])),
+        }
+        self.nights = _nights(job.frame.assign(person=np.arange(len(job.frame))), job.k, random)
+        self._published: dict[str, dict[str, str]] = {}
+        self._seen: set[int] = set()
+
+    def publish(self, spark: SparkSession, folder: Path, number: int) -> str:
+        """The id of the release of one night."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in self._job.extra.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        self.nights[number].to_parquet(folder / "data", index=False)
+        spec, areas = self._specification(folder), self._areas(folder)
+        with areas.lock():
+            finish_what_died(areas)
+            job = Job(spark, spec, areas, Progress(quiet=True))
+            return str(run(records_of(spec), job).content["release_id"])
+
+    def fault(self, folder: Path, number: int, release_id: str) -> str:
+        """What a night breaks of its promise; nothing where it is kept."""
+        areas, tonight = self._areas(folder), self.nights[number]
+        release = areas.public.release(release_id)
+        rows = ds.dataset(release / "microdata").to_table().to_pandas()
+        labels = rows["label"]
+        units = set(tonight.set_index("label")["person"].astype(float).astype(int).reindex(labels))
+        if len(units) < len(rows):
+            return "a unit has two records in one night"
+        if units & self._seen:
+            return f"{len(units & self._seen)} units were published on an earlier night"
+        self._seen |= units
+        for earlier, files in self._published.items():
+            if _files(areas.public.release(earlier)) != files:
+                return "the files of an earlier night have changed"
+        self._published[release_id] = _files(release)
+        manifest = json.loads((release / "manifest.json").read_text(encoding="utf-8"))
+        nights = manifest["series"]
+        if nights["releases"] != list(self._published) or nights["night"] != len(self._published):
+            return "the manifest does not name the nights that make the whole"
+        counts = json.loads((areas.record(release_id) / "quality.json").read_text(encoding="utf-8"))["counts"]
+        if len(rows) != len(tonight) - sum(counts["rejected"].values()) - counts["suppressed"]:
+            return "records are not accounted for"
+        return self._job.fault(rows)
+
+    def audited(self, folder: Path) -> dict[str, Any]:
+        """All nights together."""
+        return audit_source(self._specification(folder)).content
+
+    def _specification(self, folder: Path) -> Specification:
+        return specification(folder, self._job.roles, **self._job.sections)
+
+    def _areas(self, folder: Path) -> Areas:
+        return Areas.of(folder / "lake", folder / "evidence")
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {str(path): checksum(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def _nights(frame: pd.DataFrame, k: int, random: np.random.Generator) -> list[pd.DataFrame]:
+    """Three to five nights of the records, with some that come again."""
+    frame, number = frame.sample(frac=1, random_state=1), int(random.integers(3, 6))
+    ends = np.sort(random.integers(0, len(frame) + 1, number - 1))
+    if random.random() < 0.3:  # a night of fewer than k, or of none
+        ends[0] = int(random.integers(0, k))
+    parts = np.split(np.arange(len(frame)), np.sort(ends))
+    nights = []
+    for place, rows in enumerate(parts):
+        earlier = np.concatenate([np.empty(0, dtype=int), *parts[:place]])
+        again = random.choice(earlier, min(len(earlier), int(random.choice([0, 1, 5, 50]))), replace=False)
+        tonight = frame.iloc[np.concatenate([rows, again])].reset_index(drop=True)
+        tonight["label"] = [f"night{place} event{row}" for row in range(len(tonight))]
+        if random.random() < 0.1 and len(tonight):
+            tonight = pd.concat([tonight, tonight.iloc[:1].assign(label="a second time")], ignore_index=True)
+        if random.random() < 0.3:
+            tonight["person"] = tonight["person"].astype(str(random.choice(UNIT_TYPES)))
+        if random.random() < 0.3:
+            tonight = _of_another_type(tonight, str(random.choice(frame.columns)))
+        nights.append(tonight)
+    return nights
+
+
+def _of_another_type(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The night with one column as another file has it."""
+    column = frame[name]
+    if name == "person":
+        return frame
+    if column.dtype.kind in "iu":
+        return frame.assign(**{name: column.astype(float)})
+    if column.dtype.kind == "f":
+        return frame.assign(**{name: column.astype(np.float32)})
+    return frame.assign(**{name: column.map(lambda each: each if pd.isna(each) else str(each))})

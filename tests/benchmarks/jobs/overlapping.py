@@ -1,0 +1,86 @@
+"""Random jobs on several tables of the same records: a cell has one value in all of them.
+
+Each table has its own dimensions, rule, method, digits, seed and public area; some have a source or period of
+their own, or records in another order and of other types. They share the evidence area. Whoever has two
+values of one number can average them, so that wherever the same records are counted, or added up, in cells
+with the same codes, the published values must be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from tests.benchmarks.jobs.adjusting import published_tables
+from tests.benchmarks.jobs.tables import TableJob, TableRecords
+
+#: What is added up, and the finest code of each dimension that is not summed over.
+Cell = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class OverlappingJob:
+    """Two to four tables of the same records, in the order in which they are published.
+
+    Attributes
+    ----------
+    tables : list of TableJob
+    """
+
+    def __init__(self, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        self.tables = [TableJob(seed)]
+        records = self.tables[0].records
+        for number in range(1, int(random.integers(2, 5))):
+            self.tables.append(TableJob(seed + 100_000 * number, _of_other_dimensions(records, random)))
+        source = str(random.choice(["one", "one", "none", "several"]))
+        for number, table in enumerate(self.tables):
+            release = {"name": f"table{number}"}
+            if source == "one":
+                release |= {"source": "register"}
+            elif source == "several":
+                release |= {
+                    "source": f"register{random.integers(2)}",
+                    "period": f"2026-0{random.integers(1, 3)}",
+                }
+            table.content["release"] |= release
+            table.content["publish"] |= {"path": f"lake{number}"}
+        self._values: dict[Cell, Decimal] = {}
+
+    def fault(self, table: TableJob, answer: dict[str, Any]) -> str:
+        """What a table breaks of its promise beside those that were asked about before."""
+        fault = table.fault(answer)
+        differing = 0
+        for cell, value in _cells(answer):
+            differing += self._values.setdefault(cell, value) != value
+        return fault or (f"{differing} cells were published before with other values" if differing else "")
+
+
+def _cells(answer: dict[str, Any]) -> Iterator[tuple[Cell, Decimal]]:
+    for frame in published_tables(answer):
+        *columns, measure = frame.columns
+        for *codes, value in frame.itertuples(index=False):
+            finest = {name.removeprefix("g"): (name, code) for name, code in zip(columns, codes, strict=True)
+                      if code != "Total"}  # fmt: skip
+            yield (measure, tuple(sorted(finest.values()))), Decimal(str(value))
+
+
+def _of_other_dimensions(records: TableRecords, random: np.random.Generator) -> TableRecords:
+    """The same records by some of their dimensions, finest or coarser codes, with or without hierarchy."""
+    chosen = random.permutation(records.dimensions)[: int(random.integers(1, len(records.dimensions) + 1))]
+    dimensions, hierarchies = [], []
+    for name in map(str, chosen):
+        hierarchy = next((each for each in records.hierarchies if name in each), None)
+        as_ = str(random.choice(["whole", "whole", "finest", "coarser"])) if hierarchy else "finest"
+        dimensions.append(f"g{name}" if as_ == "coarser" else name)
+        if hierarchy and as_ == "whole":
+            hierarchies.append(hierarchy)
+    frame = records.frame
+    if random.random() < 0.3:
+        frame = frame.sample(frac=1, random_state=1)
+    if random.random() < 0.3:
+        frame = frame.assign(unit=frame["unit"].astype(str(random.choice(["str", "int16", "float64"]))))
+    return replace(records, frame=frame, dimensions=dimensions, hierarchies=hierarchies)
