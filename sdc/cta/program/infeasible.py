@@ -82,11 +82,12 @@ def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -
             "more effort, widen the capacities or lower the protection levels"
         )
     lines = problem.line_numbers[_thinned(problem)]
-    beside, give = ("", "") if problem.table.quality is None else (" and the kept statistics", ", keep less")
+    named = f"{len(lines)} lines (line {int(lines[0])} among them)" if len(lines) else ""
+    kept = "" if problem.table.quality is None else "the kept statistics"
     raise ImpossibleLines(
-        f"no directions protect this table: branch and bound exhausted them, and {len(lines)} lines{beside} "
-        f"prove it together (line {int(lines[0])} among them); widen capacities{give} or lower protection "
-        "levels",
+        "no directions protect this table: branch and bound exhausted them, and "
+        f"{' and '.join(filter(None, (named, kept)))} prove it together; "
+        f"{'keep less, ' if kept else ''}widen capacities or lower protection levels",
         lines,
     )
 

@@ -14,6 +14,7 @@ from sdc.cta.effort import EFFORTS
 from sdc.cta.methods import ALGORITHMS, METHODS
 from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
 from sdc.cta.table.check import check
+from sdc.cta.table.quality import Quality
 from sdc.errors import ImpossibleProtection, InvalidParameter
 from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, two_cells_and_total, with_margins
 
@@ -151,6 +152,17 @@ def test_sensitive_cells_in_no_line_move_by_their_level_and_no_further(algorithm
     assert list(np.abs(d.values - values)[:2]) == [3, 3]
     assert d.lower_bound <= d.objective == 6 + 6 * bool(line)
     assert sums_hold(table, d.values)
+
+
+def test_statistics_that_leave_no_room_are_the_proof_where_there_are_no_lines():
+    values, level = np.array([7.0, 8.0]), np.array([3.0, 0.0])
+    kept = Quality(np.ones((1, 2)), np.full(1, -1.0), np.ones(1))
+    table = CellTable(values, np.zeros((0, 2)), level > 0, level, level, values, np.zeros(2), quality=kept)
+    with pytest.raises(
+        ImpossibleLines, match="and the kept statistics prove it together; keep less"
+    ) as caught:
+        adjust(table)
+    assert len(caught.value.lines) == 0
 
 
 def test_nothing_sensitive_means_nothing_changes():
