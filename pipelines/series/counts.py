@@ -71,6 +71,16 @@ class NightCounts:
         """Whether the release would be the one that stands."""
         return self.born == 0 and self.departed == 0
 
+    @property
+    def renumbered(self) -> bool:
+        """Whether units seem to have other identifiers than before.
+
+        More units left, and more came that were never seen, than there are known ones. The same persons
+        would be published in other classes, and no audit by unit could tell.
+        """
+        known = self.units - self.comers
+        return self.leavers > known and self.comers > known
+
     def exceeded_limits(self, settings: SeriesSettings) -> tuple[str, ...]:
         """Limits that are exceeded, a phrase each; with any of them the series must be solved anew."""
         shares = (

@@ -164,6 +164,15 @@ class Register(Nights):
             next_state = self._state(job, state, earlier, beside, moved, protected, number)
             regions = counts_by_region(next_state.units, number)
             counts = night_counts(regions)
+        if counts.renumbered and not begins:
+            raise GateRefused(
+                f"{counts.leavers} units left tonight, {counts.comers} came that were never seen before, and "
+                f"only {counts.units - counts.comers} are known: the units seem to have other identifiers "
+                "than on the nights before (another key of their pseudonyms, leading zeros, another column). "
+                "Published so, the same units would stand in two classes, which together give them away. "
+                "Give them their identifiers of before; where they really are others, a steward decides on "
+                "microguard protect --rebase."
+            )
         if counts.changes_nothing and not begins:
             raise NothingNew(_of(latest).release_id, asdict(counts))
         exceeded = counts.exceeded_limits(settings)

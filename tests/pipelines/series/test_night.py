@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -232,3 +233,11 @@ def test_limits_are_named_with_the_counts_that_exceed_them(keeping):
     assert count.exceeded_limits(SeriesSettings(k=3, pool=5, max_waiting=1, max_ghosts=1, max_stale=1)) == ()
     (message,) = count.exceeded_limits(SeriesSettings(k=3, pool=5, max_waiting=0, max_ghosts=1, max_stale=1))
     assert message == f"series.max_waiting: {count.waiting} of {count.units}, allowed a share of 0"
+
+
+def test_units_seem_renumbered_where_both_who_left_and_who_is_new_outnumber_the_known(keeping):
+    count = replace(keeping.counts[-1], units=100, comers=60, leavers=41)
+    assert count.renumbered
+    assert not replace(count, leavers=40).renumbered
+    assert not replace(count, comers=50, leavers=90).renumbered
+    assert replace(count, units=3, comers=3, leavers=1).renumbered

@@ -276,3 +276,12 @@ def test_comers_who_are_alike_wait_where_classes_are_to_be_diverse(spark, tmp_pa
     for report in reports:
         quality = json.loads((series.areas.record(report["release_id"]) / "quality.json").read_text())
         assert quality["diversity"]["diagnosis"] >= 2
+
+
+def test_a_register_with_other_identifiers_is_refused(spark, tmp_path):
+    series = Series(spark, tmp_path)
+    first = series.night(population(80))
+    with pytest.raises(GateRefused, match=r"80 units left tonight, 90 came .* only 0 are known"):
+        series.night(population(90).assign(person=lambda frame: frame["person"] + 1_000))
+    assert series.areas.public.served() == first["release_id"]
+    assert series.night(population(90))["night"]["comers"] == 10
