@@ -8,10 +8,10 @@ from pipelines.engine.outcome import Outcome, now
 from pipelines.publication.areas import Areas
 from pipelines.publication.find_release import find_release
 from pipelines.publication.ledger import Ledger
-from pipelines.publication.publish import finish_what_died, publish
+from pipelines.publication.publish import publish
 from pipelines.publication.retention import retain
 from pipelines.publication.waiting import waiting_release
-from pipelines.redraw import redraw, write_page_of
+from pipelines.redraw import at_work, redraw, write_page_of
 from pipelines.series.source import joint_of, with_night
 from pipelines.series.waiting_night import forget_state, require_as_verified
 from schemas.errors import ProtectionFailed
@@ -39,8 +39,7 @@ def approve(named: str, *, by: str, note: str = "") -> Outcome:
     """
     release = find_release(named)
     areas = release.areas()
-    with areas.lock():
-        finish_what_died(areas)
+    with at_work(areas):
         waiting = waiting_release(areas, release.release_id)
         require_as_verified(waiting, areas)
         entry = replace(waiting.entry, by=by, note=note)
@@ -65,7 +64,7 @@ def reject(named: str, *, by: str, note: str = "") -> Outcome:
     """Refuse a release that waits: its staged files go, its evidence stays, the ledger keeps who and why."""
     release = find_release(named)
     areas = release.areas()
-    with areas.lock():
+    with at_work(areas):
         waiting = waiting_release(areas, release.release_id)
         entry = replace(waiting.entry, event="rejected", at=now(), by=by, note=note, public=areas.public.name)
         Ledger(areas).append(entry)

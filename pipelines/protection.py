@@ -19,8 +19,8 @@ from pipelines.gate.gate import Verdicts
 from pipelines.intake.read import of_frame
 from pipelines.job import Job
 from pipelines.publication.areas import Areas
-from pipelines.publication.publish import finish_what_died
 from pipelines.records.product import ProtectedRecords, Records
+from pipelines.redraw import at_work
 from pipelines.run import Verified, publish_verified, verified_release
 from schemas.errors import GateRefused, SpecificationError
 from schemas.specification.model import Specification
@@ -119,6 +119,5 @@ class Protection:
     def _job(self, spark: SparkSession) -> Iterator[Job]:
         areas = Areas.of(self.specification.public_area, self.specification.evidence_area)
         areas.public.require_writable()
-        with areas.lock(), our_sql_settings(spark), without_values_of_records():
-            finish_what_died(areas)
+        with at_work(areas), our_sql_settings(spark), without_values_of_records():
             yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))

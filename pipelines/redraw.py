@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pipelines.evidence.evidence import read_evidence, read_quality
-from pipelines.evidence.index import INDEX, write_index
+from pipelines.evidence.index import write_index
 from pipelines.evidence.lineage import State, settle_lineage
-from pipelines.evidence.page import PAGE, Page
+from pipelines.evidence.page import Page
 from pipelines.measures.measure import Measure
 from pipelines.measures.registry import RECORD_MEASURES
-from pipelines.publication.areas import Areas
+from pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from pipelines.publication.ledger import Event, Ledger
+from pipelines.publication.publish import finish_what_died
 from pipelines.tables.cell_keys.measures import NOISE
 from pipelines.tables.measures import TABLE_MEASURES
 
@@ -23,6 +25,33 @@ MEASURES: dict[str, tuple[Measure[Any, Any], ...]] = {
     "records": RECORD_MEASURES,
     "table": (*TABLE_MEASURES, NOISE),
 }
+
+
+@contextmanager
+def at_work(areas: Areas) -> Iterator[set[str]]:
+    """Hold the evidence area for a verb that changes it: what died is finished first, and no page is missing.
+
+    Yields
+    ------
+    set of str
+        Ids of the releases that a killed run was publishing or withdrawing.
+    """
+    with areas.lock():
+        going = finish_what_died(areas)
+        try:
+            yield going
+        finally:
+            _draw_missing(areas)
+
+
+def _draw_missing(areas: Areas) -> None:
+    """Draw the pages that went with a new line of the ledger, and that nobody has drawn since."""
+    folders = [areas.record(release_id) for release_id in Ledger(areas).latest()]
+    missing = [
+        folder.name for folder in folders if (folder / QUALITY).is_file() and not (folder / PAGE).is_file()
+    ]
+    if missing or (folders and not (areas.evidence / INDEX).is_file()):
+        redraw(areas, missing)
 
 
 def write_page_of(areas: Areas, release_id: str) -> Path:

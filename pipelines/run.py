@@ -18,7 +18,7 @@ from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
 from pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
 from pipelines.evidence.lineage import settle_lineage, write_lineage
-from pipelines.evidence.page import PAGE, Page
+from pipelines.evidence.page import Page
 from pipelines.gate.expectations import import_ahead
 from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
 from pipelines.intake.accept import accept_by_suite, accept_input
@@ -27,16 +27,16 @@ from pipelines.intake.screen import ScreenedInput, screen
 from pipelines.job import Job
 from pipelines.measures.measure import take_all
 from pipelines.product import NothingNew, P, Product, W
-from pipelines.publication.areas import Areas
+from pipelines.publication.areas import PAGE, Areas
 from pipelines.publication.described import described
 from pipelines.publication.identity import identity
 from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.publish import finish_what_died, publish, published_already
+from pipelines.publication.publish import publish, published_already
 from pipelines.publication.retention import Retained, retain
 from pipelines.publication.sources.collisions import refuse_collisions
 from pipelines.publication.sources.sketching import keep_sketch
 from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiting, waits_already
-from pipelines.redraw import redraw, redraw_index
+from pipelines.redraw import at_work, redraw, redraw_index
 from pipelines.series.source import joint_of, with_night
 from schemas.errors import MicroguardError
 from schemas.requirements.records import MetricKey
@@ -60,8 +60,7 @@ def job_of(specification: Specification, master: str | None, progress: Progress)
     areas = Areas.of(specification.public_area, specification.evidence_area)
     areas.public.require_writable()
     import_ahead()
-    with areas.lock():
-        finish_what_died(areas)
+    with at_work(areas):
         clustering = specification.table is None
         with (
             areas.session() as private,

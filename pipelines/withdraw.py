@@ -5,9 +5,8 @@ from __future__ import annotations
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.find_release import find_release
 from pipelines.publication.ledger import Ledger
-from pipelines.publication.publish import finish_what_died
 from pipelines.publication.withdrawal import withdraw_release
-from pipelines.redraw import redraw
+from pipelines.redraw import at_work, redraw
 from schemas.errors import SpecificationError
 
 
@@ -28,12 +27,9 @@ def withdraw(named: str) -> Outcome:
     """
     release = find_release(named)
     areas = release.areas()
-    with areas.lock():
-        ledger = Ledger(areas)
-        going = {entry.release_id for entry in [*ledger.unfinished(), *ledger.standing()]}
-        was_current = areas.public.served() == release.release_id
-        finish_what_died(areas)
-        standing = {entry.release_id: entry for entry in ledger.standing()}
+    was_current = areas.public.served() == release.release_id
+    with at_work(areas) as going:
+        standing = {entry.release_id: entry for entry in Ledger(areas).standing()}
         if release.release_id in standing:
             with areas.public.lock():
                 withdraw_release(standing[release.release_id], areas)

@@ -15,11 +15,9 @@ import jinja2
 from markupsafe import Markup
 
 from pipelines.engine.files import write_atomically
-from pipelines.evidence.page import PAGE
-from pipelines.publication.areas import QUALITY, Areas
+from pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 
-INDEX = "index.html"
 _HERE = Path(__file__).parent
 #: What the last line of the ledger makes of a release, in words.
 STATES = {

@@ -18,13 +18,12 @@ from pipelines.evidence import plots
 from pipelines.evidence.evidence import Evidence
 from pipelines.gate.gate import Verdict
 from pipelines.gate.plain_names import metric_in_words
-from pipelines.publication.areas import QUALITY
+from pipelines.publication.areas import PAGE, QUALITY
 from pipelines.publication.ledger import Entry
 from schemas.requirements.records import MetricKey
 from schemas.specification.consistency import HELD_BY_DEFAULT
 from schemas.specification.sections import RECODES
 
-PAGE = "report.html"
 _HERE = Path(__file__).parent
 #: Numbers that are written with all digits before the point and none behind it.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15

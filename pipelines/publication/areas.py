@@ -34,8 +34,8 @@ from schemas.errors import MicroguardError, SpecificationError
 if TYPE_CHECKING:
     from pipelines.publication.store.stored_folder import StoredFolder
 
-#: The evidence of a release, in its folder.
-QUALITY = "quality.json"
+#: The evidence of a release, and its page, in its folder; and the page that lists them, in the area.
+QUALITY, PAGE, INDEX = "quality.json", "report.html", "index.html"
 _SESSION = "session-"
 _RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
 

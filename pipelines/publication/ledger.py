@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from pipelines.publication.areas import Areas
+from pipelines.publication.areas import INDEX, PAGE, Areas
 from pipelines.publication.public.public_area import public_area
 from schemas.errors import GateRefused, MicroguardError
 
@@ -92,7 +92,12 @@ class Ledger:
         return list(_parsed(lines))
 
     def append(self, entry: Entry) -> None:
-        """Add a line and make it durable, and all evidence with it; a line that was cut off makes room."""
+        """Add a line and make it durable, and all evidence with it; a line that was cut off makes room.
+
+        The pages that say what was so before go first: killed here, there is no page that is not true.
+        """
+        for page in (self._areas.record(entry.release_id) / PAGE, self._areas.evidence / INDEX):
+            page.unlink(missing_ok=True)
         descriptor = os.open(self._areas.ledger, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "ab+") as file:
             file.seek(0)

@@ -82,13 +82,21 @@ def publish(
     return areas.public.place(staged.release_id)
 
 
-def finish_what_died(areas: Areas) -> None:
+def finish_what_died(areas: Areas) -> set[str]:
     """Finish what killed runs left half done: a release that was not yet published goes, a withdrawal ends.
 
-    A release that was being published on a person's word waits for it again. What a publication has outlived
-    (`pipelines.publication.retention`) goes, too. To be called with the evidence area locked.
+    A release that was being published on a person's word waits for it again. One that was published becomes
+    current, and what it has outlived (`pipelines.publication.retention`) goes. To be called with the evidence
+    area locked.
+
+    Returns
+    -------
+    set of str
+        Ids of the releases that had not gone before.
     """
+    going = set()
     for entry in Ledger(areas).unfinished():
+        going.add(entry.release_id)
         area = public_area_of(entry, areas)
         with area.public.lock():
             if entry.event == "withdrawing":
@@ -99,24 +107,34 @@ def finish_what_died(areas: Areas) -> None:
                 take_out(entry, area, "abandoned")
     standing = [(each.name, public_area_of(each, areas)) for each in Ledger(areas).standing()]
     for name, area in dict.fromkeys(standing):
+        _lead_readers(name, area)
         for entry in outlived(area, name):
+            going.add(entry.release_id)
             with area.public.lock():
                 withdraw_release(entry, area)
+    return going
+
+
+def _lead_readers(name: str, areas: Areas) -> None:
+    """Make the newest release of a name current, where readers have none of this ledger's newer ones.
+
+    Where they have one that another ledger knows, nobody can say which of the two came last.
+    """
+    ids = [each.release_id for each in Ledger(areas).standing(name)]
+    newest = next((each for each in reversed(ids) if areas.public.stands(each)), None)
+    served = areas.public.served()
+    if newest not in (None, served) and served in (None, *ids):
+        with areas.public.lock():
+            areas.public.serve(newest)
 
 
 def published_already(areas: Areas, release_id: str) -> bool:
-    """Whether a release stands whole; finishes the last step of a run that died before it.
+    """Whether a release stands whole.
 
-    A release whose files are not those of its manifest is not whole: it is to be made again.
+    A release whose files are not those of its manifest is not: it is to be made again.
     """
-    standing = Ledger(areas).standing()
-    names = {entry.release_id: entry.name for entry in standing}
-    if release_id not in names or not areas.public.is_whole(release_id):
-        return False
-    latest = [each for each, name in names.items() if name == names[release_id]][-1]
-    if latest == release_id and areas.public.served() != release_id:
-        areas.public.serve(release_id)
-    return True
+    standing = {entry.release_id for entry in Ledger(areas).standing()}
+    return release_id in standing and areas.public.is_whole(release_id)
 
 
 def _commit(row: TableFormat, manifest: Mapping[str, Any], public: Path | None) -> None:

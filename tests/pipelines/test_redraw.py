@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from pipelines.evidence.index import index_of
 from pipelines.publication.areas import Areas
+from pipelines.publication.public.folder import FolderArea
 from pipelines.publication.publish import publish
 from pipelines.redraw import redraw
 from pipelines.withdraw import withdraw
 from tests.pipelines.evidence.test_page import QUALITY
 from tests.pipelines.publication.test_publish import ID, entry, manifest, staged
+from tests.pipelines.releases import Killed, kill
 
 
 def test_the_page_of_a_withdrawn_release_says_so(tmp_path):
@@ -26,6 +30,27 @@ def test_the_page_of_a_withdrawn_release_says_so(tmp_path):
     assert "<strong>Published</strong>" in page.read_text()
     withdraw(str(areas.public.release(release_id)))
     assert "<strong>Withdrawn</strong>" in page.read_text()
+
+
+def test_no_page_says_published_of_what_a_killed_withdrawal_took_away(tmp_path, monkeypatch):
+    areas, second = Areas.of(tmp_path / "lake", tmp_path / "evidence"), "f" * 32
+    for release_id in (ID, second):
+        publish(staged(areas, release_id), manifest(release_id), areas, entry(release_id), accepted=True)
+        areas.record(release_id).mkdir(parents=True, exist_ok=True)
+        quality = QUALITY | {"release": QUALITY["release"] | {"public_area": str(areas.public.folder)}}
+        (areas.record(release_id) / "quality.json").write_text(json.dumps(quality))
+    redraw(areas, [ID, second])
+    page, index = areas.record(ID) / "report.html", areas.evidence / "index.html"
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderArea, "remove", kill)
+        patched.setattr("pipelines.redraw.redraw", kill)
+        with pytest.raises(Killed):
+            withdraw(str(areas.public.release(ID)))
+    assert not page.exists()
+    assert not index.exists()
+    withdraw(str(areas.public.release(second)))
+    assert "<strong>Withdrawn</strong>" in page.read_text()
+    assert index.read_text().count("withdrawn") >= 2
 
 
 def test_a_page_that_cannot_be_drawn_goes(tmp_path):

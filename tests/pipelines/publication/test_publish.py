@@ -92,6 +92,7 @@ def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_publis
         publish.publish(staged(persons), manifest(), persons, entry())
     other = Entry("published", "f" * 32, "firms", "2026-01-01T00:00:00+00:00", {})
     publish.publish(staged(firms, "f" * 32), manifest("f" * 32), firms, other)
+    publish.finish_what_died(persons)
     assert publish.published_already(persons, ID)
     assert persons.public.served() == ID
 
@@ -157,10 +158,32 @@ def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monk
     monkeypatch.undo()
     assert released.public.served() == ID
     assert audit(released.public.release(ID)).passed
+    publish.finish_what_died(released)
     if not publish.published_already(released, second):
         publish.publish(ready, manifest(second), released, entry(second), accepted=True)
     assert released.public.served() == second
     assert audit(released.public.release(second)).passed
+
+
+def test_whoever_comes_next_leads_readers_to_what_was_published(released, monkeypatch):
+    second = "f" * 32
+    with monkeypatch.context() as patched:
+        patched.setattr(folder.FolderArea, "serve", kill)
+        with pytest.raises(Killed):
+            publish.publish(
+                staged(released, second), manifest(second), released, entry(second), accepted=True
+            )
+    assert released.public.served() == ID
+    publish.finish_what_died(released)
+    assert released.public.served() == second
+
+
+def test_a_rerun_does_not_take_readers_back_to_its_release(released, tmp_path):
+    other, second = Areas.of(released.public.folder, tmp_path / "elsewhere"), "f" * 32
+    publish.publish(staged(other, second), manifest(second), other, entry(second), accepted=True)
+    publish.finish_what_died(released)
+    assert publish.published_already(released, ID)
+    assert released.public.served() == second
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_an_approval_that_was_killed_is_whole_or_waits_again_and_nothing_forks(
     with areas.lock():
         publish.finish_what_died(areas)
     if step == "serve":
-        assert latest(areas) == B
+        assert (areas.public.served(), latest(areas)) == (B, B)
         assert publish.published_already(areas, B)
     else:
         assert (areas.public.served(), areas.public.releases(), latest(areas)) == (A, [A], A)
@@ -150,6 +150,15 @@ def test_a_night_that_others_of_its_source_have_overtaken_is_not_published(areas
     with pytest.raises(GateRefused, match=rf"1 other release.*{C}.*Reject it"):
         approve(str(areas.record(B)), by="A. Steward")
     assert areas.public.releases() == [A]
+
+
+def test_what_a_killed_approval_left_can_be_rejected(areas, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(publish, "_commit", kill)
+        with pytest.raises(Killed):
+            approve(str(areas.record(B)), by="A. Steward")
+    reject(str(areas.record(B)), by="A. Steward")
+    assert (areas.public.releases(), latest(areas), Ledger(areas).status(B).event) == ([A], A, "rejected")
 
 
 def test_an_appended_night_does_not_name_one_that_was_withdrawn_meanwhile(tmp_path):
