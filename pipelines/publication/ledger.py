@@ -164,9 +164,7 @@ class Ledger:
         """
         self._refuse_other_name(name)
         standing = {entry.release_id for entry in self.standing(name)}
-        known = {entry.release_id for entry in self.entries()}
-        unknown = set(self._areas.public.releases()) - known - {release_id}
-        others = sorted((standing - {release_id}) | unknown)
+        others = sorted((standing | self._unknown()) - {release_id})
         if others and not accepted:
             raise GateRefused(
                 f"The name {name!r} already has {len(others)} release(s) made from another input, k, seed or "
@@ -174,6 +172,25 @@ class Ledger:
                 "of the same records can be differenced. Withdraw the earlier one (microguard withdraw), or "
                 'set publish.successive to "accept" if a steward has decided that both may stand.'
             )
+
+    def refuse_unknown(self, release_id: str = "") -> None:
+        """Refuse to go on with a series beside releases that this ledger does not know.
+
+        Raises
+        ------
+        GateRefused
+        """
+        unknown = self._unknown() - {release_id}
+        if unknown:
+            raise GateRefused(
+                f"The public area holds {len(unknown)} release(s) that the ledger does not know "
+                f"({', '.join(sorted(unknown)[:3])}): the evidence area may have been restored from a "
+                "back-up, or another one publishes here. Going on would fork the series. Restore the "
+                "evidence area as it was after the last release, or remove what is not this series'."
+            )
+
+    def _unknown(self) -> set[str]:
+        return set(self._areas.public.releases()) - {entry.release_id for entry in self.entries()}
 
     def _refuse_other_name(self, name: str) -> None:
         """One current.json serves one name: another would take the readers of the first along."""

@@ -16,6 +16,7 @@ from typing import Any
 from pipelines.engine.outcome import now
 from pipelines.publication.areas import Areas
 from pipelines.publication.formats.table_format import TableFormat, table_format
+from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 from pipelines.publication.retention import outlived
 from pipelines.publication.sources.collisions import ledger_of, refuse_collisions, shared_entry
@@ -63,6 +64,8 @@ def publish(
     shared = ledger_of(entry)
     with areas.public.lock(), lock_of(shared):
         ledger.refuse_successive(entry.name, staged.release_id, accepted)
+        if SERIES in entry.identity:
+            ledger.refuse_unknown(staged.release_id)
         refuse_collisions(entry, areas)
         if shared is not None:
             shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)

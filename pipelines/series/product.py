@@ -21,7 +21,6 @@ from pipelines.job import Job
 from pipelines.measures.measure import Measured
 from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Ledger
-from pipelines.publication.publish import published_already
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged
 from pipelines.publication.work.workplace import Workplace
@@ -29,7 +28,6 @@ from pipelines.records.product import Records
 from pipelines.series.generations import nights_of
 from pipelines.series.membership import write_members
 from pipelines.series.source import JOINT, joint_exposure_of, releases_of
-from schemas.errors import GateRefused
 from schemas.requirements.records import MetricKey, Requirement, joint_requirements
 from schemas.specification.model import Specification
 
@@ -63,18 +61,7 @@ class Nights(Records, ABC):
         GateRefused
             Where the public area holds what the ledger does not know, as after a back-up was restored.
         """
-        known = {entry.release_id for entry in Ledger(job.areas).entries()}
-        unknown = set(job.areas.public.releases()) - known
-        if unknown:
-            raise GateRefused(
-                f"The public area holds {len(unknown)} release(s) that the ledger does not know "
-                f"({', '.join(sorted(unknown)[:3])}): the evidence area may have been restored from a "
-                "back-up. Going on would fork the series. Restore the evidence area as it was after the last "
-                "release, or remove what is not this series'."
-            )
-        ids = self._published(job)
-        if ids:
-            published_already(job.areas, ids[-1])  # finishes the switch of a run that died before it
+        Ledger(job.areas).refuse_unknown()
         return {SERIES: self.specification.publish.series}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:

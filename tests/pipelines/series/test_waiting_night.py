@@ -152,6 +152,15 @@ def test_a_night_that_others_of_its_source_have_overtaken_is_not_published(areas
     assert areas.public.releases() == [A]
 
 
+def test_a_night_is_not_published_beside_what_another_evidence_area_put_there_meanwhile(tmp_path):
+    one, other = (Areas.of(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
+    let_wait(made(one, A), one)
+    published(other, made(other, B))
+    with pytest.raises(GateRefused, match=rf"1 release\(s\) that the ledger does not know \({B}\)"):
+        approve(str(one.record(A)), by="A. Steward")
+    assert (other.public.served(), other.public.releases()) == (B, [B])
+
+
 def test_what_a_killed_approval_left_can_be_rejected(areas, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(publish, "_commit", kill)
