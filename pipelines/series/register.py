@@ -30,6 +30,7 @@ from pipelines.measures.comparison import Comparison
 from pipelines.measures.exposure import exposure
 from pipelines.measures.pairs import drawn_of
 from pipelines.product import NothingNew
+from pipelines.publication.publish import published_already
 from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged, stage
 from pipelines.publication.work.workplace import Workplace
@@ -118,7 +119,7 @@ class Register(Nights):
         Raises
         ------
         NothingNew
-            Where the release would be the one that stands.
+            Where the release would be the last one, and that one stands.
         GateRefused
             Where the state is not the ledger's, the series was begun otherwise, or a limit is exceeded.
         """
@@ -173,8 +174,9 @@ class Register(Nights):
                 "Give them their identifiers of before; where they really are others, a steward decides on "
                 "microguard protect --rebase."
             )
-        if counts.changes_nothing and not begins:
-            raise NothingNew(_of(latest).release_id, asdict(counts))
+        last = "" if latest is None else latest.release_id
+        if counts.changes_nothing and not begins and published_already(job.areas, last):
+            raise NothingNew(last, asdict(counts))
         exceeded = counts.exceeded_limits(settings)
         if exceeded and not begins:
             raise GateRefused(

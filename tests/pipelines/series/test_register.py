@@ -28,6 +28,7 @@ from pipelines.publication.ledger import Ledger
 from pipelines.publication.publish import finish_what_died
 from pipelines.run import run
 from pipelines.series.membership import MEMBERS
+from pipelines.withdraw import withdraw
 from schemas.errors import GateRefused
 from sdc.microaggregation.microaggregate import microaggregate
 from tests.pipelines.audit.joint.public_files import write_records
@@ -261,6 +262,19 @@ def solved_anew(area, name, frame):
         parts.append(alike.assign(income=means).drop(columns="person"))
     roles = {name: (role["role"], role.get("kind")) for name, role in ROLES.items() if name != "person"}
     return write_records(area, name, pd.concat(parts).sample(frac=1, random_state=1), roles)
+
+
+def test_a_night_that_changes_nothing_is_published_where_the_last_one_was_withdrawn(spark, tmp_path):
+    series = Series(spark, tmp_path, format="iceberg")
+    first = series.night(population(40))["release_id"]
+    before = rows(series.areas.public.release(first))
+    withdraw(str(series.areas.public.release(first)))
+    second = series.night(population(40))["release_id"]
+    assert series.areas.public.served() == second != first
+    again = rows(series.areas.public.release(second))
+    assert sorted(before.itertuples(index=False)) == sorted(again.itertuples(index=False))
+    assert series.night(population(40))["release_id"] == second
+    assert audit_source(series.spec).content["smallest_history"] >= 3
 
 
 def test_comers_who_are_alike_wait_where_classes_are_to_be_diverse(spark, tmp_path):
