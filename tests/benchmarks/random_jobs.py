@@ -33,6 +33,7 @@ from tests.benchmarks.jobs.events import EventsJob
 from tests.benchmarks.jobs.overlapping import OverlappingJob
 from tests.benchmarks.jobs.records import RecordsJob
 from tests.benchmarks.jobs.tables import TableJob
+from tests.benchmarks.jobs.verbs import random_verbs
 from tests.benchmarks.registers.agency import warm_session
 from tests.benchmarks.table import Table
 
@@ -61,6 +62,7 @@ def run(quick: bool = False) -> Iterator[Table]:
                 for seed in range(seeds // 10 if quick else seeds)
             )
         yield Table(f"Random jobs on {what}", ("ended", "jobs"), sorted(endings.items()))
+    yield random_verbs(range(10 if quick else 100))
 
 
 def _ended(

@@ -1,0 +1,327 @@
+"""Random verbs, one after another, some of them killed: beside a model of what must stand after each.
+
+A seed draws an agency (one or two specifications, the areas and the ledger that they share, a table format)
+and a dozen verbs. After each the public folders alone say what readers see, and the ledgers what was decided.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+import pipelines.check as the_check
+from pipelines import run as the_run
+from pipelines.adjust import adjust
+from pipelines.approval import approve, pending, reject
+from pipelines.audit_source import audit_source
+from pipelines.engine.outcome import Outcome
+from pipelines.engine.progress import Progress
+from pipelines.history import history
+from pipelines.protect import protect
+from pipelines.verify import verify
+from pipelines.withdraw import withdraw
+from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
+from tests.benchmarks.jobs import public_view as view
+from tests.benchmarks.jobs.killed import killed_at
+from tests.benchmarks.jobs.office import CANARY, Office, agency, expected, overtaken
+from tests.benchmarks.registers.agency import warm_session
+from tests.benchmarks.table import Table
+from tests.pipelines.releases import Killed
+
+ANSWERS = (SpecificationError, InputRejected, GateRefused, ProtectionFailed)
+STEPS = 10
+#: In every region's name, and in the first digits of every unit: no message holds either.
+SECRET = re.compile(CANARY + r"|\b1\d{6}\b")
+#: How often each verb is drawn, and how often where a release waits, besides.
+VERBS = {
+    "protect": 8, "rebase": 2, "approve": 1, "reject": 0, "withdraw": 4,
+    "verify": 1, "audit": 1, "history": 1, "pending": 0, "check": 0.3,
+}  # fmt: skip
+WHERE_ONE_WAITS = {"approve": 10, "reject": 3, "pending": 1}
+#: The verbs that change something, of which one in three is killed.
+CHANGING, KILLS = ("protect", "rebase", "approve", "reject", "withdraw"), 1 / 3
+#: How an answer begins -> what has happened.
+HAPPENED = {
+    "Published": "published",
+    "This job has published": "already",
+    "Nothing changes": "nothing new",
+    "Verified": "waits",
+    "This release is verified": "waits already",
+}
+#: What happens without a change that readers could see.
+UNCHANGED = ("already", "nothing new", "waits", "waits already")
+
+
+class VerbsJob:
+    """One agency and its verbs, drawn from a seed."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.random = np.random.default_rng([seed, 7])
+        self.folder, self.endings = folder, Counter[tuple[str, str]]()
+        folder.mkdir()
+        self.offices, self.nights = agency(self.random, folder)
+
+    def play(self, spark: SparkSession) -> None:
+        """All verbs.
+
+        Raises
+        ------
+        AssertionError
+            What is not as it must be, after which verbs.
+        """
+        told: list[str] = []
+        with _warm(spark):
+            for _ in range(STEPS):
+                office = self.offices[int(self.random.integers(len(self.offices)))]
+                verb = self._verb(office)
+                told.append(f"{verb} ({office.name})")
+                try:
+                    ending = self._step(office, verb)
+                except AssertionError as error:
+                    raise AssertionError(f"{error}\n  after {'; '.join(told)}") from error
+                except Exception as error:
+                    raise AssertionError(f"{error!r}\n  after {'; '.join(told)}") from error
+                told[-1] = f"{verb} ({office.name}, {office.what}): {ending}"
+                print(f"    {told[-1]}", file=sys.stderr, flush=True)
+
+    def _verb(self, office: Office) -> str:
+        """The next verb: one that publishes where there is nothing yet."""
+        more = WHERE_ONE_WAITS if office.of("waits") else {}
+        shares = np.array([share + more.get(verb, 0) for verb, share in VERBS.items()])
+        first = not office.states and self.random.random() < 0.8
+        return "protect" if first else str(self.random.choice(list(VERBS), p=shares / shares.sum()))
+
+    def _step(self, office: Office, verb: str) -> str:
+        before, calm = self._public(), office.calm
+        target, call, allowed = self._drawn(office, verb)
+        told = ""
+        if verb in CHANGING and self.random.random() < KILLS:
+            lines = int(self.random.integers(0, 4))
+            steps = int(np.exp(self.random.uniform(0, np.log(40))))
+            try:
+                with killed_at(self.folder, lines, steps):
+                    ending, outcome = self._ended(call)
+            except Killed:
+                self._shake(office, calm=False)
+                self._adopt()
+                self._look()
+                self.endings[verb, "killed"] += 1
+                told = f"killed after {lines} lines and {steps} steps"
+                if self.random.random() < 0.3:
+                    return told
+                told, calm = f"{told}, then ", False
+                ending, outcome = self._ended(call)
+        else:
+            ending, outcome = self._ended(call)
+        self.endings[verb, ending] += 1
+        if calm:
+            assert ending in allowed, f"{verb} ended with {ending}, expected {allowed}: {self.said}"
+            quiet = verb not in CHANGING or outcome is None or ending in UNCHANGED
+            assert not quiet or self._public() == before, f"{verb}: {ending}, and the public area changed"
+        else:
+            self._adopt()
+        if verb in CHANGING and ending != "SpecificationError":
+            self._shake(office, calm=True)
+        if outcome is not None:
+            self._happened(office, verb, ending, target, outcome)
+        self._look()
+        return f"{told}{ending}"
+
+    def _public(self) -> list[dict[str, str]]:
+        return [view.checksums(office.public) for office in self.offices]
+
+    def _shake(self, office: Office, *, calm: bool) -> None:
+        """A kill leaves a whole evidence area unfinished, and the next verb there finishes all of it."""
+        for each in self.offices:
+            if each.evidence == office.evidence:
+                each.calm = calm
+
+    def _ended(self, call: Callable[[], Outcome]) -> tuple[str, Outcome | None]:
+        self.said = ""
+        try:
+            outcome = call()
+        except ANSWERS as error:
+            self.said = str(error)
+            assert "please report" not in self.said, self.said
+            assert "\n" not in self.said, self.said
+            assert not SECRET.search(self.said), self.said
+            return type(error).__name__, None
+        assert not SECRET.search(outcome.summary()), outcome.text
+        happened = [what for text, what in HAPPENED.items() if outcome.text.startswith(text)]
+        return (happened or ["done"])[0], outcome
+
+    def _drawn(self, office: Office, verb: str) -> tuple[str, Callable[[], Outcome], set[str]]:
+        """The release that a verb is about, the verb, and how it may end."""
+        random, quiet = self.random, Progress(quiet=True)
+        if verb in ("protect", "rebase"):
+            self._changed(office)
+            spec = office.spec
+            if office.kind == "table":
+                return "", lambda: adjust(spec, progress=quiet), expected(office, self.offices, verb)
+            rebase = verb == "rebase"
+            return (
+                "",
+                lambda: protect(spec, rebase=rebase, progress=quiet),
+                expected(office, self.offices, verb),
+            )
+        if verb in ("approve", "reject"):
+            known = office.of("waits") * 5 + [*office.states, "0" * 32]
+            target = str(random.choice(known))
+            folder = str(office.evidence / target)
+            decide = approve if verb == "approve" else reject
+            waits = office.states.get(target) == "waits"
+            allowed = {"SpecificationError"} if not waits else {"done"}
+            return (
+                target,
+                lambda: decide(folder, by="A. Steward"),
+                allowed | overtaken(office, self.offices, verb, target),
+            )
+        if verb in ("withdraw", "verify"):
+            standing = office.of("stands")
+            target = str(random.choice([*standing * 3, *office.states, "0" * 32]))
+            places = [office.public / target, office.evidence / target]
+            if view.served(office.public) == target:
+                places.append(office.public)
+            place = str(places[int(random.integers(len(places)))])
+            allowed = {"done"} if target in standing else {"SpecificationError"}
+            return target, lambda: (withdraw if verb == "withdraw" else verify)(place), allowed
+        if verb == "check":
+            self._write(office)
+            spec = office.spec
+            allowed = {"SpecificationError"} if office.kind == "table" else {"done"}
+            return "", lambda: the_check.check(spec, progress=quiet), allowed
+        spec = office.spec
+        if verb == "audit":
+            safe = office.kind in ("register", "append") and len(self.offices) == 1
+            return "", lambda: audit_source(spec), {"done"} if safe else {"done", "GateRefused"}
+        return "", lambda: {"history": history, "pending": pending}[verb](spec), {"done"}
+
+    def _changed(self, office: Office) -> None:
+        """Tonight's input, k and seed: those of before, or others."""
+        if self.random.random() < 0.6:
+            office.night = int(self.random.integers(len(self.nights)))
+        rare = (self.random.random(2) < 0.1) & bool(office.states)
+        office.content["release"] |= {"k": 3 + int(rare[0]), "seed": 1 + int(rare[1])}
+        self._write(office)
+
+    def _write(self, office: Office) -> None:
+        self.nights[office.night].to_parquet(self.folder / "input.parquet", index=False)
+
+    # ---- the model
+
+    def _happened(self, office: Office, verb: str, ending: str, target: str, outcome: Outcome) -> None:
+        answer = outcome.content
+        if verb in ("protect", "rebase"):
+            target = answer["release_id"]
+            office.made[office.what] = target
+            office.first = office.first or office.what[7:]
+        if ending in ("already", "nothing new"):
+            assert office.states.get(target) == "stands", f"{ending}, but release {target} does not stand"
+        elif ending == "waits already":
+            assert office.states.get(target) == "waits"
+        elif ending == "waits":
+            office.now(target, "waits")
+        elif ending == "published" or verb == "approve":
+            office.now(target, "stands")
+            for outlived in office.of("stands")[: -office.content["publish"].get("keep", 100)]:
+                office.states[outlived] = "withdrawn"
+        elif verb in ("reject", "withdraw"):
+            office.states[target] = {"reject": "rejected", "withdraw": "withdrawn"}[verb]
+        if verb == "withdraw":
+            assert answer["current"] == view.served(office.public)
+        if verb == "pending":
+            assert {row["release_id"] for row in answer["pending"]} == set(office.of("waits"))
+        if verb == "history" and office.calm:
+            said = {row["release"]: row["state"] for row in answer["releases"] if row["name"] == office.name}
+            known = {each: state for each, state in office.states.items() if state in ("stands", "withdrawn")}
+            assert said == known, f"history says {said}, known is {known}"
+
+    def _adopt(self) -> None:
+        """After a kill the ledger alone knows how far the verb came."""
+        words = {"published": "stands", "waiting": "waits", "intended": "half", "withdrawing": "half"}
+        for office in self.offices:
+            for release_id, line in view.events(office.evidence).items():
+                if (line["name"], line["public"]) == (office.name, str(office.public)):
+                    office.now(release_id, words.get(line["event"], line["event"]))
+
+    # ---- what must hold
+
+    def _look(self) -> None:
+        for office in self.offices:
+            said = {each: line["event"] for each, line in view.events(office.evidence).items()}
+            for release_id, state in office.states.items():
+                words = {"stands": "published", "waits": "waiting", "half": said.get(release_id)}
+                expected = words.get(state, state)
+                assert said.get(release_id) == expected, (
+                    f"the ledger says {said.get(release_id)}, not {state}"
+                )
+                page = office.evidence / release_id / "report.html"
+                shown = page.exists() and "<strong>Published</strong>" in page.read_text()
+                assert not shown or state == "stands" or not office.calm, (
+                    f"a page says Published, it is {state}"
+                )
+        for public in {office.public for office in self.offices}:
+            offices = [each for each in self.offices if each.public == public]
+            self._look_at(public, offices, calm=all(each.calm for each in offices))
+
+    def _look_at(self, public: Path, offices: list[Office], *, calm: bool) -> None:
+        there, current = view.releases(public), view.served(public)
+        standing = {each for office in offices for each in office.of("stands")}
+        half = {each for office in offices for each in office.of("half")}
+        for release_id in there:
+            assert view.whole(public, release_id), f"half a release: {release_id}"
+        assert current is None or current in there, "current.json names no release"
+        assert standing <= there <= standing | half, f"there are {there}, standing {standing}"
+        if not calm:
+            return
+        assert there == standing, f"there are {there}, standing {standing}"
+        assert not view.hidden(public), f"left: {view.hidden(public)}"
+        newest = {office.of("stands")[-1] for office in offices if office.of("stands")}
+        assert current in newest or (not newest and current is None), f"current is {current}, newest {newest}"
+        faults = list(view.faults_of_tables(public, standing))
+        assert not faults, "; ".join(faults)
+        for release_id in standing:
+            smallest = view.smallest_class(public, release_id)
+            if smallest is not None:
+                k = view.manifest(public, release_id)["guarantee"]["k"]
+                assert smallest >= k, f"{smallest} share a class, k = {k}"
+
+
+@contextmanager
+def _warm(spark: SparkSession) -> Iterator[None]:
+    @contextmanager
+    def shared(*_: object, **__: object) -> Iterator[SparkSession]:
+        yield spark
+
+    with patch.object(the_run, "session", shared), patch.object(the_check, "session", shared):
+        yield
+
+
+def random_verbs(seeds: range) -> Table:
+    """How the verbs of all seeds ended.
+
+    Raises
+    ------
+    AssertionError
+        Naming the seed whose verbs did otherwise than they must.
+    """
+    endings: Counter[tuple[str, str]] = Counter()
+    with tempfile.TemporaryDirectory() as folder, warm_session(Path(folder)) as spark:
+        for seed in seeds:
+            job = VerbsJob(seed, Path(folder).resolve() / str(seed))
+            try:
+                job.play(spark)
+            except AssertionError as error:
+                raise AssertionError(f"verbs, seed {seed}: {error}") from error
+            endings += job.endings
+    rows = [(*each, count) for each, count in sorted(endings.items())]
+    return Table("Random verbs", ("verb", "ended", "times"), rows)
