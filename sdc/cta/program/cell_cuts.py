@@ -13,6 +13,7 @@ relaxation misses: it makes a line good by moving a cell both up and down at onc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,7 +96,8 @@ class CellCutting:
         self._room[problem.free] = np.maximum(problem.rise, problem.fall)
         self._room[s] = np.maximum(problem.rise_room, problem.fall_room)
         self._resting, self._missed = np.zeros((2, cells), dtype=np.int64)
-        self._neighbourhoods = _neighbourhoods(problem)
+        self._made: list[_Neighbourhood] = []
+        self._to_be_made = _neighbourhoods(problem)
 
     @property
     def worthwhile(self) -> bool:
@@ -116,28 +118,43 @@ class CellCutting:
         rows, least = [], []
         margin = self.margin * float(np.mean(self._levels[self._problem.sensitive]))
         reach = np.minimum(adjustments + margin, self._room) + self._levels
-        for near in self._neighbourhoods:
-            self._change_reach(near, near.cells, reach)
-            for cell in near.members:
-                if self.work >= most_work or deadline.passed or not self.worthwhile:
-                    break
-                if self._resting[cell]:
-                    self._resting[cell] -= 1
-                    continue
-                nested = self._nested(near, int(cell), adjustments, reach)
-                self.tried += 1
-                self.violated += len(nested) > 0
-                if nested:
-                    self._missed[cell] = 0
-                    rows += [row for row, _ in nested]
-                    least += [value for _, value in nested]
-                else:
-                    self._resting[cell] = 2 ** self._missed[cell]
-                    self._missed[cell] += 1
+        for near, cell in self._members(reach):
+            if self.work >= most_work or deadline.passed or not self.worthwhile:
+                break
+            if self._resting[cell]:
+                self._resting[cell] -= 1
+                continue
+            nested = self._nested(near, cell, adjustments, reach)
+            self.tried += 1
+            self.violated += len(nested) > 0
+            if nested:
+                self._missed[cell] = 0
+                rows += [row for row, _ in nested]
+                least += [value for _, value in nested]
+            else:
+                self._resting[cell] = 2 ** self._missed[cell]
+                self._missed[cell] += 1
         shape = (0, len(adjustments))
         return CellCuts(
             sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix(shape), np.array(least, dtype=float)
         )
+
+    def _members(self, reach: np.ndarray) -> Iterator[tuple[_Neighbourhood, int]]:
+        """Each sensitive cell with its neighbourhood, whose cells get their reach when it comes to them."""
+        for near in self._neighbourhoods():
+            self._change_reach(near, near.cells, reach)
+            yield from ((near, int(cell)) for cell in near.members)
+
+    def _neighbourhoods(self) -> Iterator[_Neighbourhood]:
+        """All neighbourhoods, each made when it is first asked for.
+
+        Of tables of long lines all together would fill the memory, and the first few show that cuts are not
+        worthwhile there.
+        """
+        yield from self._made
+        for near in self._to_be_made:
+            self._made.append(near)
+            yield near
 
     def _nested(
         self, near: _Neighbourhood, cell: int, adjustments: np.ndarray, reach: np.ndarray
@@ -186,7 +203,7 @@ class CellCutting:
         return sparse.csr_matrix(row, shape=(1, len(adjustments))), 1.0
 
 
-def _neighbourhoods(problem: Problem) -> list[_Neighbourhood]:
+def _neighbourhoods(problem: Problem) -> Iterator[_Neighbourhood]:
     """Neighbourhoods, each sensitive cell that is in a line a member of one; a small table is a single one.
 
     What is in no line has nothing to balance its change.
@@ -195,9 +212,9 @@ def _neighbourhoods(problem: Problem) -> list[_Neighbourhood]:
     columns = sparse.csc_matrix(problem.lines)
     remaining = np.diff(columns.indptr)[problem.sensitive] > 0
     if lines.shape[0] <= MOST_LINES:
-        return [_neighbourhood(lines, problem.sensitive[remaining])]
+        yield _neighbourhood(lines, problem.sensitive[remaining])
+        return
     touching = abs(lines) @ abs(lines).T
-    neighbourhoods = []
     while remaining.any():
         first = problem.sensitive[int(np.argmax(remaining))]
         nearest = _nearest(touching, columns.indices[columns.indptr[first] : columns.indptr[first + 1]])
@@ -206,9 +223,8 @@ def _neighbourhoods(problem: Problem) -> list[_Neighbourhood]:
         inside = abs(problem.incidence).T @ (~core).astype(float) == 0
         members = remaining & inside
         members[int(np.argmax(remaining))] = True
-        neighbourhoods.append(_neighbourhood(lines[np.sort(nearest)], problem.sensitive[members]))
+        yield _neighbourhood(lines[np.sort(nearest)], problem.sensitive[members])
         remaining &= ~members
-    return neighbourhoods
 
 
 def _nearest(touching: sparse.csr_matrix, start: np.ndarray) -> np.ndarray:

@@ -66,11 +66,23 @@ def test_neighbourhoods_of_a_large_table_share_its_cells_and_prove_no_more_than_
     problem = Problem.of(random_grid((4, 4, 3), 5, sensitive=0.1), "exact")
     whole = relaxation_bound(problem, np.inf, 0, WORK).value
     monkeypatch.setattr(cell_cuts, "MOST_LINES", 20)
-    parts = cell_cuts._neighbourhoods(problem)
+    parts = list(cell_cuts._neighbourhoods(problem))
     assert len(parts) > 1
     assert sorted(np.concatenate([part.members for part in parts])) == sorted(problem.sensitive)
     lines = relaxation_bound(problem, np.inf).value
     assert lines * (1 - 1e-6) <= relaxation_bound(problem, np.inf, 0, WORK).value <= whole * 1.05
+
+
+def test_only_neighbourhoods_that_are_asked_for_are_made(monkeypatch):
+    problem = Problem.of(random_grid((80, 80), 1, sensitive=0.3), "exact")
+    made = []
+    make = cell_cuts._neighbourhood
+    monkeypatch.setattr(cell_cuts, "_neighbourhood", lambda *given: made.append(1) or make(*given))
+    cutting = CellCutting(problem)
+    for _ in range(3):
+        cutting.cuts(np.zeros(problem.table.cells), WORK, Deadline.after(None))
+    assert cutting.tried
+    assert len(made) <= cell_cuts.TRIALS  # there are several hundred
 
 
 def test_work_that_is_used_up_leaves_the_bound_of_the_lines():
