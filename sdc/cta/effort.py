@@ -41,7 +41,7 @@ _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000
 #: Work of the plane cuts, in columns.
 _PLANE_WORK = {"fast": 0.0, "standard": 1e6, "thorough": 3e6, "exact": 3e6}
 #: Work of the cell cuts, in columns.
-_CELL_WORK = {"fast": 1e5, "standard": 1.2e6, "thorough": 4e6, "exact": 4e6}
+_CELL_WORK = {"fast": 1e5, "standard": 4e6, "thorough": 1.2e7, "exact": 1.2e7}
 
 
 @dataclass(frozen=True)

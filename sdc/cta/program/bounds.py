@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.cta.program.cell_cuts import CellCuts, CellCutting
+from sdc.cta.program.cell_cuts import MOST_LINES, CellCuts, CellCutting
 from sdc.cta.program.covering import LEAST_SECONDS, Covering
 from sdc.cta.program.line_classes import disjoint_classes
 from sdc.cta.program.line_cuts import line_cuts
@@ -62,7 +62,7 @@ def relaxation_bound(
     if cell_work or plane_work:
         covering = Covering(problem, deadline)
         if cell_work:
-            covering.tighten(CellCutting(problem), cell_work, deadline)
+            _tighten(covering, problem, cell_work, deadline)
             best = LowerBound(covering.bound, _kind(covering.binding_cells, None))
         if plane_work:
             programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
@@ -91,6 +91,16 @@ def relaxation_bound(
     assert solution.objective is not None
     value = solution.objective - FEASIBILITY_TOLERANCE * abs(solution.objective)
     return _better(LowerBound(value, kind_here), best)
+
+
+def _tighten(covering: Covering, problem: Problem, most_work: float, deadline: Deadline) -> None:
+    """Add cell cuts of ever wider neighbourhoods, until the work is done or they are no longer worthwhile."""
+    for most_lines in MOST_LINES:
+        cutting = CellCutting(problem, most_lines)
+        covering.tighten(cutting, most_work, deadline)
+        most_work -= cutting.work
+        if not cutting.worthwhile or most_lines >= problem.lines.shape[0]:
+            break
 
 
 def _kind(cells: CellCuts | None, planes: CellCuts | None) -> BoundKind:

@@ -24,10 +24,11 @@ from sdc.cta.program.work import work_from_basis
 from sdc.solver import Limits, Master, Program, Status
 from sdc.stop import Deadline
 
-#: Lines of a neighbourhood: fewer leave a change too many ways out, more make each program slower. With 60,
-#: 150, 300 and 1000 lines the bounds of hierarchical tables differ by a thousandth, with 150 they take a
-#: tenth of the time that they do with 1000.
-MOST_LINES = 150
+#: Lines of a neighbourhood, ever more while there is work: few leave a change too many ways out, many make
+#: each program slower. In two dimensions 150 prove all but a thousandth of what 1000 do, in a tenth of the
+#: time; of a hierarchical table of 2,766 cells in three dimensions adjustments alone prove 11 % more with 400,
+#: and 14 % with 1200.
+MOST_LINES = (150, 450, 1350)
 #: Cuts of a cell in a round: each is sought where the cells of those before have all the room they can get
 #: (nested cuts: Koch, Martin 1998), so that one round goes as far about a cell as ten would.
 MOST_NESTED = 10
@@ -81,9 +82,15 @@ class CellCutting:
         Cells tried, and cells of which a violated cut was found.
     margin : float
         The one of `MARGINS` that cuts are sought with.
+
+    Parameters
+    ----------
+    problem : Problem
+    most_lines : int
+        Of a neighbourhood.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, most_lines: int = MOST_LINES[0]) -> None:
         self.work = 0.0
         self.tried = self.violated = 0
         self.margin = MARGINS[0]
@@ -97,7 +104,7 @@ class CellCutting:
         self._room[s] = np.maximum(problem.rise_room, problem.fall_room)
         self._resting, self._missed = np.zeros((2, cells), dtype=np.int64)
         self._made: list[_Neighbourhood] = []
-        self._to_be_made = _neighbourhoods(problem)
+        self._to_be_made = _neighbourhoods(problem, most_lines)
 
     @property
     def worthwhile(self) -> bool:
@@ -203,23 +210,25 @@ class CellCutting:
         return sparse.csr_matrix(row, shape=(1, len(adjustments))), 1.0
 
 
-def _neighbourhoods(problem: Problem) -> Iterator[_Neighbourhood]:
-    """Neighbourhoods, each sensitive cell that is in a line a member of one; a small table is a single one.
+def _neighbourhoods(problem: Problem, most_lines: int) -> Iterator[_Neighbourhood]:
+    """Neighbourhoods of so many lines, of which a small table is a single one.
 
-    What is in no line has nothing to balance its change.
+    Each sensitive cell that is in a line is a member of one; what is in none has nothing to balance its
+    change.
     """
     lines = sparse.csr_matrix(problem.lines)
     columns = sparse.csc_matrix(problem.lines)
     remaining = np.diff(columns.indptr)[problem.sensitive] > 0
-    if lines.shape[0] <= MOST_LINES:
+    if lines.shape[0] <= most_lines:
         yield _neighbourhood(lines, problem.sensitive[remaining])
         return
     touching = abs(lines) @ abs(lines).T
     while remaining.any():
         first = problem.sensitive[int(np.argmax(remaining))]
-        nearest = _nearest(touching, columns.indices[columns.indptr[first] : columns.indptr[first + 1]])
+        start = columns.indices[columns.indptr[first] : columns.indptr[first + 1]]
+        nearest = _nearest(touching, start, most_lines)
         core = np.zeros(lines.shape[0], dtype=bool)
-        core[nearest[: int(CORE * MOST_LINES)]] = True
+        core[nearest[: int(CORE * most_lines)]] = True
         inside = abs(problem.incidence).T @ (~core).astype(float) == 0
         members = remaining & inside
         members[int(np.argmax(remaining))] = True
@@ -227,18 +236,18 @@ def _neighbourhoods(problem: Problem) -> Iterator[_Neighbourhood]:
         remaining &= ~members
 
 
-def _nearest(touching: sparse.csr_matrix, start: np.ndarray) -> np.ndarray:
-    """Lines in the order of their distance from some, those that share most cells with nearer ones first."""
+def _nearest(touching: sparse.csr_matrix, start: np.ndarray, most: int) -> np.ndarray:
+    """So many lines by their distance from some, those that share most cells with nearer ones first."""
     chosen = np.asarray(start)
     taken = np.zeros(touching.shape[0], dtype=bool)
     taken[chosen] = True
-    while len(chosen) < MOST_LINES:
+    while len(chosen) < most:
         shared = np.asarray(touching[chosen].sum(axis=0)).ravel()
         shared[taken] = 0
         layer = np.flatnonzero(shared)
         if len(layer) == 0:
             break
-        layer = layer[np.argsort(-shared[layer], kind="stable")][: MOST_LINES - len(chosen)]
+        layer = layer[np.argsort(-shared[layer], kind="stable")][: most - len(chosen)]
         taken[layer] = True
         chosen = np.concatenate([chosen, layer])
     return chosen

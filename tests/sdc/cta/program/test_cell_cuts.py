@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdc.cta import CellTable
-from sdc.cta.program import cell_cuts
+from sdc.cta.program import bounds, cell_cuts
 from sdc.cta.program.bounds import relaxation_bound
 from sdc.cta.program.cell_cuts import CellCutting
 from sdc.cta.program.covering import Covering
@@ -65,12 +65,25 @@ def test_bounds_with_cell_cuts_are_valid_and_not_below_those_without(mode, seed)
 def test_neighbourhoods_of_a_large_table_share_its_cells_and_prove_no_more_than_the_whole(monkeypatch):
     problem = Problem.of(random_grid((4, 4, 3), 5, sensitive=0.1), "exact")
     whole = relaxation_bound(problem, np.inf, 0, WORK).value
-    monkeypatch.setattr(cell_cuts, "MOST_LINES", 20)
-    parts = list(cell_cuts._neighbourhoods(problem))
+    monkeypatch.setattr(bounds, "MOST_LINES", (20,))
+    parts = list(cell_cuts._neighbourhoods(problem, 20))
     assert len(parts) > 1
     assert sorted(np.concatenate([part.members for part in parts])) == sorted(problem.sensitive)
     lines = relaxation_bound(problem, np.inf).value
     assert lines * (1 - 1e-6) <= relaxation_bound(problem, np.inf, 0, WORK).value <= whole * 1.05
+
+
+def test_wider_neighbourhoods_prove_more(monkeypatch):
+    table = hierarchical_table(((2, 2), (3,), (2, 2)), 1, occupied=0.7, sensitive=0.1)
+    problem = Problem.of(table, "at-least")
+    proved = []
+    for widths in ((10,), (10, 30), (10, 30, 10_000)):
+        monkeypatch.setattr(bounds, "MOST_LINES", widths)
+        proved.append(relaxation_bound(problem, np.inf, 0, 1e7).value)
+    optimum = solve(base_model(problem).program).objective
+    assert optimum is not None
+    assert proved[0] * 1.01 < proved[1] < proved[2] * (1 + 1e-6)
+    assert proved[2] <= optimum * (1 + 1e-6)
 
 
 def test_only_neighbourhoods_that_are_asked_for_are_made(monkeypatch):
