@@ -26,8 +26,8 @@ from sdc.stop import Deadline
 
 #: Lines of a neighbourhood, ever more while there is work: few leave a change too many ways out, many make
 #: each program slower. In two dimensions 150 prove all but a thousandth of what 1000 do, in a tenth of the
-#: time; of a hierarchical table of 2,766 cells in three dimensions adjustments alone prove 11 % more with 400,
-#: and 14 % with 1200.
+#: time; of a hierarchical table of 2,766 cells in three the adjustments alone prove 11 % more with 400, and
+#: 14 % with 1200.
 MOST_LINES = (150, 450, 1350)
 #: Cuts of a cell in a round: each is sought where the cells of those before have all the room they can get
 #: (nested cuts: Koch, Martin 1998), so that one round goes as far about a cell as ten would.
