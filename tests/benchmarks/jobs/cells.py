@@ -8,7 +8,6 @@ be refused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -26,6 +25,7 @@ from tests.benchmarks.jobs.adjusting import (
     published_tables,
     too_near,
 )
+from tests.benchmarks.jobs.axis import Axis, drawn_axis
 from tests.benchmarks.jobs.columns import EFFORT_SHARES
 from tests.benchmarks.jobs.tables import ALGORITHMS, NO_LIMITS
 
@@ -33,43 +33,6 @@ STATUSES = {"safe": "s", "sensitive": "u", "fixed": "p"}
 NUMBERS = ("value", "firms", "first", "second", "down", "up", "fall", "rise", "price")
 #: What is wrong with an input that must be refused.
 FAULTS = ("margin missing", "cell twice", "code missing", "value missing", "value infinite", "total wrong")
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A dimension.
-
-    Attributes
-    ----------
-    name : str
-    codes : list of str
-        The finest ones.
-    parents : dict of str to str
-        Code -> the code above it; one that is not named is a part of the total.
-    levels : bool
-        Whether the codes above have a column of their own.
-    """
-
-    name: str
-    codes: list[str]
-    parents: dict[str, str] = field(default_factory=dict)
-    levels: bool = False
-
-    @property
-    def columns(self) -> list[str]:
-        """Columns, coarse to fine."""
-        return [f"g{self.name}", self.name] if self.levels else [self.name]
-
-    def above(self, code: str, total: str) -> list[dict[str, str]]:
-        """What stands in the columns of the code, of each code above it, and of the total."""
-        if self.levels:
-            coarse = self.parents[code]
-            return [dict(zip(self.columns, each, strict=True)) for each in
-                    ((coarse, code), (coarse, total), (total, total))]  # fmt: skip
-        path = [code]
-        while path[-1] in self.parents:
-            path.append(self.parents[path[-1]])
-        return [{self.name: each} for each in [*path, total]]
 
 
 class CellsJob:
@@ -89,7 +52,7 @@ class CellsJob:
     def __init__(self, seed: int) -> None:
         self._random = random = np.random.default_rng(seed)
         self.total = str(random.choice(["Total", "all", "99"]))
-        self._axes = [_axis(random, f"d{i}") for i in range(int(random.choice([1, 2, 2, 3])))]
+        self._axes = [drawn_axis(random, f"d{i}") for i in range(int(random.choice([1, 2, 2, 3])))]
         names = [axis.name for axis in self._axes]
         linked = len(names) == 3 and random.random() < 0.4
         self.tables = [names[:2], names[1:]] if linked else [names]
@@ -406,22 +369,3 @@ def _drawn(parents: dict[str, str]) -> list[str]:
         return ["@" * depth + code, *deeper]
 
     return [line for code in below if code not in parents for line in lines(code, 0)]
-
-
-def _axis(random: np.random.Generator, name: str) -> Axis:
-    number = int(random.choice([1, 2, 4, 8]))
-    kind = str(random.choice(["flat", "flat", "parents", "levels", "numbers"]))
-    if kind == "numbers":
-        return Axis(name, [str(10 + i) for i in range(number)])
-    codes = [f"{name}é{i}" if kind == "flat" and number == 4 else f"{name}c{i}" for i in range(number)]
-    if kind == "flat":
-        return Axis(name, codes)
-    groups = random.integers(0, max(1, number // 2), number)
-    parents = {code: f"{name}G{group}" for code, group in zip(codes, groups, strict=True)}
-    if kind == "levels":
-        return Axis(name, codes, parents, levels=True)
-    if random.random() < 0.5:  # a part of the total beside groups, and a group of groups
-        parents |= {group: f"{name}T{int(group[-1]) // 2}" for group in sorted(set(parents.values()))}
-        if number > 2:
-            del parents[codes[0]]
-    return Axis(name, codes, parents)

@@ -37,6 +37,7 @@ from tests.benchmarks.registers.agency import warm_session
 from tests.benchmarks.table import Table
 from tests.pipelines.releases import Killed
 
+#: Errors that say to the user why a verb did nothing.
 ANSWERS = (SpecificationError, InputRejected, GateRefused, ProtectionFailed)
 STEPS = 10
 #: In every region's name, and in the first digits of every unit: no message holds either.
