@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,11 @@ def at_work(areas: Areas) -> Iterator[set[str]]:
         going = finish_what_died(areas)
         try:
             yield going
-        finally:
-            _draw_missing(areas)
+        except BaseException:
+            with suppress(OSError):  # the reason why the verb ended is not to be lost to a full disk
+                _draw_missing(areas)
+            raise
+        _draw_missing(areas)
 
 
 def _draw_missing(areas: Areas) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import replace
 
@@ -11,8 +12,9 @@ from pipelines.evidence.index import index_of
 from pipelines.publication.areas import Areas
 from pipelines.publication.public.folder import FolderArea
 from pipelines.publication.publish import publish
-from pipelines.redraw import redraw
+from pipelines.redraw import at_work, redraw
 from pipelines.withdraw import withdraw
+from schemas.errors import GateRefused
 from tests.pipelines.evidence.test_page import QUALITY
 from tests.pipelines.publication.test_publish import ID, entry, manifest, staged
 from tests.pipelines.releases import Killed, kill
@@ -96,3 +98,17 @@ def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
     firms = replace(entry("f" * 32), name="firms", public=others.public.name)
     publish(staged(others, "f" * 32), manifest("f" * 32), others, firms, accepted=True)
     assert all(line.current for each in (areas, others) for line in index_of(each))
+
+
+def test_a_page_that_finds_no_room_does_not_hide_why_the_verb_ended(tmp_path, monkeypatch):
+    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    publish(staged(areas), manifest(), areas, entry())
+    monkeypatch.setattr("pipelines.redraw.redraw", full)
+    with pytest.raises(GateRefused, match="too much loss"), at_work(areas):
+        raise GateRefused("too much loss")
+    with pytest.raises(OSError, match="No space left"), at_work(areas):
+        pass
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
