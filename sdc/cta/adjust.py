@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from sdc.cta.annealing.local_search import flip_by_duals
+from sdc.cta.annealing.dual_flips import flip_by_duals
 from sdc.cta.annealing.resummed_margins import Resummed, anneal_and_resum
 from sdc.cta.effort import LARGE_CELLS, Budget, budget
 from sdc.cta.methods import ALGORITHMS, DEFAULT, METHODS, Task

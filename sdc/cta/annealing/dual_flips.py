@@ -1,0 +1,48 @@
+"""Flip cells one and two at a time by the linear program, in the order of the gain that its duals promise."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from sdc.cta.program.search import Search
+
+
+def flip_by_duals(search: Search, work: float) -> None:
+    """Flip one or two cells of a line while it helps, by linear programs of so much work.
+
+    Raises
+    ------
+    TimeUp
+    """
+    most_work = search.work + work
+    neighbours = sparse.csr_matrix(abs(search.problem.incidence.T) @ abs(search.problem.incidence))
+    improving = search.best is not None
+    while improving:
+        improving = False
+        incumbent = search.best
+        assert incumbent is not None
+        for cells in _promising(incumbent.gradient, incumbent.directions, search.problem.forced, neighbours):
+            if search.work >= most_work:
+                return
+            flipped = incumbent.directions.copy()
+            flipped[list(cells)] = 1 - flipped[list(cells)]
+            search.ask(flipped, one_of_many=True)
+            if search.best is not incumbent:
+                improving = True
+                break
+
+
+def _promising(
+    gradient: np.ndarray, directions: np.ndarray, forced: np.ndarray, neighbours: sparse.csr_matrix
+) -> list[tuple[int, ...]]:
+    """Single flips and opposite pairs whose bound on the change is negative, most promising first."""
+    change = np.where(directions > 0, -gradient, gradient)
+    change = np.where(forced >= 0, np.inf, change)
+    moves: list[tuple[float, tuple[int, ...]]] = [(c, (i,)) for i, c in enumerate(change) if c < 0]
+    for one in range(len(change)):
+        for two in neighbours.indices[neighbours.indptr[one] : neighbours.indptr[one + 1]]:
+            if two > one and directions[one] != directions[two] and change[one] + change[two] < 0:
+                moves.append((change[one] + change[two], (one, int(two))))
+    moves.sort()
+    return [cells for _, cells in moves]
