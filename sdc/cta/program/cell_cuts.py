@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from sdc.cta.program.near_lines import NearLines
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.work import work_from_basis
 from sdc.solver import Limits, Master, Program, Status
@@ -222,11 +223,11 @@ def _neighbourhoods(problem: Problem, most_lines: int) -> Iterator[_Neighbourhoo
     if lines.shape[0] <= most_lines:
         yield _neighbourhood(lines, problem.sensitive[remaining])
         return
-    touching = abs(lines) @ abs(lines).T
+    near = NearLines(lines)
     while remaining.any():
         first = problem.sensitive[int(np.argmax(remaining))]
         start = columns.indices[columns.indptr[first] : columns.indptr[first + 1]]
-        nearest = _nearest(touching, start, most_lines)
+        nearest = near.around(start, most_lines)
         core = np.zeros(lines.shape[0], dtype=bool)
         core[nearest[: int(CORE * most_lines)]] = True
         inside = abs(problem.incidence).T @ (~core).astype(float) == 0
@@ -234,23 +235,6 @@ def _neighbourhoods(problem: Problem, most_lines: int) -> Iterator[_Neighbourhoo
         members[int(np.argmax(remaining))] = True
         yield _neighbourhood(lines[np.sort(nearest)], problem.sensitive[members])
         remaining &= ~members
-
-
-def _nearest(touching: sparse.csr_matrix, start: np.ndarray, most: int) -> np.ndarray:
-    """So many lines by their distance from some, those that share most cells with nearer ones first."""
-    chosen = np.asarray(start)
-    taken = np.zeros(touching.shape[0], dtype=bool)
-    taken[chosen] = True
-    while len(chosen) < most:
-        shared = np.asarray(touching[chosen].sum(axis=0)).ravel()
-        shared[taken] = 0
-        layer = np.flatnonzero(shared)
-        if len(layer) == 0:
-            break
-        layer = layer[np.argsort(-shared[layer], kind="stable")][: most - len(chosen)]
-        taken[layer] = True
-        chosen = np.concatenate([chosen, layer])
-    return chosen
 
 
 def _neighbourhood(lines: sparse.csr_matrix, members: np.ndarray) -> _Neighbourhood:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy import sparse
 
@@ -100,7 +98,7 @@ def _thinned(problem: Problem) -> np.ndarray:
         return lines
     for line in range(count):
         fewer = lines[lines != line]
-        reduced = replace(problem, lines=problem.lines[fewer], line_numbers=problem.line_numbers[fewer])
+        reduced = problem.part(fewer, np.arange(problem.size), np.arange(len(problem.free)))
         if len(fewer) == 0:
             break
         answer = solve(base_model(reduced).program, Limits(nodes=THINNING_NODES))

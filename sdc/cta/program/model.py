@@ -85,7 +85,7 @@ def base_model(problem: Problem) -> Model:
     costs = [problem.free_costs] * 2 + [problem.sensitive_costs * (problem.up - problem.down)]
     upper = [problem.rise, problem.fall, np.where(problem.forced == 0, 0.0, 1.0)]
     lower = [np.zeros(2 * len(problem.free)), np.where(problem.forced == 1, 1.0, 0.0)]
-    sums = incidence @ problem.down
+    sums = incidence @ problem.down - problem.held
     matrix = sparse.hstack(blocks)
     row_lower = row_upper = sums
     if not problem.exact:

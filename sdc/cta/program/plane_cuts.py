@@ -102,7 +102,7 @@ class PlaneProgram:
     """
 
     def __init__(self, problem: Problem, plane: Plane) -> None:
-        part = _part(problem, plane)
+        part = problem.part(plane.lines, plane.sensitive, plane.free)
         self.lines = plane.lines
         self.cells = np.concatenate([part.free, part.sensitive])
         program = base_model(part).program
@@ -118,7 +118,7 @@ class PlaneProgram:
         )
         self._constant = np.concatenate([np.zeros(free), part.down - part.cheaper_levels])
         upper = program.upper.copy()
-        if _is_mirrored(part):
+        if part.mirrored:
             upper[2 * free + int(np.argmax(part.swing))] = 0.0
         self._program = replace(program, upper=upper)
 
@@ -137,34 +137,3 @@ class PlaneProgram:
         values = solution.values
         moved = None if values is None else self._adjustments.T @ values + self._constant
         return PlaneCut(least, moved), work
-
-
-def _is_mirrored(problem: Problem) -> bool:
-    """Whether the opposite of every solution is one of the same cost, so that one direction may be chosen."""
-    ways = (
-        (problem.up, problem.down),
-        (problem.rise_room, problem.fall_room),
-        (problem.rise, problem.fall),
-    )
-    same = all(np.array_equal(one, other) for one, other in ways)
-    return same and problem.table.quality is None and bool(np.all(problem.forced < 0))
-
-
-def _part(problem: Problem, plane: Plane) -> Problem:
-    s, f = plane.sensitive, plane.free
-    return replace(
-        problem,
-        lines=problem.lines[plane.lines],
-        line_numbers=problem.line_numbers[plane.lines],
-        sensitive=problem.sensitive[s],
-        free=problem.free[f],
-        up=problem.up[s],
-        down=problem.down[s],
-        rise_room=problem.rise_room[s],
-        fall_room=problem.fall_room[s],
-        rise=problem.rise[f],
-        fall=problem.fall[f],
-        sensitive_costs=problem.sensitive_costs[s],
-        free_costs=problem.free_costs[f],
-        forced=problem.forced[s],
-    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
 from sdc.cta.table.cell_table import CellTable
+from sdc.cta.table.summation import Summation
 from sdc.errors import InvalidParameter
 
 Mode = Literal["at-least", "exact"]
@@ -42,6 +44,9 @@ class Problem:
         1 or 0 where only up or only down has room, -1 where both do.
     unit, cost_unit : powers of two
         Original value per scaled unit, original cost per scaled cost.
+    held : (lines,)
+        What cells outside this part of a table add to its lines by staying where they are; zero for a whole
+        table.
     """
 
     table: CellTable
@@ -61,6 +66,7 @@ class Problem:
     forced: np.ndarray
     unit: float
     cost_unit: float
+    held: np.ndarray
 
     @classmethod
     def of(cls, table: CellTable, mode: Mode) -> Problem:
@@ -101,7 +107,45 @@ class Problem:
             forced=forced,
             unit=unit,
             cost_unit=cost_unit,
+            held=np.zeros(len(numbers)),
         )
+
+    def part(
+        self, lines: np.ndarray, sensitive: np.ndarray, free: np.ndarray, held: np.ndarray | None = None
+    ) -> Problem:
+        """Some lines and cells, by their positions in these arrays; what stays outside adds `held`.
+
+        Only the program for given directions reads `held`: bounds are of whole tables, or hold without it.
+        """
+        return replace(
+            self,
+            lines=self.lines[lines],
+            line_numbers=self.line_numbers[lines],
+            sensitive=self.sensitive[sensitive],
+            free=self.free[free],
+            up=self.up[sensitive],
+            down=self.down[sensitive],
+            rise_room=self.rise_room[sensitive],
+            fall_room=self.fall_room[sensitive],
+            rise=self.rise[free],
+            fall=self.fall[free],
+            sensitive_costs=self.sensitive_costs[sensitive],
+            free_costs=self.free_costs[free],
+            forced=self.forced[sensitive],
+            held=self.held[lines] if held is None else held,
+        )
+
+    @cached_property
+    def summation(self) -> Summation | None:
+        """How margins are sums of internal cells; None where these do not determine the table freely."""
+        return Summation.of(self.table.relations)
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether the opposite of every solution is one of the same cost."""
+        ways = ((self.up, self.down), (self.rise_room, self.fall_room), (self.rise, self.fall))
+        same = all(np.array_equal(one, other) for one, other in ways)
+        return same and self.table.quality is None and bool(np.all(self.forced < 0))
 
     @property
     def size(self) -> int:
