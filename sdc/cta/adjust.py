@@ -6,11 +6,13 @@ from contextlib import suppress
 
 import numpy as np
 
+from sdc.cta.annealing.block_descent import BlockDescent
 from sdc.cta.annealing.dual_flips import flip_by_duals
-from sdc.cta.annealing.resummed_margins import Resummed, anneal_and_resum
+from sdc.cta.annealing.resummed_margins import ResummedMargins
 from sdc.cta.effort import LARGE_CELLS, Budget, budget
 from sdc.cta.methods import ALGORITHMS, DEFAULT, METHODS, Task
 from sdc.cta.program.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
+from sdc.cta.program.directions import random_directions
 from sdc.cta.program.exact import branch_and_bound
 from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound, check_lines, prove_or_give_up
 from sdc.cta.program.problem import Problem
@@ -20,7 +22,6 @@ from sdc.cta.rounding import settled
 from sdc.cta.rules.identical_cells import of_all_cells, with_variables
 from sdc.cta.table.cell_table import CellTable
 from sdc.cta.table.check import check
-from sdc.cta.table.summation import Summation
 from sdc.errors import InvalidParameter, SolverFailed
 from sdc.stop import Deadline, StoppedBy
 
@@ -105,19 +106,14 @@ def _adjusted(
     if problem.size == 0:
         return _nothing_to_do(table, algorithm)
     check_lines(problem)
-    summation = Summation.of(table.relations)
-    if algorithm == "auto" and table.cells > LARGE_CELLS and summation is not None:
-        resummed = anneal_and_resum(problem, summation, allowed.large, seed, deadline)
-        if resummed is not None:
-            large = _resummed_result(problem, summation, resummed, mode)
-            if large is not None:
-                return large
-    return _searched_result(problem, summation, mode, algorithm, effort, allowed, seed, deadline)
+    if algorithm == "auto" and table.cells > LARGE_CELLS and problem.summation is not None:
+        with suppress(SolverFailed):  # what it leaves open, the program over the whole table may close
+            return _large_result(problem, mode, allowed, seed, deadline)
+    return _searched_result(problem, mode, algorithm, effort, allowed, seed, deadline)
 
 
 def _searched_result(
     problem: Problem,
-    summation: Summation | None,
     mode: str,
     algorithm: str,
     effort: str,
@@ -126,10 +122,7 @@ def _searched_result(
     deadline: Deadline,
 ) -> Adjustment:
     prove = algorithm == "exact" or (algorithm == "auto" and allowed.prove)
-    if allowed.relax:
-        bound = relaxation_bound(problem, deadline.remaining / 4, allowed.plane_work, allowed.cell_work)
-    else:
-        bound = disjoint_lines_bound(problem)
+    bound = _lower_bound(problem, allowed, deadline.remaining / 4)
     share = deadline
     if prove and np.isfinite(deadline.remaining):
         share = Deadline.after(max(_SEARCH_SHARE * deadline.remaining, 1e-3))
@@ -161,7 +154,7 @@ def _searched_result(
     history = tuple((step, cost * problem.objective_unit) for step, cost in search.history)
     work = Work(programs=search.programs, nodes=nodes, moves=search.moves)
     deviations = search.best.deviations * problem.unit
-    return _result(problem, summation, mode, deviations, bound, name, stopped_by, work, history)
+    return _result(problem, mode, deviations, bound, name, stopped_by, work, history)
 
 
 def _proved(search: Search, bound: LowerBound) -> bool:
@@ -181,23 +174,40 @@ def _find_any(search: Search) -> None:
         )
 
 
-def _resummed_result(
-    problem: Problem, summation: Summation, resummed: Resummed, mode: str
-) -> Adjustment | None:
-    deviations = resummed.deviations * problem.unit
-    if not check(problem.table, problem.table.values + deviations, mode).sound:
-        return None
-    bound = disjoint_lines_bound(problem)
-    work = Work(moves=resummed.moves)
-    history = ((0, problem.cost(resummed.deviations)),)
-    name = "resummed-margins"
-    stopped_by: StoppedBy = "time" if resummed.timed_out else "work"
-    return _result(problem, summation, mode, deviations, bound, name, stopped_by, work, history)
+def _large_result(problem: Problem, mode: str, allowed: Budget, seed: int, deadline: Deadline) -> Adjustment:
+    """Of a table too large for a program over all of it.
+
+    Raises
+    ------
+    SolverFailed
+        Where sensitive margins, capacities or kept statistics are not what they must be.
+    """
+    margins = ResummedMargins(problem)
+    start = random_directions(problem, np.random.default_rng(seed))
+    resummed = margins.best_of(start, allowed.resum, seed, deadline)
+    deviations, programs = resummed.deviations, 0
+    if allowed.short_lines and problem.table.quality is None:
+        descent = BlockDescent(problem, resummed.directions, deviations)
+        descent.spread(seed, deadline)
+        descent.flip(allowed.block_work, seed, deadline)
+        deviations, programs = descent.deviations, descent.programs
+    stopped_by: StoppedBy = "time" if deadline.passed else "work"
+    bound = _lower_bound(problem, allowed, deadline.remaining)
+    work = Work(programs=programs, moves=margins.moves)
+    history = ((programs, problem.cost(deviations)),)
+    deviations = deviations * problem.unit
+    return _result(problem, mode, deviations, bound, "resummed-margins", stopped_by, work, history)
+
+
+def _lower_bound(problem: Problem, allowed: Budget, seconds: float) -> LowerBound:
+    if allowed.bound == "disjoint lines":
+        return disjoint_lines_bound(problem)
+    covering_only = allowed.bound == "covering"
+    return relaxation_bound(problem, seconds, allowed.plane_work, allowed.cell_work, covering_only)
 
 
 def _result(
     problem: Problem,
-    summation: Summation | None,
     mode: str,
     deviations: np.ndarray,
     bound: LowerBound,
@@ -207,7 +217,7 @@ def _result(
     history: tuple[tuple[int, float], ...],
 ) -> Adjustment:
     table = problem.table
-    settled_deviations, whole = settled(table, summation, deviations, mode)
+    settled_deviations, whole = settled(table, problem.summation, deviations, mode)
     values = table.values + settled_deviations
     if not check(table, values, mode).sound:
         raise SolverFailed("the adjusted table failed its independent check; nothing is returned")

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sdc.cta.annealing.local_search import LocalSearchParams
-from sdc.cta.annealing.resummed_margins import LargeParams
+from sdc.cta.annealing.resummed_margins import ResumParams
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.work import work_from_nothing
 from sdc.errors import InvalidParameter
 
+#: What proves a lower bound.
+Bound = Literal["disjoint lines", "covering", "relaxation"]
 Effort = Literal["fast", "standard", "thorough", "exact"]
 EFFORTS: tuple[Effort, ...] = ("fast", "standard", "thorough", "exact")
 #: Cells beyond which no linear program over the whole table is solved.
@@ -38,6 +40,12 @@ _PROOF_ENTRIES = 3000
 #: Sensitive cells up to which branch and bound is run, and its nodes (None: to proof).
 _PROOF_SIZE = {"fast": 25, "standard": 70, "thorough": 100, "exact": 10**9}
 _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000, "exact": None}
+#: Sweeps of a run on margins that are summed again, runs at most, and passes of each.
+_RESUM_SWEEPS, _RESUM_RUNS, _RESUM_PASSES = 5000, 8, 6
+#: Lines from which short ones are flipped by blocks: their programs then cost a fraction of the whole one.
+_BLOCK_LINES = 4000
+#: Work of the flips of the descent by blocks, in columns.
+_BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
 #: Work of the plane cuts, in columns.
 _PLANE_WORK = {"fast": 0.0, "standard": 1e6, "thorough": 3e6, "exact": 3e6}
 #: Work of the cell cuts, in columns.
@@ -51,19 +59,23 @@ class Budget:
     Attributes
     ----------
     search : parameters of the local search
-    large : parameters for tables without a linear program
+    resum : parameters of margins that are summed again
+    short_lines : whether lines are short enough for programs of blocks of them
+    block_work : work of the descent by blocks where the table is large
     prove : whether branch and bound is run
     nodes : its nodes, None for as many as it takes
-    relax : whether the relaxation with line cuts is solved for a bound, or disjoint lines must do
+    bound : what proves it: disjoint lines, the covering relaxation, or the whole one too
     plane_work : work of the plane cuts that tighten it
     cell_work : work of the cell cuts that tighten it
     """
 
     search: LocalSearchParams
-    large: LargeParams
+    resum: ResumParams
+    short_lines: bool
+    block_work: float
     prove: bool
     nodes: int | None
-    relax: bool
+    bound: Bound
     plane_work: float
     cell_work: float
 
@@ -90,9 +102,17 @@ def budget(problem: Problem, effort: str) -> Budget:
     moves = _MOVES[effort] / 2 / size / (1 + lines / _MOVE_DOUBLING_LINES)
     sweeps = int(min(20_000, 100 * size, max(30, moves / starts)))
     sum_sweeps = int(min(100_000, 100 * size, max(30, _SUM_MOVES[effort] / size / starts)))
-    rounds = 0 if many else min(1500, 2 * programs // 3)
+    short = entries < LONG_LINE * lines
+    blocks = short and lines >= _BLOCK_LINES
+    rounds = 0 if many or blocks else min(1500, 2 * programs // 3)
     cut_share = _CUT_SHARE if programs >= _CUT_PROGRAMS else 0.0
+    flip_work = 0.0 if many else (_CUT_SHARE - cut_share + _FLIP_SHARE) * _COLUMNS[effort]
+    if blocks:
+        flip_work = _BLOCK_WORK[effort]
     cut_sweeps = int(min(150, max(10, moves / max(rounds, 1))))
+    bound: Bound = "disjoint lines" if many or cells > LARGE_CELLS else "relaxation"
+    if cells > LARGE_CELLS and short:
+        bound = "covering"
     return Budget(
         search=LocalSearchParams(
             starts,
@@ -101,14 +121,22 @@ def budget(problem: Problem, effort: str) -> Budget:
             rounds,
             cut_sweeps,
             cut_work=cut_share * _COLUMNS[effort],
-            flip_work=0.0 if many else (_CUT_SHARE - cut_share + _FLIP_SHARE) * _COLUMNS[effort],
+            flip_work=flip_work,
+            blocks=blocks,
         ),
-        large=LargeParams(
-            sweeps=int(min(5000, max(20, _SUM_MOVES[effort] / size))), passes=6 if effort != "fast" else 2
-        ),
+        resum=_resum_params(size, effort),
+        short_lines=short,
+        block_work=_BLOCK_WORK[effort],
         prove=size <= _PROOF_SIZE[effort] and entries <= _PROOF_ENTRIES,
         nodes=_NODES[effort],
-        relax=cells <= LARGE_CELLS and not many,
+        bound=bound,
         plane_work=_PLANE_WORK[effort],
         cell_work=_CELL_WORK[effort],
     )
+
+
+def _resum_params(size: int, effort: str) -> ResumParams:
+    sweeps = _SUM_MOVES[effort] / size
+    runs = int(min(_RESUM_RUNS, max(1, sweeps / _RESUM_SWEEPS)))
+    each = int(min(_RESUM_SWEEPS, max(20, sweeps)))
+    return ResumParams(runs, each, _RESUM_PASSES if effort != "fast" else 2)

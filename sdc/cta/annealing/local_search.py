@@ -2,9 +2,10 @@
 
 Directions are annealed from random starts on line residuals (their sum, and the largest class sum) and on
 the quadratic surrogate, in turn and then on whichever led to the cheaper table; each result costs one linear
-program. The incumbent is then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are
+program. Where margins are sensitive themselves, directions annealed on margins that are summed again come
+first. The incumbent is then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are
 flipped one and two at a time, in the order of the gain that the duals promise; the promise bounds the gain,
-so flips without one are not tried.
+so flips without one are not tried. Where lines are many and short, the programs of blocks of lines flip them.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.cta.annealing.annealing import StandIn
+from sdc.cta.annealing.block_descent import BlockDescent
 from sdc.cta.annealing.dual_cuts import CutParams, anneal_under_cuts
 from sdc.cta.annealing.dual_flips import flip_by_duals
 from sdc.cta.annealing.line_sums import LineSums
 from sdc.cta.annealing.residuals import LineClasses
+from sdc.cta.annealing.resummed_margins import ResummedMargins
 from sdc.cta.annealing.surrogate import MAX_LINES, Surrogate
 from sdc.cta.program.directions import random_directions
 from sdc.cta.program.search import Search
@@ -37,6 +40,7 @@ class LocalSearchParams:
     sweeps, sum_sweeps : of each, and where it is on sums of residuals
     rounds, cut_sweeps : rounds under cuts and their sweeps; without rounds only the sums are annealed
     cut_work, flip_work : work of the programs of these rounds, and of the final flips
+    blocks : whether these are flips by blocks of lines
     """
 
     starts: int
@@ -46,6 +50,7 @@ class LocalSearchParams:
     cut_sweeps: int
     cut_work: float
     flip_work: float
+    blocks: bool = False
 
 
 def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
@@ -57,6 +62,13 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
     """
     problem = search.problem
     rng = np.random.default_rng(seed)
+    margins = None if problem.summation is None else ResummedMargins(problem)
+    if margins is not None and not margins.all_inner:
+        # line sums take a sensitive margin for a cell like any other, though its cells move it
+        start = random_directions(problem, rng)
+        chosen = margins.anneal(start, params.sum_sweeps, int(rng.integers(2**31)), search.deadline)
+        search.count_moves(margins.moves)
+        search.ask(chosen, overtime=True)
     sums = LineSums.of(problem)
     models: list[StandIn] = [sums]
     surrogate = None
@@ -80,4 +92,17 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
         anneal_under_cuts(
             search, surrogate, CutParams(params.rounds, params.cut_sweeps, params.cut_work), seed
         )
-    flip_by_duals(search, params.flip_work)
+    if params.blocks and problem.table.quality is None:
+        _flip_by_blocks(search, params.flip_work, seed)
+    else:
+        flip_by_duals(search, params.flip_work)
+
+
+def _flip_by_blocks(search: Search, work: float, seed: int) -> None:
+    best = search.best
+    if best is None:
+        return
+    descent = BlockDescent(search.problem, best.directions.copy(), best.deviations.copy())
+    descent.flip(work, seed, search.deadline)
+    search.count_programs(descent.programs, descent.work)
+    search.ask(descent.directions)

@@ -51,15 +51,23 @@ def disjoint_lines_bound(problem: Problem) -> LowerBound:
 
 
 def relaxation_bound(
-    problem: Problem, seconds: float, plane_work: float = 0.0, cell_work: float = 0.0
+    problem: Problem,
+    seconds: float,
+    plane_work: float = 0.0,
+    cell_work: float = 0.0,
+    covering_only: bool = False,
 ) -> LowerBound:
     """The best of the relaxations: with line cuts, and cell cuts and plane cuts of so much work, sought over
-    the adjustments alone first; the disjoint lines where the clock ended it."""
+    the adjustments alone, and then with directions and lines; the disjoint lines where the clock ended it.
+
+    Of a mirrored problem directions and lines prove nothing more: halfway between a solution and its opposite
+    no cell moves on balance.
+    """
     seconds = max(seconds, LEAST_SECONDS)
     deadline = Deadline.after(seconds if np.isfinite(seconds) else None)
-    best, cells, planes = unavoidable_bound(problem), None, None
+    best, cells, planes, covering = unavoidable_bound(problem), None, None, None
     kind: BoundKind = "linear relaxation with line cuts"
-    if cell_work or plane_work:
+    if cell_work or plane_work or covering_only:
         covering = Covering(problem, deadline)
         if cell_work:
             _tighten(covering, problem, cell_work, deadline)
@@ -71,6 +79,8 @@ def relaxation_bound(
         cells, planes = covering.binding_cells, covering.binding_planes
         kind = _kind(cells, planes)
         best = _better(LowerBound(covering.bound, kind), best)
+    if covering is not None and (covering_only or problem.mirrored):
+        return _better(disjoint_lines_bound(problem), best)
     model = cut_model(problem)
     master = Master(model.relaxed, Limits(options={"solver": "simplex"}))
     solution = _relaxed(master, problem.lines.shape[0], deadline)

@@ -84,6 +84,11 @@ class Search:
         if self.deadline.passed:
             raise TimeUp
 
+    def count_programs(self, programs: int, work: float) -> None:
+        """Count programs of parts, which were not asked through here."""
+        self.programs += programs
+        self.work += work
+
     def count_moves(self, moves: int) -> None:
         """Count proposals of an annealing run."""
         self.moves += moves

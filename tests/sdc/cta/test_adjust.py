@@ -13,9 +13,11 @@ from sdc.cta import CellTable, adjust
 from sdc.cta.effort import EFFORTS
 from sdc.cta.methods import ALGORITHMS, METHODS
 from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from sdc.cta.program.problem import Problem
 from sdc.cta.table.check import check
 from sdc.cta.table.quality import Quality
 from sdc.errors import ImpossibleProtection, InvalidParameter
+from tests.benchmarks.tabular.hierarchies import hierarchical_table
 from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, two_cells_and_total, with_margins
 
 
@@ -215,6 +217,25 @@ def test_margins_are_summed_again_where_the_table_is_too_large_for_a_linear_prog
     assert d.algorithm == "resummed-margins"
     assert check(table, d.values, "exact").sound
     solved = adjust(table, mode="exact", algorithm="local-search", effort="fast")
+    assert d.lower_bound <= solved.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("mode", ["at-least", "exact"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_large_table_with_sensitive_margins_is_protected_without_a_program_over_all_of_it(
+    monkeypatch, mode, seed
+):
+    module = importlib.import_module("sdc.cta.adjust")
+
+    table = hierarchical_table(((2, 3), (3, 2)), seed, occupied=0.9, sensitive=0.2)
+    summation = Problem.of(table, mode).summation
+    assert not np.isin(np.flatnonzero(table.sensitive), summation.internal).all()
+    solved = adjust(table, mode=mode, effort="standard")
+    monkeypatch.setattr(module, "LARGE_CELLS", 50)
+    d = adjust(table, mode=mode, effort="standard")
+    assert d.algorithm == "resummed-margins"
+    assert check(table, d.values, mode).sound
+    assert solved.lower_bound * (1 - 1e-9) <= d.objective <= 1.1 * solved.objective
     assert d.lower_bound <= solved.objective * (1 + 1e-9)
 
 

@@ -23,15 +23,24 @@ def totals_of(count, parts):
 
 def test_many_short_lines_get_a_bound_several_starts_and_improvement():
     allowed = budget(Problem.of(totals_of(2600, 2), "at-least"), "standard")
-    assert allowed.relax
+    assert allowed.bound == "relaxation"
     assert allowed.search.starts > 1
     assert allowed.search.rounds > 0
 
 
 def test_many_long_lines_get_one_start_and_no_relaxation():
     allowed = budget(Problem.of(totals_of(2600, 20), "at-least"), "standard")
-    assert not allowed.relax
+    assert allowed.bound == "disjoint lines"
     assert allowed.search.starts == 1
+
+
+def test_short_lines_of_large_tables_get_a_bound_without_a_program_over_all_of_it():
+    short, long = (
+        Problem.of(totals_of(count, parts), "at-least") for count, parts in ((41_000, 2), (2400, 50))
+    )
+    assert budget(short, "standard").bound == "covering"
+    assert budget(long, "standard").bound == "disjoint lines"
+    assert budget(short, "standard").search.blocks
 
 
 def test_branch_and_bound_is_left_to_tables_whose_root_ends():

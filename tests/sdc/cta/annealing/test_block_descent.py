@@ -1,0 +1,85 @@
+"""Descent by blocks against the program of the whole table."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.cta.annealing import block_descent
+from sdc.cta.annealing.block_descent import BlockDescent
+from sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
+from sdc.cta.program.directions import random_directions
+from sdc.cta.program.problem import Problem
+from sdc.cta.program.search import Search
+from sdc.stop import Deadline
+from tests.benchmarks.tabular.hierarchies import hierarchical_table
+
+NEVER = Deadline.after(None)
+
+
+def hierarchical_problem(seed, mode="at-least"):
+    return Problem.of(hierarchical_table(((3, 3), (4, 2)), seed, occupied=0.9, sensitive=0.15), mode)
+
+
+def whole_program(problem, directions):
+    return Search(problem, NEVER).ask(directions)
+
+
+@pytest.mark.parametrize("mode", ["at-least", "exact"])
+def test_a_block_of_all_lines_is_the_whole_program(mode):
+    problem = hierarchical_problem(0, mode)
+    directions = random_directions(problem, np.random.default_rng(0))
+    descent = BlockDescent(problem, directions.copy(), np.zeros(problem.table.cells))
+    descent.spread(0, NEVER)
+    answer = whole_program(problem, directions)
+    if answer.feasible:
+        assert descent.cost == pytest.approx(answer.cost, rel=1e-7)
+        assert abs(problem.lines @ descent.deviations).max() < 1e-6
+    else:
+        assert abs(problem.lines @ descent.deviations).max() > 1e-6
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.sampled_from(["at-least", "exact"]))
+def test_small_blocks_close_the_lines_and_never_cost_more(seed, mode):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(block_descent, "SPREADING_LINES", 12)
+        patch.setattr(block_descent, "FLIPPING_LINES", 12)
+        problem = hierarchical_problem(seed, mode)
+        margins = ResummedMargins(problem)
+        start = random_directions(problem, np.random.default_rng(seed))
+        resummed = margins.best_of(start, ResumParams(2, 20, 3), seed, NEVER)
+        descent = BlockDescent(problem, resummed.directions, resummed.deviations)
+        descent.spread(seed, NEVER)
+        best = whole_program(problem, descent.directions)
+        closed = len(np.flatnonzero(abs(problem.lines @ descent.deviations) > 1e-5)) == 0
+        assert closed == best.feasible
+        spread = descent.cost
+        if closed:
+            assert spread >= best.cost * (1 - 1e-7)
+            descent.flip(1e6, seed, NEVER)
+            assert descent.cost <= spread * (1 + 1e-7)
+            flipped = whole_program(problem, descent.directions)
+            assert flipped.feasible
+            assert descent.cost >= flipped.cost * (1 - 1e-7)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.sampled_from(["at-least", "exact"]))
+def test_margins_summed_again_close_every_line_at_the_cost_they_say(seed, mode):
+    problem = hierarchical_problem(seed, mode)
+    margins = ResummedMargins(problem)
+    start = random_directions(problem, np.random.default_rng(seed))
+    resummed = margins.best_of(start, ResumParams(2, 20, 3), seed, NEVER)
+    deviations = resummed.deviations
+    assert abs(problem.lines @ deviations).max() < 1e-9
+    at = deviations[problem.sensitive]
+    off = np.maximum(np.minimum(problem.up - at, at + problem.down), 0.0)
+    off = np.maximum(
+        off, np.maximum(at - problem.up - problem.rise_room, -at - problem.down - problem.fall_room)
+    )
+    free = deviations[problem.free]
+    beyond = np.maximum(np.maximum(free - problem.rise, -free - problem.fall), 0.0)
+    price = 50.0 * (off.sum() + beyond.sum())
+    cost = float(problem.table.costs @ abs(deviations)) / problem.cost_unit
+    assert resummed.cost == pytest.approx(cost + price)
