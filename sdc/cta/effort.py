@@ -43,7 +43,7 @@ _NODES: dict[str, int | None] = {"fast": 500, "standard": 2000, "thorough": 4000
 #: Sweeps of a run on margins that are summed again, runs at most, and passes of each.
 _RESUM_SWEEPS, _RESUM_RUNS, _RESUM_PASSES = 5000, 8, 6
 #: Lines from which short ones are flipped by blocks: their programs then cost a fraction of the whole one.
-_BLOCK_LINES = 4000
+_BLOCK_LINES = 6000
 #: Work of the flips of the descent by blocks, in columns.
 _BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
 #: Work of the plane cuts, in columns.

@@ -21,6 +21,7 @@ from sdc.cta.program.directed import SLACK_TOLERANCE
 from sdc.cta.program.near_lines import NearLines
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.search import Search, TimeUp
+from sdc.errors import SolverFailed
 from sdc.stop import Deadline
 
 #: Lines of a block that spreads adjustments, and of one that flips directions too: wide ones spread better,
@@ -107,7 +108,7 @@ class BlockDescent:
             if remaining[first]:
                 block = self._near.around(np.array([first]), lines)
                 remaining[block[: int(CORE * lines)]] = False
-                with suppress(TimeUp):
+                with suppress(TimeUp, SolverFailed):  # the block stays as it is
                     self._improve(np.sort(block), flip_programs, deadline)
 
     def _improve(self, lines: np.ndarray, flip_programs: int, deadline: Deadline) -> None:
