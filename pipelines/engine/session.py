@@ -25,6 +25,14 @@ LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 _AGAIN = "Nothing was published. Call this again: finished blocks are kept."
 #: What speaking to a Java process that is gone raises beside py4j's own errors.
 _GONE = (ConnectionRefusedError, ConnectionResetError)
+#: How py4j begins to tell of a Java exception, and Spark of what ended a task for good: names of classes, and
+#: nothing of their texts.
+_CAUSE = re.compile(
+    r"An error occurred while calling [^\n]*\n: (?P<exception>[\w.$]+)"
+    r"(?:: Job aborted [^\n]*?"
+    r"(?:: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^()\n]*\): |Most recent failure reason:\s*)"
+    r"(?P<task>[\w.$]+))?"
+)
 #: What Spark says of a worker that the system ended.
 _LOST_WORKER = "Python worker exited unexpectedly"
 #: What tasks raise of an object store, and what it means.
@@ -133,7 +141,7 @@ def _why(error: Exception) -> str:
     if isinstance(error, PySparkException):
         condition = error.getCondition() or type(error).__name__
     elif isinstance(error, Py4JJavaError):
-        condition = type(error).__name__
+        condition = _java_class(error)
     else:
         return (
             "Spark's Java process ended before the run did, most often because the system had no memory "
@@ -152,6 +160,14 @@ def _why(error: Exception) -> str:
         f"Spark could not finish the run ({condition}). Look at memory and at free disk space in the "
         "evidence area."
     )
+
+
+def _java_class(error: Py4JJavaError) -> str:
+    """Name of the class of what ended a task, or else of what Java raised."""
+    told = _CAUSE.match(str(error))
+    if told is None:
+        return type(error).__name__
+    return (told.group("task") or told.group("exception")).rpartition(".")[2]
 
 
 def _stop(spark: SparkSession) -> None:

@@ -49,3 +49,12 @@ def test_the_cause_is_said_without_the_words_of_spark(spark) -> None:
         spark.sql("SELECT CAST('Ilse' AS INT)").collect()
     assert "CAST_INVALID_INPUT" in str(caught.value)
     assert "Ilse" not in str(caught.value)
+
+
+def test_what_ended_a_task_is_named_without_its_words(spark) -> None:
+    def task(name: str) -> None:
+        raise ValueError(name)
+
+    with pytest.raises(MicroguardError, match=r"\(PythonException\)") as caught, without_values_of_records():
+        spark.sparkContext.parallelize(["Ilse"], 1).foreach(task)
+    assert "Ilse" not in str(caught.value)
