@@ -8,13 +8,15 @@ from pathlib import Path
 
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.areas import WORK, hold, is_work
+from pipelines.publication.ledger import entries_of
 from schemas.errors import SpecificationError
 
 
 def clean(named: Sequence[str]) -> Outcome:
     """Remove staging, resume and scratch folders below the named folders (this one where none is named).
 
-    A run that died resumes from such a folder: after this it starts from its beginning.
+    A run that died resumes from such a folder: after this it starts from its beginning. What waits for
+    approval stays: it would have to be made again.
 
     Raises
     ------
@@ -28,12 +30,23 @@ def clean(named: Sequence[str]) -> Outcome:
             "microguard clean knows folders. What runs left in an object store lies below .work/ of the "
             "evidence: delete it there while no run is at work, or let a rule of the store do so after days."
         )
-    removed = 0
+    removed = waiting = 0
     for area in _areas([Path(name) for name in named] or [Path.cwd()]):
         with hold(area):
-            removed += sum(1 for _ in (area / WORK).iterdir())
-            shutil.rmtree(area / WORK)
-    return Outcome(f"Removed the work folders of {removed} run(s).", {"removed": removed})
+            undecided = _waiting(area)
+            left = [folder for folder in (area / WORK).iterdir() if folder.name not in undecided]
+            for folder in left:
+                shutil.rmtree(folder)
+        removed += len(left)
+        waiting += len(undecided)
+    stays = f" {waiting} release(s) wait for approval: theirs stay." if waiting else ""
+    return Outcome(f"Removed the work folders of {removed} run(s).{stays}", {"removed": removed})
+
+
+def _waiting(area: Path) -> set[str]:
+    """Ids of the releases of an evidence area that wait for approval."""
+    latest = {entry.release_id: entry.event for entry in entries_of(area)}
+    return {release_id for release_id, event in latest.items() if event == "waiting"}
 
 
 def _areas(roots: Sequence[Path]) -> list[Path]:

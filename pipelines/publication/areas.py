@@ -34,8 +34,8 @@ from schemas.errors import MicroguardError, SpecificationError
 if TYPE_CHECKING:
     from pipelines.publication.store.stored_folder import StoredFolder
 
-#: The evidence of a release, and its page, in its folder; and the page that lists them, in the area.
-QUALITY, PAGE, INDEX = "quality.json", "report.html", "index.html"
+#: In the folder of a release: evidence and page. In the area: the page that lists them, and the ledger.
+QUALITY, PAGE, INDEX, LEDGER = "quality.json", "report.html", "index.html", "ledger.jsonl"
 _SESSION = "session-"
 _RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
 
@@ -102,7 +102,7 @@ class Areas:
     @property
     def ledger(self) -> Path:
         """All that was ever published or withdrawn from here, one JSON object a line."""
-        return self.evidence / "ledger.jsonl"
+        return self.evidence / LEDGER
 
     def work(self, release_id: str, purpose: str) -> Path:
         """A private work folder (``staging``, ``resume``, ``spark``) of a run, created where missing.

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipelines.publication.areas import QUALITY, Areas
+from pipelines.publication.areas import LEDGER, QUALITY, Areas
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.public.public_area import CURRENT, MANIFEST, PublicArea, public_area
 from schemas.errors import SpecificationError
@@ -112,7 +112,7 @@ def _in_folder(release_id: str, public: Path) -> FoundRelease:
 def _evidence_near(public: Path, release_id: str) -> str | None:
     """The evidence area whose ledger knows the release, sought in the folders around the public area."""
     for root in public.parents[:NEARBY_LEVELS]:
-        for pattern in ("ledger.jsonl", "*/ledger.jsonl", "*/*/ledger.jsonl"):
+        for pattern in (LEDGER, f"*/{LEDGER}", f"*/*/{LEDGER}"):
             for ledger in sorted(root.glob(pattern)):
                 try:
                     areas = Areas.of(public, ledger.parent)

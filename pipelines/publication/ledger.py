@@ -15,9 +15,10 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.publication.areas import INDEX, PAGE, Areas
+from pipelines.publication.areas import INDEX, LEDGER, PAGE, Areas
 from pipelines.publication.public.public_area import public_area
 from schemas.errors import GateRefused, MicroguardError
 
@@ -84,12 +85,7 @@ class Ledger:
         LedgerDamaged
             Where another line cannot be read: what it said of a release must not be lost.
         """
-        if not self._areas.ledger.is_file():
-            return []
-        lines = self._areas.ledger.read_bytes().split(b"\n")
-        if not _is_entry(lines[-1]):
-            lines.pop()
-        return list(_parsed(lines))
+        return entries_of(self._areas.evidence)
 
     def append(self, entry: Entry) -> None:
         """Add a line and make it durable, and all evidence with it; a line that was cut off makes room.
@@ -114,10 +110,7 @@ class Ledger:
 
     def latest(self) -> dict[str, Entry]:
         """The last line of each release, in the order in which releases first appeared."""
-        latest: dict[str, Entry] = {}
-        for entry in self.entries():
-            latest[entry.release_id] = entry
-        return latest
+        return {entry.release_id: entry for entry in self.entries()}
 
     def status(self, release_id: str) -> Entry | None:
         """The last line about a release, None where there is none."""
@@ -200,6 +193,17 @@ class Ledger:
                     f"The public area serves releases of another name, {entry.name!r}: its current.json can "
                     "follow one name only. Choose another publish.path for this one."
                 )
+
+
+def entries_of(evidence: Path) -> list[Entry]:
+    """The lines of the ledger in an evidence area, oldest first: see `Ledger.entries`."""
+    ledger = evidence / LEDGER
+    if not ledger.is_file():
+        return []
+    lines = ledger.read_bytes().split(b"\n")
+    if not _is_entry(lines[-1]):
+        lines.pop()
+    return list(_parsed(lines))
 
 
 def _is_entry(line: bytes) -> bool:

@@ -189,6 +189,18 @@ def test_clean_removes_work_folders_but_not_of_a_run_at_work(areas):
     assert areas.unfinished() == []
 
 
+def test_clean_leaves_what_waits_for_approval(areas):
+    waiting, rejected = "a" * 32, "b" * 32
+    for release_id in (waiting, rejected):
+        areas.work(release_id, "staging")
+        Ledger(areas).append(entry(release_id, "waiting"))
+    Ledger(areas).append(entry(rejected, "rejected"))
+    cleaned = clean([str(areas.evidence)])
+    assert cleaned.as_json() == {"removed": 1}
+    assert "1 release(s) wait for approval" in cleaned.text
+    assert areas.unfinished() == [waiting]
+
+
 def test_clean_says_that_it_knows_folders_only(areas):
     areas.work("a" * 32, "resume")
     with pytest.raises(SpecificationError, match="knows folders"):
