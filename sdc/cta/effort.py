@@ -46,6 +46,10 @@ _RESUM_SWEEPS, _RESUM_RUNS, _RESUM_PASSES = 5000, 8, 6
 _BLOCK_LINES = 6000
 #: Work of the flips of the descent by blocks, in columns.
 _BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
+#: Integer programs of neighbourhoods, times columns and lines of the table, which their roots take; and how
+#: many at most.
+_NEIGHBOURHOOD_WORK = {"fast": 0.0, "standard": 5e5, "thorough": 2.5e6, "exact": 2.5e6}
+_NEIGHBOURHOODS = 60
 #: Work of the plane cuts, in columns.
 _PLANE_WORK = {"fast": 0.0, "standard": 1e6, "thorough": 3e6, "exact": 3e6}
 #: Work of the cell cuts, in columns.
@@ -109,6 +113,8 @@ def budget(problem: Problem, effort: str) -> Budget:
     flip_work = 0.0 if many else (_CUT_SHARE - cut_share + _FLIP_SHARE) * _COLUMNS[effort]
     if blocks:
         flip_work = _BLOCK_WORK[effort]
+    prove = size <= _PROOF_SIZE[effort] and entries <= _PROOF_ENTRIES
+    neighbourhoods = int(min(_NEIGHBOURHOODS, _NEIGHBOURHOOD_WORK[effort] / columns / max(lines, 1)))
     cut_sweeps = int(min(150, max(10, moves / max(rounds, 1))))
     bound: Bound = "disjoint lines" if many or cells > LARGE_CELLS else "relaxation"
     if cells > LARGE_CELLS and short:
@@ -123,11 +129,12 @@ def budget(problem: Problem, effort: str) -> Budget:
             cut_work=cut_share * _COLUMNS[effort],
             flip_work=flip_work,
             blocks=blocks,
+            neighbourhoods=0 if prove else neighbourhoods,
         ),
         resum=_resum_params(size, effort),
         short_lines=short,
         block_work=_BLOCK_WORK[effort],
-        prove=size <= _PROOF_SIZE[effort] and entries <= _PROOF_ENTRIES,
+        prove=prove,
         nodes=_NODES[effort],
         bound=bound,
         plane_work=_PLANE_WORK[effort],

@@ -91,8 +91,7 @@ def _learning(task: Task) -> int:
 
 
 def _local_search(task: Task) -> int:
-    local_search(task.search, task.budget.search, task.seed)
-    return 0
+    return local_search(task.search, task.budget.search, task.seed)
 
 
 _SCATTER_GROUPS = range(16, 8, -1)

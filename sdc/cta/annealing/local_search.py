@@ -6,6 +6,7 @@ program. Where margins are sensitive themselves, directions annealed on margins 
 first. The incumbent is then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are
 flipped one and two at a time, in the order of the gain that the duals promise; the promise bounds the gain,
 so flips without one are not tried. Where lines are many and short, the programs of blocks of lines flip them.
+Where there are few lines, integer programs turn half of the cells at once (`neighbourhoods`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sdc.cta.annealing.block_descent import BlockDescent
 from sdc.cta.annealing.dual_cuts import CutParams, anneal_under_cuts
 from sdc.cta.annealing.dual_flips import flip_by_duals
 from sdc.cta.annealing.line_sums import LineSums
+from sdc.cta.annealing.neighbourhoods import search_neighbourhoods
 from sdc.cta.annealing.residuals import LineClasses
 from sdc.cta.annealing.resummed_margins import ResummedMargins
 from sdc.cta.annealing.surrogate import MAX_LINES, Surrogate
@@ -41,6 +43,7 @@ class LocalSearchParams:
     rounds, cut_sweeps : rounds under cuts and their sweeps; without rounds only the sums are annealed
     cut_work, flip_work : work of the programs of these rounds, and of the final flips
     blocks : whether these are flips by blocks of lines
+    neighbourhoods : integer programs after them, each over the directions of some cells
     """
 
     starts: int
@@ -51,10 +54,11 @@ class LocalSearchParams:
     cut_work: float
     flip_work: float
     blocks: bool = False
+    neighbourhoods: int = 0
 
 
-def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
-    """Run the three phases; the search keeps the best.
+def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
+    """Run the phases; the search keeps the best. The branch-and-bound nodes it took.
 
     Raises
     ------
@@ -96,6 +100,7 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> None:
         _flip_by_blocks(search, params.flip_work, seed)
     else:
         flip_by_duals(search, params.flip_work)
+    return search_neighbourhoods(search, params.neighbourhoods, seed)
 
 
 def _flip_by_blocks(search: Search, work: float, seed: int) -> None:

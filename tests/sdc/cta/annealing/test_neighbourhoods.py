@@ -1,0 +1,80 @@
+"""Neighbourhoods against the integer program of the whole table."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdc.cta import adjust
+from sdc.cta.annealing import neighbourhoods
+from sdc.cta.annealing.neighbourhoods import search_neighbourhoods
+from sdc.cta.effort import budget
+from sdc.cta.program.directions import random_directions
+from sdc.cta.program.problem import Problem
+from sdc.cta.program.search import Search
+from sdc.stop import Deadline
+from tests.benchmarks.tabular.grids import random_table
+
+NEVER = Deadline.after(None)
+
+
+def searched(table, rounds, seed):
+    """Cost of random directions, and after so many neighbourhoods."""
+    problem = Problem.of(table, "exact")
+    search = Search(problem, NEVER)
+    before = search.ask(random_directions(problem, np.random.default_rng(seed)))
+    search_neighbourhoods(search, rounds, seed)
+    return problem, before, search.best
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 10**6))
+def test_neighbourhoods_improve_random_directions_towards_the_optimum(seed):
+    table = random_table((5, 5), seed)
+    optimum = adjust(table, mode="exact", algorithm="exact").objective
+    problem, before, after = searched(table, 8, seed)
+    if before.feasible:
+        assert after.cost <= before.cost
+        assert after.cost * problem.objective_unit >= optimum * (1 - 1e-6)
+
+
+def test_a_neighbourhood_of_all_cells_is_the_whole_program(monkeypatch):
+    monkeypatch.setattr(neighbourhoods, "FIRST_SHARE", 1.0)
+    monkeypatch.setattr(neighbourhoods, "GAP", 1e-9)
+    table = random_table((5, 5), 3)
+    problem, before, after = searched(table, 1, 0)
+    assert before.feasible
+    optimum = adjust(table, mode="exact", algorithm="exact").objective
+    assert after.cost * problem.objective_unit == pytest.approx(optimum, rel=1e-6)
+
+
+def test_what_was_solved_without_gain_is_followed_by_more_cells(monkeypatch):
+    shares = []
+    chosen = neighbourhoods._cells_of_lines
+
+    def noted(incidence, share, rng):
+        shares.append(share)
+        return chosen(incidence, share, rng)
+
+    monkeypatch.setattr(neighbourhoods, "_cells_of_lines", noted)
+    monkeypatch.setattr(neighbourhoods, "FIRST_SHARE", 0.2)
+    searched(random_table((5, 5), 3), 12, 0)
+    assert shares[0] == 0.2
+    assert max(shares) > 0.4
+
+
+def test_tables_of_many_lines_and_those_that_are_proved_have_none():
+    small, middle, large = (
+        Problem.of(random_table(shape, 0), "exact") for shape in ((8, 8), (20, 20), (60, 60))
+    )
+    assert budget(small, "standard").search.neighbourhoods == 0
+    assert budget(middle, "standard").search.neighbourhoods > 5
+    assert budget(middle, "fast").search.neighbourhoods == 0
+    assert budget(large, "standard").search.neighbourhoods == 0
+
+
+def test_the_cells_of_a_neighbourhood_are_whole_lines_but_for_the_last():
+    incidence = Problem.of(random_table((6, 6), 1), "exact").incidence.tocsr()
+    cells = neighbourhoods._cells_of_lines(incidence, 0.5, np.random.default_rng(0))
+    assert len(cells) == round(0.5 * incidence.shape[1])
+    assert len(np.unique(cells)) == len(cells)
