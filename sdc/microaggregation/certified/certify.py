@@ -4,11 +4,12 @@
 2. Column generation with exact pricing solves the relaxed set-partitioning program over all clusters;
    rounds of subset-row cuts on three, five and seven records tighten it.
 3. The incumbent is improved by integer programs over the generated clusters of least reduced cost: after the
-   cuts few others are in an optimal partition. Where that leaves a gap, a thorough search is tried.
+   cuts few others are in an optimal partition. Where a gap is left, then or (in small files) after the lists,
+   a thorough search is tried.
 4. All clusters whose reduced cost can matter are listed, level by level, and integer programs over them
    raise the bound, up to the optimum where the last one is solved (`levels`).
-5. Where that leaves a small gap, branching on pairs of records raises the bound (`branching`); the
-   clustering stays.
+5. Where that leaves a gap that is small, or any gap of a small file, branching on pairs of records raises
+   the bound and may meet a better clustering (`branching`).
 
 The bound holds for every partition of these records into clusters of at least k. It is given less what the
 solver's tolerance (each of at most n / k clusters in a mean loss of 1 per record) and rounding can hide.
@@ -17,6 +18,7 @@ solver's tolerance (each of at most n / k clusters in a mean loss of 1 per recor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -42,9 +44,11 @@ from sdc.solver import FEASIBILITY_TOLERANCE
 from sdc.stop import Deadline
 
 NAME = "column-generation"
-#: From this many records on one local search starts column generation; where the gap is larger than this
-#: after the cuts, the thorough search may know better.
-THOROUGH_FROM, THOROUGH_GAP = 400, 0.001
+#: Where the gap is larger than this, the thorough search may know better: it takes 3 seconds for 100 records,
+#: 8 for 200, and was 0.1 to 1.2 % of the loss better where the gap was 0.7 to 1.6 %. From so many records on
+#: one local search starts column generation, and the thorough one follows the cuts; fewer are mostly proved
+#: without it.
+THOROUGH_GAP, THOROUGH_FROM = 0.001, 400
 #: Up to this many records the integer programs may be large enough to prove most optima.
 PROVABLE_RECORDS = 200
 #: Relative distance of bound and master problem at which a round of cuts ends, and the last round.
@@ -55,6 +59,8 @@ STALLED = 1e-6
 FEW_CUTS = 20
 #: Nodes of branching on pairs: each takes about two seconds for a thousand records and k = 4.
 BRANCHES = 129
+#: Branching of small files, a node of 0.1 to 0.3 seconds: work by n squared ended it after some 30 nodes.
+SMALL_BRANCHING = Branching(401, Allowance(evaluations=4_000_000_000, pivots=400_000_000))
 #: Relative gap up to which branching is worth its time: it closes hundredths of a percent of a whole file.
 BRANCHED_GAP = 0.002
 #: Columns per record of the programs that improve the incumbent, one after the other.
@@ -101,6 +107,7 @@ class Work:
         nearest neighbours'.
         """
         small = n <= PROVABLE_RECORDS
+        branching = Allowance(evaluations=10_000 * n * n, pivots=1_000 * n * n)
         return cls(
             allowance=Allowance(evaluations=20_000 * n * n, pivots=500 * n * n),
             starts=3,
@@ -108,7 +115,7 @@ class Work:
             per_root=min(2_000, 2_000_000 // n),
             largest_program=16_000 if small else (10 if n < THOROUGH_FROM else 20) * n,
             nodes=1_000 if small else 100,
-            branching=Branching(BRANCHES, Allowance(evaluations=10_000 * n * n, pivots=1_000 * n * n)),
+            branching=SMALL_BRANCHING if small else Branching(BRANCHES, branching, BRANCHED_GAP),
         )
 
 
@@ -135,11 +142,12 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
     others = [clustering.labels for clustering in searched]
     certifier = _Certifier(distances, k, start.labels, others, work, deadline)
     certifier.bound()
-    if n >= THOROUGH_FROM and certifier.lower_bound < (1.0 - THOROUGH_GAP) * certifier.cost:
-        certifier.take_in(
-            local_search.search(records, k, deadline=deadline, seed=seed, effort="thorough").labels
-        )
+    thorough = partial(local_search.search, records, k, deadline=deadline, seed=seed, effort="thorough")
+    if n >= THOROUGH_FROM and certifier.gap > THOROUGH_GAP:
+        certifier.take_in(thorough().labels)
     certifier.close()
+    if n < THOROUGH_FROM and certifier.gap > THOROUGH_GAP and certifier.take_in(thorough().labels):
+        certifier.close()
     certifier.branch()
     labels = labels_of(certifier.columns.members[certifier.incumbent], n)
     kind = "set partitioning solved" if certifier.optimal else "column generation with subset-row cuts"
@@ -214,6 +222,11 @@ class _Certifier:
         return float(self.columns.costs[self.incumbent].sum())
 
     @property
+    def gap(self) -> float:
+        """How far the bound is below the incumbent, of it."""
+        return 0.0 if self.optimal else 1.0 - self.lower_bound / self.cost
+
+    @property
     def done(self) -> dict[str, int]:
         """Work done by kind."""
         spent = self.relaxation.spent
@@ -231,12 +244,14 @@ class _Certifier:
         self.lower_bound = self.relaxation.lower_bound
         self._improve()
 
-    def take_in(self, labels: np.ndarray) -> None:
-        """Take in another partition, and improve the incumbent."""
+    def take_in(self, labels: np.ndarray) -> bool:
+        """Take in another partition, improve the incumbent, and say whether it is cheaper now."""
+        before = self.cost
         partition = self.columns.positions(as_members(clusters_of(labels), self.columns.k))
         if self.columns.costs[partition].sum() < self.cost:
             self.incumbent = partition
         self._improve()
+        return self.cost < before
 
     def close(self) -> None:
         """Raise the bound level by level over all clusters that can matter, with the gap at hand."""
@@ -251,13 +266,14 @@ class _Certifier:
         self._compare()
 
     def branch(self) -> None:
-        """Raise the bound by branching, where there is still a small gap; the incumbent stays."""
-        gap = self.cost - self.lower_bound
-        if self.optimal or gap > BRANCHED_GAP * self.cost:
+        """Raise the bound by branching, where there is still a gap that it may close."""
+        if self.optimal or self.gap > self._work.branching.gap:
             return
-        bound, nodes = branch(self.relaxation, self.cost, self._work.branching, self._deadline)
-        self.nodes += nodes
-        self.lower_bound = max(self.lower_bound, bound)
+        branched = branch(self.relaxation, self.cost, self._work.branching, self._deadline)
+        self.nodes += branched.nodes
+        if branched.members is not None:
+            self.incumbent = self.columns.positions(branched.members)
+        self.lower_bound = max(self.lower_bound, branched.lower_bound)
         self._compare()
 
     def _compare(self) -> None:

@@ -91,6 +91,8 @@ class Relaxation:
     ----------
     shared : bool
         Whether the bound is to hold of clusters chosen to shares too, not only of clusterings.
+    tolerance : float
+        Reduced costs above minus this are not looked for.
 
     Attributes
     ----------
@@ -109,6 +111,7 @@ class Relaxation:
         deadline: Deadline,
         *,
         shared: bool = False,
+        tolerance: float = REDUCED_COST_TOLERANCE,
     ) -> None:
         self.columns = columns
         n, k = len(columns.distances), columns.k
@@ -117,6 +120,7 @@ class Relaxation:
         self.lower_bound = -np.inf
         self.solution: MasterSolution | None = None
         self.spent = Spent()
+        self._tolerance = tolerance
         self._allowance = allowance
         self._deadline = deadline
         self._distances = columns.distances
@@ -261,7 +265,7 @@ class Relaxation:
         self,
         prices: Prices,
         stage: int,
-        threshold: float = -REDUCED_COST_TOLERANCE,
+        threshold: float | None = None,
         keep: int = 2,
         most_columns: int | None = None,
         roots: tuple[int, int] | None = None,
@@ -276,7 +280,7 @@ class Relaxation:
             prices.duals,
             Cuts(self.master.cuts[active], prices.penalties[active]),
             rewards=Rewards(self.master.pairs[rewarded], prices.rewards[rewarded]),
-            threshold=threshold,
+            threshold=-self._tolerance if threshold is None else threshold,
             largest=largest,
             keep=keep,
             width=width,

@@ -12,6 +12,7 @@ from sdc.microaggregation.certified.subset_row_cuts import separate
 from sdc.microaggregation.column_generation.columns import (
     Columns,
     as_members,
+    cluster_costs,
     clusters_of,
     squared_distances,
 )
@@ -53,9 +54,9 @@ def test_branching_closes_the_gap_and_no_bound_is_above_the_optimum(n: int, k: i
         relaxation = converged(values, k, rounds)
         before, bounds = relaxation.lower_bound, []
         for nodes in (1, 9, 1_000):
-            bound, looked_at = branch(relaxation, float(n), Branching(nodes, PLENTY), NEVER)
-            assert looked_at <= nodes
-            bounds.append(bound)
+            branched = branch(relaxation, float(n), Branching(nodes, PLENTY), NEVER)
+            assert branched.nodes <= nodes
+            bounds.append(branched.lower_bound)
         assert np.all(np.diff(bounds) >= -1e-9)
         assert relaxation.lower_bound == before
         assert n * (1.0 - 2.0 * TOLERANCE) <= bounds[-1] <= n * (1.0 + 1e-9)
@@ -63,16 +64,21 @@ def test_branching_closes_the_gap_and_no_bound_is_above_the_optimum(n: int, k: i
     assert closed or rounds
 
 
-def test_a_cost_above_the_optimum_leaves_the_bound_at_the_optimum() -> None:
+def test_from_a_cost_above_the_optimum_the_optimal_clustering_is_met() -> None:
     for values in instances(11):
-        bound, _ = branch(converged(values, 3, 0), 1.2 * 11, Branching(1_000, PLENTY), NEVER)
-        assert bound == pytest.approx(11, rel=2.0 * TOLERANCE)
-        assert bound <= 11 * (1.0 + 1e-9)
+        relaxation = converged(values, 3, 0)
+        branched = branch(relaxation, 1.2 * 11, Branching(1_000, PLENTY), NEVER)
+        assert branched.lower_bound == pytest.approx(11, rel=1e-6)
+        assert branched.lower_bound <= 11 * (1.0 + 1e-9)
+        assert branched.members is not None
+        held = branched.members[branched.members >= 0]
+        assert np.array_equal(np.sort(held), np.arange(11))
+        assert cluster_costs(relaxation.columns.distances, branched.members).sum() == pytest.approx(11)
 
 
 @pytest.mark.parametrize("allowance", [Allowance(0, 10**9), Allowance(3_000, 10**9), Allowance(10**9, 200)])
 def test_work_that_ends_early_leaves_a_bound(allowance: Allowance) -> None:
     for values in instances(11):
         relaxation = converged(values, 3, 0)
-        bound, _ = branch(relaxation, 11.0, Branching(1_000, allowance), NEVER)
+        bound = branch(relaxation, 11.0, Branching(1_000, allowance), NEVER).lower_bound
         assert relaxation.lower_bound <= bound <= 11 * (1.0 + 1e-9)

@@ -69,14 +69,14 @@ def test_levels_raise_the_bound_up_to_the_optimum_and_never_above(
             assert clustering.optimal or largest < 4_000
 
 
-def test_where_cuts_and_lists_leave_a_gap_branching_closes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_cuts_and_lists_leave_a_gap_branching_closes_it() -> None:
     plenty, closed = Allowance(10**9, 10**9), 0
     for seed in range(4):
         values = np.random.default_rng(seed).normal(size=(12, 2))
         optimum, gaps = least_sse(values, 3), []
         for branched_gap in (0.0, 1.0):
-            monkeypatch.setattr(certified, "BRANCHED_GAP", branched_gap)
-            clustering = certify(values, 3, certified.Work(plenty, 1, 0, 1, 1, 1, Branching(1_000, plenty)))
+            branching = Branching(1_000, plenty, branched_gap)
+            clustering = certify(values, 3, certified.Work(plenty, 1, 0, 1, 1, 1, branching))
             assert clustering.lower_bound is not None
             assert clustering.lower_bound <= optimum * (1 + 1e-12)
             gaps.append(1.0 - clustering.lower_bound / optimum)
