@@ -48,7 +48,7 @@ _BLOCK_LINES = 6000
 _BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
 #: Integer programs of neighbourhoods, times columns and lines of the table, which their roots take; and how
 #: many at most.
-_NEIGHBOURHOOD_WORK = {"fast": 0.0, "standard": 5e5, "thorough": 2.5e6, "exact": 2.5e6}
+_NEIGHBOURHOOD_WORK = {"fast": 0.0, "standard": 2.5e5, "thorough": 1.5e6, "exact": 1.5e6}
 _NEIGHBOURHOODS = 60
 #: Work of the plane cuts, in columns.
 _PLANE_WORK = {"fast": 0.0, "standard": 1e6, "thorough": 3e6, "exact": 3e6}

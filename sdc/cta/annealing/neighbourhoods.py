@@ -23,6 +23,8 @@ from sdc.solver import Limits, Status, solve
 FIRST_SHARE, GROWTH = 0.7, 1.25
 #: Branch-and-bound nodes of a program at most, and the relative gap at which it ends.
 NODES, GAP = 60, 1e-4
+#: After so many programs without a gain that their nodes ended, one after the other, there are no more.
+PATIENCE = 3
 
 
 def search_neighbourhoods(search: Search, rounds: int, seed: int) -> int:
@@ -35,10 +37,10 @@ def search_neighbourhoods(search: Search, rounds: int, seed: int) -> int:
     problem = search.problem
     rng = np.random.default_rng(seed)
     incidence = problem.incidence.tocsr()
-    share, nodes = FIRST_SHARE, 0
+    share, nodes, in_vain = FIRST_SHARE, 0, 0
     for _ in range(rounds):
         incumbent = search.best
-        if incumbent is None or not incumbent.feasible:
+        if incumbent is None or not incumbent.feasible or in_vain == PATIENCE:
             return nodes
         search.check_time()
         cells = _cells_of_lines(incidence, share, rng)
@@ -52,9 +54,14 @@ def search_neighbourhoods(search: Search, rounds: int, seed: int) -> int:
         nodes += solution.nodes
         if solution.values is not None:
             search.ask(model.directions(solution.values), overtime=True)
-        if search.best is incumbent:
-            solved = solution.status is Status.OPTIMAL
-            share = min(share * GROWTH, 1.0) if solved else share / GROWTH
+        if search.best is not incumbent:
+            in_vain = 0
+        elif solution.status is Status.OPTIMAL:
+            if share == 1.0:  # these are the best directions of all
+                return nodes
+            share = min(share * GROWTH, 1.0)
+        else:
+            share, in_vain = share / GROWTH, in_vain + 1
     return nodes
 
 
