@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from sdc.clusters.diversity import diversify
+from sdc.clusters.diversity import Diversity
 from sdc.clusters.dominance import dominated
 from sdc.clusters.weight_shares import spread
 from sdc.cta import CellTable, adjust
@@ -53,9 +53,11 @@ def microaggregation() -> None:
         variables = 1 if name in ("univariate-optimal", "genetic") else 2
         for effort in algorithm.efforts:
             microaggregate(points[:, :variables], 3, algorithm=name, effort=effort)
+    diversity = Diversity.of(keys[:, np.newaxis] % 3, 2)
+    for effort in ("fast", "standard", "thorough"):
+        microaggregate(points, 3, effort=effort, diversity=diversity)
     for method in ("optimal", "fixed-size", "k-ward", "genetic-average"):
         individual_ranking(points, 3, algorithm=method)
-    diversify(points, keys // 3, keys[:, np.newaxis] % 3, 2)
     spread(points, keys // 3, 1.0 + 9.0 * (keys % 3 == 0), 0.6)
     dominated(points[:, 0], keys // 3, 1, 85)
 

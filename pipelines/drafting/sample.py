@@ -17,7 +17,7 @@ from pipelines.drafting.counted import counts_units
 from pipelines.drafting.first_guess import Guess
 from pipelines.drafting.profile import Column, Profile
 from schemas.specification.sections import Quality
-from sdc.clusters.diversity import diversify
+from sdc.clusters.diversity import Diversity, diversify
 from sdc.errors import ImpossibleProtection, NoVariation
 from sdc.microaggregation import microaggregate
 
@@ -124,7 +124,8 @@ class Sample:
         merged, first = np.empty(len(self.frame), np.int64), 0
         for members in self._regions():
             try:
-                cluster_of = diversify(points[members], labels[members], values[members], least)
+                diversity = Diversity.of(values[members], least)
+                cluster_of = diversify(points[members], labels[members], diversity)
             except ImpossibleProtection:
                 return None
             merged[members] = cluster_of + first

@@ -22,7 +22,7 @@ from pipelines.records.coordinates import numbers
 from pipelines.records.finished_blocks import FinishedBlock
 from pipelines.records.points import Points
 from sdc.clusters.codes import category_codes
-from sdc.clusters.diversity import diversify, least_distinct
+from sdc.clusters.diversity import Diversity, least_distinct
 from sdc.clusters.dominance import dominated
 from sdc.clusters.representatives import represent
 from sdc.errors import InvalidParameter, SdcError
@@ -59,8 +59,9 @@ def protect_block(
         points = Points.of(block, clustering.coordinates, clustering.nominal, _weights(block, clustering))
         if _units(block, clustering) < clustering.k:
             return block.schema.empty_table(), report | {"status": "too few"}, None
-        solved, certificate = _labels(points, report["block"], clustering)
-        labels = _spread(block, points, _diverse(block, points, solved, clustering), clustering)
+        diversity = _diversity(block, clustering)
+        solved, certificate = _labels(points, diversity, report["block"], clustering)
+        labels = _spread(block, points, solved, clustering)
         if labels.max() < solved.max():
             certificate |= _merged(certificate, points, labels)
         protected = _replaced(block, points, labels, clustering)
@@ -85,7 +86,9 @@ def protect_block(
     return protected, report, moments
 
 
-def _labels(points: Points, block: int, clustering: ClusteringTask) -> tuple[np.ndarray, dict[str, Any]]:
+def _labels(
+    points: Points, diversity: Diversity | None, block: int, clustering: ClusteringTask
+) -> tuple[np.ndarray, dict[str, Any]]:
     """Cluster of each record and what was proved, from the folder of finished blocks where it is there."""
     if points.alike:
         certificate = {
@@ -98,22 +101,25 @@ def _labels(points: Points, block: int, clustering: ClusteringTask) -> tuple[np.
         }
         return np.zeros(len(points), np.int64), certificate
     seed = block_seed(clustering.seed, block)
-    finished = FinishedBlock.of(points, seed, block, clustering)
+    finished = FinishedBlock.of(points, diversity, seed, block, clustering)
     resumed = finished.read() if finished is not None else None
     if resumed is not None:
         return resumed
-    labels, certificate = _solve(points, seed, clustering)
+    labels, certificate = _solve(points, diversity, seed, clustering)
     if finished is not None:
         finished.write(labels, certificate)
     return labels, certificate
 
 
-def _solve(points: Points, seed: int, clustering: ClusteringTask) -> tuple[np.ndarray, dict[str, Any]]:
+def _solve(
+    points: Points, diversity: Diversity | None, seed: int, clustering: ClusteringTask
+) -> tuple[np.ndarray, dict[str, Any]]:
     options: dict[str, Any] = {
         "standardise": False,
         "nominal": points.nominal if points.nominal.any() else None,
         "variable_weights": points.weights,
         "record_weights": points.record_weights,
+        "diversity": diversity,
         "seed": seed,
     }
     fallback: dict[str, Any] = {}
@@ -147,15 +153,15 @@ def block_seed(run: int, block: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{run}/{block}".encode(), digest_size=7).digest(), "big")
 
 
-def _diverse(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> np.ndarray:
-    """Clusters merged until each has k units, and enough values of every sensitive variable."""
-    distinct = [(clustering.sensitive, clustering.min_diversity)] if clustering.min_diversity > 1 else []
-    if clustering.counted is not None:
-        distinct.insert(0, ((clustering.counted,), clustering.k))
-    for names, least in distinct:
-        codes = np.column_stack([category_codes(block[name]) for name in names])
-        labels = diversify(points.spread(), labels, codes, least)
-    return labels
+def _diversity(block: pa.Table, clustering: ClusteringTask) -> Diversity | None:
+    """What clusters hold beside k records: k units, and enough values of every sensitive variable."""
+    least = {} if clustering.counted is None else {clustering.counted: clustering.k}
+    if clustering.min_diversity > 1:
+        for name in clustering.sensitive:
+            least[name] = max(clustering.min_diversity, least.get(name, 1))
+    if not least:
+        return None
+    return Diversity.of(np.column_stack([category_codes(block[name]) for name in least]), [*least.values()])
 
 
 def _spread(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from pipelines.publication.work.workplace import Workplace
 from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.points import Points
+from sdc.clusters.diversity import Diversity
 
 
 @dataclass(frozen=True)
@@ -23,16 +24,21 @@ class FinishedBlock:
     place : Workplace
     name : str
     records, k : int
-        What is read is believed where it is a clustering of so many records, k or more in each cluster.
+    diversity : Diversity or None
+        What is read is believed where it is a clustering of so many records, k or more in each cluster, which
+        are diverse.
     """
 
     place: Workplace
     name: str
     records: int
     k: int
+    diversity: Diversity | None
 
     @classmethod
-    def of(cls, points: Points, seed: int, block: int, task: ClusteringTask) -> FinishedBlock | None:
+    def of(
+        cls, points: Points, diversity: Diversity | None, seed: int, block: int, task: ClusteringTask
+    ) -> FinishedBlock | None:
         """The file of a block; None where no place is named."""
         if task.resume is None:
             return None
@@ -40,11 +46,14 @@ class FinishedBlock:
         content.update(points.mismatches.tobytes())
         if points.record_weights is not None:
             content.update(points.record_weights.tobytes())
+        if diversity is not None:
+            content.update(diversity.codes.tobytes())
+            content.update(diversity.least.tobytes())
         method = (task.effort, task.algorithm, sorted(task.parameters.items()))
         asked = (task.k, seed, *method, points.values.shape)
         content.update(repr(asked).encode())
         place, folder = task.resume
-        return cls(place, f"{folder}/{block}-{content.hexdigest()}.npz", len(points), task.k)
+        return cls(place, f"{folder}/{block}-{content.hexdigest()}.npz", len(points), task.k, diversity)
 
     def read(self) -> tuple[np.ndarray, dict[str, Any]] | None:
         """Labels and certificate; None where an earlier run left nothing that can be believed."""
@@ -54,7 +63,9 @@ class FinishedBlock:
         except Exception:  # there is none, or a damaged one, which raises anything: the block is solved anew
             return None
         sound = labels.shape == (self.records,) and np.unique(labels, return_counts=True)[1].min() >= self.k
-        return (labels, certificate | {"resumed": True}) if sound else None
+        if not sound or (self.diversity is not None and not self.diversity.held(labels)):
+            return None
+        return labels, certificate | {"resumed": True}
 
     def write(self, labels: np.ndarray, certificate: dict[str, Any]) -> None:
         """Keep labels and certificate, in one step."""

@@ -1,11 +1,14 @@
-"""Diversity: clusters are merged until each holds enough distinct values of every variable named.
+"""Diversity: every cluster holds enough distinct values of variables that are not clustered.
 
 Of sensitive variables this is distinct l-diversity (Machanavajjhala et al. 2007); of the household it lets
-k count households. A cluster that lacks values is merged with the one that costs least (Ward's criterion)
-among those that bring a value it lacks.
+k count households. Clusters of any method become diverse by mergers: one that lacks values is merged with
+the one that costs least (Ward's criterion) among those that bring a value it lacks.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +21,91 @@ RESORTED = 512
 ROUNDING = 1e-12
 
 
-def diversify(points: np.ndarray, labels: np.ndarray, values: np.ndarray, least: int) -> np.ndarray:
-    """Merge clusters until each has at least so many distinct values of each variable.
+@dataclass(frozen=True)
+class Diversity:
+    """How many distinct values of which variables every cluster must hold.
+
+    Attributes
+    ----------
+    codes : (n, q) int64 array, C-contiguous
+        Values of q variables of the records, as codes of which only equality counts.
+    least : (q,) int64 array
+        Distinct values of each variable in a cluster, at least 1, which asks for nothing.
+    """
+
+    codes: np.ndarray
+    least: np.ndarray
+
+    @classmethod
+    def of(cls, codes: Any, least: Any) -> Diversity:
+        """Validate codes, (n, q) integers, and the least numbers of distinct values, (q,) or one for all.
+
+        Raises
+        ------
+        ImpossibleProtection
+            Where the records together have fewer distinct values.
+        InvalidParameter, ShapeMismatch
+        """
+        values = np.ascontiguousarray(codes, dtype=np.int64)
+        if values.ndim != 2:
+            raise ShapeMismatch(f"codes must be an array of shape (n, q), found {values.ndim} dimension(s)")
+        required = np.broadcast_to(np.asarray(least, dtype=np.int64), values.shape[1:]).copy()
+        if required.min(initial=1) < 1:
+            raise InvalidParameter(
+                f"the least number of distinct values must be at least 1, found {required.min()}"
+            )
+        for position, column in enumerate(values.T):
+            distinct = len(np.unique(column))
+            if distinct < required[position]:
+                raise ImpossibleProtection(
+                    f"a variable has {distinct} distinct values among {len(values)} records, and "
+                    f"{required[position]} are asked for in every cluster: ask for fewer, or use larger "
+                    "blocks",
+                    variable=position,
+                )
+        return cls(values, required)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, chosen: np.ndarray) -> Diversity:
+        """The same asked of the records at the positions `chosen`, in that order."""
+        return Diversity(np.ascontiguousarray(self.codes[chosen]), self.least)
+
+    def held(self, labels: np.ndarray) -> bool:
+        """Whether every cluster holds what is asked for."""
+        return all(
+            least_distinct(column, labels) >= least
+            for column, least in zip(self.codes.T, self.least, strict=True)
+        )
+
+    @property
+    def most_clusters(self) -> int:
+        """Bound on the number of clusters: each value counts at most once in each of them."""
+        return min(
+            (
+                _most_clusters(column, int(least))
+                for column, least in zip(self.codes.T, self.least, strict=True)
+            ),
+            default=len(self.codes),
+        )
+
+
+def _most_clusters(column: np.ndarray, least: int) -> int:
+    """Largest c where the values, each counted up to c times, are at least c times `least`."""
+    counts = np.unique(column, return_counts=True)[1]
+    low, high = 1, len(column) // least
+    while low < high:
+        middle = (low + high + 1) // 2
+        if np.minimum(counts, middle).sum() >= middle * least:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def diversify(points: np.ndarray, labels: np.ndarray, diversity: Diversity) -> np.ndarray:
+    """Merge clusters until each is diverse.
 
     Parameters
     ----------
@@ -27,10 +113,8 @@ def diversify(points: np.ndarray, labels: np.ndarray, values: np.ndarray, least:
         Coordinates of the records in the units of the clustering.
     labels : (n,) int array
         Cluster of each record.
-    values : (n, q) int array
-        Codes of the variables.
-    least : int
-        At least 1, which asks for nothing.
+    diversity : Diversity
+        Of the same records.
 
     Returns
     -------
@@ -39,29 +123,16 @@ def diversify(points: np.ndarray, labels: np.ndarray, values: np.ndarray, least:
 
     Raises
     ------
-    ImpossibleProtection
-        Where the records together have fewer distinct values.
-    InvalidParameter, ShapeMismatch
+    ShapeMismatch
     """
-    if least < 1:
-        raise InvalidParameter(f"the least number of distinct values must be at least 1, found {least}")
-    codes = np.ascontiguousarray(values, dtype=np.int64)
-    if codes.ndim != 2 or len(codes) != len(labels) or len(points) != len(labels):
+    if len(diversity) != len(labels) or len(points) != len(labels):
         raise ShapeMismatch(
-            f"points, labels and values need one row per record, found {len(points)}, {len(labels)} "
-            f"and {len(codes)}"
+            f"points, labels and codes need one row per record, found {len(points)}, {len(labels)} "
+            f"and {len(diversity)}"
         )
-    for position, column in enumerate(codes.T):
-        distinct = len(np.unique(column))
-        if distinct < least:
-            raise ImpossibleProtection(
-                f"a variable has {distinct} distinct values among {len(codes)} records, and {least} are "
-                "asked for in every cluster: ask for fewer, or use larger blocks",
-                variable=position,
-            )
     compact = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
     records = np.ascontiguousarray(points, dtype=np.float64)
-    merged = _merge(records, compact, codes, least, _direction(records))
+    merged = _merge(records, compact, diversity.codes, diversity.least, _direction(records))
     return np.unique(merged, return_inverse=True)[1].astype(np.int64).ravel()
 
 
@@ -150,12 +221,12 @@ def _merge(points, labels, codes, required, direction):
 
 @kernel
 def _lacking(start, following, codes, required):
-    """First sensitive variable with too few distinct values in the cluster that begins at `start`, or -1."""
-    seen = np.empty(required, dtype=np.int64)
+    """First variable with too few distinct values in the cluster that begins at `start`, or -1."""
     for variable in range(codes.shape[1]):
+        seen = np.empty(required[variable], dtype=np.int64)
         distinct = 0
         i = start
-        while i >= 0 and distinct < required:
+        while i >= 0 and distinct < required[variable]:
             fresh = True
             for t in range(distinct):
                 fresh = fresh and seen[t] != codes[i, variable]
@@ -163,7 +234,7 @@ def _lacking(start, following, codes, required):
                 seen[distinct] = codes[i, variable]
                 distinct += 1
             i = following[i]
-        if distinct < required:
+        if distinct < required[variable]:
             return variable
     return -1
 

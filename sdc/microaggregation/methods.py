@@ -66,6 +66,8 @@ class Algorithm:
         Whether it heeds unequal record weights, and can carry coordinates of nominal variables.
     most_records : int, optional
         Largest file it takes; larger ones are cut into blocks by the caller.
+    diverse : bool
+        Whether it heeds the diversity of the records; it is given none where it does not.
     """
 
     solve: Callable[..., Clustering]
@@ -75,6 +77,7 @@ class Algorithm:
     record_weights: bool = True
     nominal: bool = True
     most_records: int | None = None
+    diverse: bool = False
 
     def solver(self, effort: str) -> Callable[..., Clustering]:
         """What solves this effort."""
@@ -113,7 +116,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "mdav-in-blocks": Algorithm(local_search.construct),
     "local-search": Algorithm(
-        local_search.search, parameters=frozenset({"effort"}), efforts=("standard", "thorough")
+        local_search.search, parameters=frozenset({"effort"}), efforts=("standard", "thorough"), diverse=True
     ),
     "maximum-distance": Algorithm(maximum_distance.solve),
     "projection-pv": Algorithm(projections.solve_variable, nominal=False),

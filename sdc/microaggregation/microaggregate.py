@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from sdc.clusters.diversity import Diversity
 from sdc.errors import InvalidParameter, SolverFailed
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.heuristics.genetic import GeneticParams
+from sdc.microaggregation.local_search.by_effort import made_diverse
 from sdc.microaggregation.methods import EFFORTS, algorithm_named, automatic
 from sdc.microaggregation.records import Records
 from sdc.stop import Deadline
@@ -26,6 +29,7 @@ def microaggregate(
     variable_weights: Any = None,
     record_weights: Any = None,
     nominal: Any = None,
+    diversity: Diversity | None = None,
     ranking: str | None = None,
     rounding: str | None = None,
     gain: float | None = None,
@@ -53,6 +57,10 @@ def microaggregate(
         Seconds, a safety net; a result it ended says ``stopped_by == "time"``.
     variable_weights, record_weights, nominal
         See `Records.of`.
+    diversity : Diversity, optional
+        Distinct values of other variables that every cluster must hold. local-search heeds it; the clusters
+        of every other algorithm are merged until they do, and those of an algorithm that has effort thorough
+        searched from there, but at effort fast. Bounds are of clusterings that need not.
     ranking : str, optional
         Ranking criterion of k-ward and fixed-size projections, where the algorithm takes one.
     rounding : str, optional
@@ -85,6 +93,7 @@ def microaggregate(
         variable_weights=variable_weights,
         record_weights=record_weights,
         nominal=nominal,
+        diversity=diversity,
     )
     k = int(k)
     parameters = {
@@ -99,17 +108,23 @@ def microaggregate(
     row.check(name, encoded, effort, given)
     if "effort" in row.parameters:
         given["effort"] = effort
-    clustering = row.solver(effort)(encoded, k, deadline=deadline, seed=int(seed), **given)
-    _check_sizes(clustering, len(encoded), k)
+    heeded = encoded if row.diverse else replace(encoded, diversity=None)
+    clustering = row.solver(effort)(heeded, k, deadline=deadline, seed=int(seed), **given)
+    if encoded.diversity is not None and not encoded.diversity.held(clustering.labels):
+        searched = effort if effort != "fast" and "thorough" in row.efforts else None
+        clustering = made_diverse(encoded, clustering, k, deadline=deadline, seed=int(seed), effort=searched)
+    _check(clustering, encoded, k)
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = clustering.labels
     return clustering.relabelled(labels)
 
 
-def _check_sizes(clustering: Clustering, n: int, k: int) -> None:
+def _check(clustering: Clustering, records: Records, k: int) -> None:
     """A method that breaks its promise must never be believed."""
-    name, labelled = clustering.algorithm, len(clustering.labels)
+    name, labelled, n = clustering.algorithm, len(clustering.labels), len(records)
     if labelled != n:
         raise SolverFailed(f"algorithm {name} labelled {labelled} of {n} records")
     if int(clustering.sizes.min()) < k:
         raise SolverFailed(f"algorithm {name} made a cluster of fewer than {k} records")
+    if records.diversity is not None and not records.diversity.held(clustering.labels):
+        raise SolverFailed(f"algorithm {name} made a cluster with fewer distinct values than were asked for")

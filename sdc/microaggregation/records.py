@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdc.clusters.diversity import Diversity
 from sdc.errors import (
     InvalidParameter,
     NotFinite,
@@ -57,12 +58,15 @@ class Records:
         Number of leading coordinates that are numeric variables.
     axis : Axis, optional
         The variable as it was given, where there is only one and it is numeric.
+    diversity : Diversity, optional
+        What every cluster must hold of other variables.
     """
 
     values: np.ndarray
     weights: np.ndarray
     variables: int
     axis: Axis | None = None
+    diversity: Diversity | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -84,7 +88,12 @@ class Records:
 
     def take(self, chosen: np.ndarray) -> Records:
         """The records at the positions `chosen`, in that order."""
-        return Records(np.ascontiguousarray(self.values[chosen]), self.weights[chosen], self.variables)
+        return Records(
+            np.ascontiguousarray(self.values[chosen]),
+            self.weights[chosen],
+            self.variables,
+            diversity=None if self.diversity is None else self.diversity.take(chosen),
+        )
 
     @classmethod
     def of(
@@ -96,6 +105,7 @@ class Records:
         variable_weights: Any = None,
         record_weights: Any = None,
         nominal: Any = None,
+        diversity: Diversity | None = None,
     ) -> tuple[Records, np.ndarray]:
         """Validate and encode records, sorted by content.
 
@@ -115,12 +125,15 @@ class Records:
         nominal : (p,) boolean array, optional
             Which variables are codes. They become indicators scaled by 1/sqrt(2), not standardised, so
             that a mismatch costs exactly 1 (times the variable's weight) in squared distance.
+        diversity : Diversity, optional
+            What every cluster must hold of other variables of the same records.
 
         Returns
         -------
         Records
-            In canonical order: sorted by content (all variables and the weight), so that nothing computed
-            from them depends on the order of the rows (records that tie are equal in everything).
+            In canonical order: sorted by content (all variables, the weight, the codes of diversity), so that
+            nothing computed from them depends on the order of the rows (records that tie are equal in
+            everything).
         (n,) int64 array
             Position in `records` of each record of the canonical order.
 
@@ -134,11 +147,14 @@ class Records:
         is_nominal = _mask(nominal, p)
         factors = np.sqrt(_variable_weights(variable_weights, p))
         weights = _record_weights(record_weights, n)
+        if diversity is not None and len(diversity) != n:
+            raise ShapeMismatch(f"diversity is asked of {len(diversity)} records, found {n}")
         if all(bool(np.all(column == column[0])) for column in columns):
             raise NoVariation(
                 "every variable is constant: there is nothing to lose; publish the records as they are"
             )
-        order = _canonical_order([*columns, weights])
+        codes = () if diversity is None else tuple(diversity.codes.T)
+        order = _canonical_order([*columns, weights, *codes])
         numeric = np.flatnonzero(~is_nominal)
         indicators = [
             factors[j] * _indicators(columns[j][order]) for j in range(p) if is_nominal[j] and factors[j] > 0
@@ -153,7 +169,8 @@ class Records:
                 axis = Axis(column, unit / factors[j])
         if indicators:
             across[len(numeric) :] = np.column_stack(indicators).T
-        return cls(across.T.copy(), weights[order], len(numeric), axis), order.astype(np.int64)
+        asked = None if diversity is None else diversity.take(order)
+        return cls(across.T.copy(), weights[order], len(numeric), axis, asked), order.astype(np.int64)
 
 
 def given_values(records: Any, position: int) -> np.ndarray:

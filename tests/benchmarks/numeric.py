@@ -18,7 +18,7 @@ from sdc.microaggregation import Clustering, microaggregate
 from sdc.microaggregation.methods import ALGORITHMS
 from sdc.microaggregation.principal_cuts import cut_into_blocks
 from sdc.microaggregation.records import Records
-from tests.benchmarks.microaggregation import generated, papers_2002, papers_2020
+from tests.benchmarks.microaggregation import diverse, generated, papers_2002, papers_2020
 from tests.benchmarks.table import Table
 from tests.reference import reference_file
 from tests.sdc.microaggregation.rational import (
@@ -77,6 +77,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     yield representations(quick)
     yield codes(40 if quick else 400)
     yield generated.generated(quick)
+    yield diverse.diverse(quick)
     yield scale(10_000 if quick else 100_000, baseline=True)
     if not quick:
         yield scale(1_000_000, baseline=False)

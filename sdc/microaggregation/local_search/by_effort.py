@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sdc.clusters.diversity import diversify
 from sdc.kernels.random import new_stream
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
@@ -20,8 +21,8 @@ from sdc.microaggregation.local_search.descent import descend
 from sdc.microaggregation.local_search.neighbours import near_contents
 from sdc.microaggregation.local_search.recombination import Recombination
 from sdc.microaggregation.local_search.scales import local_scales
-from sdc.microaggregation.local_search.search_state import search_state_of
-from sdc.microaggregation.local_search.starts import cut, number_contents, start
+from sdc.microaggregation.local_search.search_state import SearchState, search_state_of
+from sdc.microaggregation.local_search.starts import Blocks, cut, number_contents, start
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import squares_by_cluster
 from sdc.stop import Deadline, StoppedBy
@@ -48,6 +49,8 @@ BATH_SWEEPS = 100
 GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
 #: Share of the clusters that scale is typical of: a few giants must not heat the whole file.
 TYPICAL = 0.99
+#: Largest cluster of a search, in k: each gets the room of the largest, 2 kB per record here.
+LARGEST_CLUSTER = 500
 #: Passes of descent at the end of thorough search, at most.
 PASSES = 100
 
@@ -105,21 +108,73 @@ def search(
     records: Records, k: int, *, deadline: Deadline, seed: int, effort: str = "standard"
 ) -> Clustering:
     """standard and thorough: local search over the whole file."""
+    k = _smallest_size(records, k)
     contents = number_contents(records.values)
     blocks = cut(records, k)
     labels = start(records, contents, blocks, k)
+    if records.diversity is not None:
+        labels = diversify(records.values, labels, records.diversity)
     started = _started(records, labels, "local-search")
     if len(records) < 2 * k:  # one cluster is all there can be
         return replace(started, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
     if started.optimal:
         return started
-    order = blocks[0]
-    searches = _Searches(records.take(order), contents[order], k, seed, WORK[effort], deadline)
-    searched, work = searches.run(labels[order])
+    searched, work = _searched(records, labels, contents, blocks, k, seed, WORK[effort], deadline)
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
+    return Clustering.of(records, searched, "local-search", stopped_by=stopped_by, work=work)
+
+
+def made_diverse(
+    records: Records, clustering: Clustering, k: int, *, deadline: Deadline, seed: int, effort: str | None
+) -> Clustering:
+    """The clustering with clusters merged until they are diverse, and searched from there at an effort.
+
+    Its bound stays: every diverse clustering is one of those it is a bound of.
+    """
+    assert records.diversity is not None
+    labels, work = diversify(records.values, clustering.labels, records.diversity), dict(clustering.work)
+    k = _smallest_size(records, k)
+    if effort is not None and len(records) >= 2 * k:
+        contents, blocks = number_contents(records.values), cut(records, k)
+        most = WORK["standard" if effort == "standard" else "thorough"]
+        labels, searched = _searched(records, labels, contents, blocks, k, seed, most, deadline)
+        work |= searched
+    stopped_by: StoppedBy = "time" if deadline.passed or clustering.stopped_by == "time" else "work"
+    return Clustering.of(
+        records,
+        labels,
+        clustering.algorithm,
+        lower_bound=clustering.lower_bound,
+        bound_kind=clustering.bound_kind,
+        stopped_by=stopped_by,
+        work=work,
+    )
+
+
+def _smallest_size(records: Records, k: int) -> int:
+    """Records that every cluster has: as many as distinct values, at least."""
+    return k if records.diversity is None else max(k, int(records.diversity.least.max(initial=1)))
+
+
+def _searched(
+    records: Records,
+    labels: np.ndarray,
+    contents: np.ndarray,
+    blocks: Blocks,
+    k: int,
+    seed: int,
+    work: Work,
+    deadline: Deadline,
+) -> tuple[np.ndarray, dict[str, int]]:
+    """The best labels that searches from these find, and the work; as they are where one is too large."""
+    order = blocks[0]
+    if int(np.bincount(labels).max()) > LARGEST_CLUSTER * k:
+        return labels, {}
+    searches = _Searches(records.take(order), contents[order], k, seed, work, deadline)
+    found, done = searches.run(labels[order])
     restored = np.empty(len(order), dtype=np.int64)
-    restored[order] = searched
-    return Clustering.of(records, restored, "local-search", stopped_by=stopped_by, work=work)
+    restored[order] = found
+    return restored, done
 
 
 def _started(records: Records, labels: np.ndarray, algorithm: str) -> Clustering:
@@ -153,7 +208,7 @@ class _Searches:
         n = len(self._records)
         searches = self._work.searches if n <= RECOMBINED_RECORDS else 1
         sweeps = self._work.sweeps(n, self._k) / searches
-        recombination = Recombination(self._records, self._k)
+        recombination = Recombination(self._records, self._state(labels).members.shape[1])
         incumbent = labels
         for number in range(searches):
             searched = self._search(labels, sweeps, number)
@@ -165,7 +220,7 @@ class _Searches:
             return incumbent, {"moves": self._moves}
         recombination.add(incumbent)
         combined, nodes = recombination.combine(self._deadline)
-        state = search_state_of(self._records.values, self._records.weights, combined, self._k)
+        state = self._state(combined)
         changes = descend(state, self._near, self._k, PASSES, self._deadline)
         return state.labels, {
             "moves": self._moves,
@@ -193,10 +248,14 @@ class _Searches:
         settled = np.minimum(scales, np.quantile(scales, SETTLED))
         return cross(records, incumbent, self._anneal(incumbent, long, settled, number, OPENINGS))
 
+    def _state(self, labels: np.ndarray) -> SearchState:
+        records = self._records
+        return search_state_of(records.values, records.weights, labels, self._k, records.diversity)
+
     def _anneal(
         self, labels: np.ndarray, schedule: Schedule, scales: np.ndarray, number: int, place: int
     ) -> np.ndarray:
-        state = search_state_of(self._records.values, self._records.weights, labels, self._k)
+        state = self._state(labels)
         stream = new_stream(self._seed, number, place)
         self._moves += anneal(state, self._near, self._k, schedule, scales, stream, self._deadline)
         return np.unique(state.labels, return_inverse=True)[1].astype(np.int64).ravel()

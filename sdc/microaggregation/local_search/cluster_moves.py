@@ -10,6 +10,7 @@ import numpy as np
 
 from sdc.kernels.compile import kernel
 from sdc.kernels.random import uniform
+from sdc.microaggregation.local_search.diverse_changes import may_join, may_leave
 from sdc.microaggregation.local_search.moves import join_gain
 from sdc.microaggregation.local_search.search_state import join, leave, refresh_cluster, set_energy
 
@@ -28,7 +29,7 @@ def accepts(gain, temperature, stream):
 def dissolve(state, near, a, k, temperature, stream):
     """Try to send each member of cluster a to the best cluster around it."""
     size = state.sizes[a]
-    largest = 2 * k - 1
+    largest = state.members.shape[1]
     total = -state.energies[a]
     movers = state.members[a, :size].copy()
     targets = np.empty(size, dtype=np.int64)
@@ -69,7 +70,11 @@ def _undo_dissolve(state, movers, targets, moved, a):
 def create(state, near, i, k, temperature, stream):
     """Try to make a cluster of record i and the k - 1 nearest that their clusters can spare."""
     capacity = len(state.sizes)
-    if state.free[capacity] == 0 or state.sizes[state.labels[i]] <= k:
+    if (
+        state.free[capacity] == 0
+        or state.sizes[state.labels[i]] <= k
+        or not may_leave(state, state.diversity, i)
+    ):
         return False
     chosen = np.empty(k, dtype=np.int64)
     origins = np.empty(k, dtype=np.int64)
@@ -84,6 +89,10 @@ def create(state, near, i, k, temperature, stream):
             break
         b = state.labels[j]
         if b == fresh or state.sizes[b] <= k:
+            continue
+        if not (
+            may_leave(state, state.diversity, j) and may_join(state, state.diversity, j, chosen[:count], k)
+        ):
             continue
         if not _seen(origins, count, b):
             before += state.energies[b]

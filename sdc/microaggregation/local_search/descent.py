@@ -12,6 +12,7 @@ import numpy as np
 
 from sdc.kernels.compile import kernel
 from sdc.microaggregation.local_search.cluster_moves import create, dissolve
+from sdc.microaggregation.local_search.diverse_changes import may_part
 from sdc.microaggregation.local_search.moves import best_move
 from sdc.microaggregation.local_search.search_state import (
     SearchState,
@@ -90,7 +91,7 @@ def _resplit(state, a, b, k):
     mass = state.masses[a] + state.masses[b]
     head, head_mass = np.zeros(len(total)), 0.0
     current = state.energies[a] + state.energies[b]
-    best, cut = current * (1.0 + ROUNDING), 0
+    best, cut, largest = current * (1.0 + ROUNDING), 0, state.members.shape[1]
     for t in range(size - k):
         i = records[rank[t]]
         head_mass += state.weights[i]
@@ -99,10 +100,10 @@ def _resplit(state, a, b, k):
             head[d] += state.weights[i] * state.points[i, d]
             energy_head += head[d] * head[d]
             energy_tail += (total[d] - head[d]) * (total[d] - head[d])
-        if t + 1 < k or t + 1 > 2 * k - 1 or size - t - 1 > 2 * k - 1:
+        if t + 1 < k or t + 1 > largest or size - t - 1 > largest:
             continue
         energy = energy_head / head_mass + energy_tail / (mass - head_mass)
-        if energy > best:
+        if energy > best and may_part(state, state.diversity, records[rank], t + 1):
             best, cut = energy, t + 1
     if cut == 0:
         return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdc.kernels.compile import inlined, kernel
+from sdc.microaggregation.local_search.diverse_changes import may_leave, may_swap
 from sdc.microaggregation.local_search.noise import NOISE, WRAP
 
 
@@ -39,18 +40,21 @@ def best_move(state, near, i, k, temperature, place, toward):
     labels, sizes = state.labels, state.sizes
     a = labels[i]
     largest, target, partner, tried = -np.inf, -1, -1, 0
+    largest_size = state.members.shape[1]
     for t in range(len(near)):
         b = labels[near[t]]
         if b == a or _met(labels, near, t, b):
             continue
-        gain, j = _best_swap(state, i, b, temperature, place + tried, toward)
+        gain, j = _best_swap(state, i, b, temperature, place + tried, toward, np.inf)
+        while gain > largest and not may_swap(state, state.diversity, i, j):
+            gain, j = _best_swap(state, i, b, temperature, place + tried, toward, gain)
         tried += sizes[b]
         if gain > largest:
             largest, target, partner = gain, b, j
-        if sizes[a] > k and sizes[b] < 2 * k - 1:
+        if sizes[a] > k and sizes[b] < largest_size:
             gain = shift_gain(state, i, b) + temperature * NOISE[(place + tried) & WRAP]
             tried += 1
-            if gain > largest:
+            if gain > largest and may_leave(state, state.diversity, i):
                 largest, target, partner = gain, b, -1
     return largest, target, partner, tried
 
@@ -65,9 +69,9 @@ def _met(labels, near, stop, cluster):
 
 
 @inlined
-def _best_swap(state, i, b, temperature, place, toward):
-    """Largest gain, with noise, of record i changing places with a member of cluster b that differs, and
-    that member.
+def _best_swap(state, i, b, temperature, place, toward, below):
+    """Largest gain, with noise and below a limit, of record i changing places with a member of cluster b that
+    differs, and that member.
 
     With equal weights w the gain is w (y - x) ((1 / W_a + 1 / W_b) w (y - x) + 2 (S_a / W_a - S_b / W_b)),
     zero to the last bit for an equal record, which is no move.
@@ -88,7 +92,7 @@ def _best_swap(state, i, b, temperature, place, toward):
             gain = _unequal_swap(state, i, j, a, b)
         if gain != 0.0:
             gain += temperature * NOISE[(place + t) & WRAP]
-            if gain > largest:
+            if largest < gain < below:
                 largest, partner = gain, j
     return largest, partner
 

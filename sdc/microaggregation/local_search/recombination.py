@@ -28,13 +28,13 @@ class Recombination:
     Parameters
     ----------
     records : Records
-    k : int
-        Smallest cluster size; largest is 2k - 1.
+    largest : int
+        Largest cluster size.
     """
 
-    def __init__(self, records: Records, k: int) -> None:
+    def __init__(self, records: Records, largest: int) -> None:
         self._records = records
-        self._width = 2 * k - 1
+        self._width = largest
         self._members = np.empty((0, self._width), dtype=np.int64)
         self._costs = np.empty(0)
         self._sse = np.inf

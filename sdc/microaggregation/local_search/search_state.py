@@ -2,7 +2,7 @@
 
 The SSE of a cluster with weighted sum S and mass W is sum(w |x|^2) - |S|^2 / W; the first term is the
 same in every partition, so that what counts is the sum of |S|^2 / W over clusters, the *energy* kept per
-cluster (``moves.py``). Sizes stay within k to 2k - 1.
+cluster (``moves.py``). Sizes stay within k to 2k - 1; clusters that must be diverse may be larger.
 """
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sdc.clusters.diversity import Diversity
 from sdc.errors import SolverFailed
 from sdc.kernels.compile import kernel
+
+#: Diverse clusters may grow to so many times the largest of the start, or of those of 2k - 1.
+ROOM = 2
 
 
 class SearchState(NamedTuple):
@@ -23,13 +27,16 @@ class SearchState(NamedTuple):
     points : (n, p) float64 array, not changed
     weights : (n,) float64 array, not changed
     labels : (n,) int32 array
-    members : (capacity, 2k - 1) int32 array; the first ``sizes[c]`` of row c
+    members : (capacity, largest size) int32 array; the first ``sizes[c]`` of row c
     sizes : (capacity,) int32 array; 0 where a cluster was dissolved
     sums : (capacity, p) float64 array
     masses : (capacity,) float64 array
     energies : (capacity,) float64 array
     free : (capacity + 1,) int32 array
         Unused cluster numbers as a stack; its height in the last place.
+    diversity : tuple of (n, q) and (q,) int64 arrays, not changed, or None
+        Codes and least numbers of distinct ones, as of `Diversity`. None has kernels of its own, which
+        lose no time to it.
     """
 
     points: np.ndarray
@@ -41,10 +48,15 @@ class SearchState(NamedTuple):
     masses: np.ndarray
     energies: np.ndarray
     free: np.ndarray
+    diversity: tuple[np.ndarray, np.ndarray] | None
 
 
-def search_state_of(points: np.ndarray, weights: np.ndarray, labels: np.ndarray, k: int) -> SearchState:
+def search_state_of(
+    points: np.ndarray, weights: np.ndarray, labels: np.ndarray, k: int, diversity: Diversity | None = None
+) -> SearchState:
     """SearchState of `points` by `labels` (0 to m - 1, every cluster of k to 2k - 1 records).
+
+    Where diversity is asked for, clusters hold it at the start and keep it, and may be and grow larger.
 
     Raises
     ------
@@ -53,22 +65,24 @@ def search_state_of(points: np.ndarray, weights: np.ndarray, labels: np.ndarray,
     """
     n, p = points.shape
     sizes = np.bincount(labels)
-    if sizes.min() < k or sizes.max() > 2 * k - 1:
+    largest = 2 * k - 1 if diversity is None else ROOM * max(2 * k - 1, int(sizes.max()))
+    if sizes.min() < k or sizes.max() > largest:
         raise SolverFailed(
-            f"a search needs clusters of {k} to {2 * k - 1} records to start from, "
+            f"a search needs clusters of {k} to {largest} records to start from, "
             f"found {sizes.min()} to {sizes.max()}"
         )
-    capacity = max(n // k, 1)
+    capacity = max(n // k if diversity is None else min(n // k, diversity.most_clusters), 1)
     state = SearchState(
         points,
         weights,
         labels.astype(np.int32),
-        np.zeros((capacity, 2 * k - 1), dtype=np.int32),
+        np.zeros((capacity, largest), dtype=np.int32),
         np.zeros(capacity, dtype=np.int32),
         np.zeros((capacity, p)),
         np.zeros(capacity),
         np.zeros(capacity),
         np.zeros(capacity + 1, dtype=np.int32),
+        None if diversity is None else (diversity.codes, diversity.least),
     )
     _fill(state)
     return state

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdc.clusters.diversity import RESORTED, diversify
+from sdc.clusters.diversity import RESORTED, Diversity, diversify
 from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 
 
@@ -13,7 +13,7 @@ def test_a_uniform_cluster_joins_the_nearest_that_brings_another_value():
     points = np.array([[0.0], [0], [1], [1], [9], [9], [10], [10]])
     labels = np.array([0, 0, 1, 1, 2, 2, 3, 3])
     sensitive = np.array([[5], [5], [5], [5], [5], [7], [5], [7]])
-    merged = diversify(points, labels, sensitive, 2)
+    merged = diversify(points, labels, Diversity.of(sensitive, 2))
     assert merged[0] != merged[6]
     assert merged[0] == merged[4]
     assert len(np.unique(merged)) == 2
@@ -21,7 +21,7 @@ def test_a_uniform_cluster_joins_the_nearest_that_brings_another_value():
 
 def test_clusters_that_are_diverse_stay_as_they_are():
     labels = np.array([0, 0, 1, 1])
-    merged = diversify(np.zeros((4, 1)), labels, np.array([[0], [1], [0], [1]]), 2)
+    merged = diversify(np.zeros((4, 1)), labels, Diversity.of([[0], [1], [0], [1]], 2))
     assert np.array_equal(merged, labels)
 
 
@@ -32,7 +32,7 @@ def test_every_cluster_is_diverse_and_none_is_split(n, wanted, seed):
     sensitive = random.integers(0, 5, size=(n, 2))
     if min(len(np.unique(column)) for column in sensitive.T) < wanted:
         return
-    merged = diversify(random.normal(size=(n, 2)), labels, sensitive, wanted)
+    merged = diversify(random.normal(size=(n, 2)), labels, Diversity.of(sensitive, wanted))
     for cluster in np.unique(merged):
         for column in sensitive[merged == cluster].T:
             assert len(np.unique(column)) >= wanted
@@ -74,23 +74,58 @@ def test_the_cheapest_merger_is_looked_for_among_all(n, size, least, on_a_grid, 
     points = random.integers(0, 3, size=(n, 2)) * 2.0 if on_a_grid and size in (1, 2, 4) else None
     points = 1e6 + random.normal(size=(n, 3)) if points is None else points
     expected = _merged_in_turn(points, labels, values, least)
-    np.testing.assert_array_equal(diversify(points, labels, values, least), expected)
+    np.testing.assert_array_equal(diversify(points, labels, Diversity.of(values, least)), expected)
 
 
 def test_more_mergers_than_fit_between_two_sorts_lead_to_the_same_clusters():
     random = np.random.default_rng(3)
     points, labels = random.normal(size=(1200, 2)), np.arange(1200) // 2
     values = (random.random((1200, 1)) < 0.04).astype(int)
-    merged = diversify(points, labels, values, 2)
+    merged = diversify(points, labels, Diversity.of(values, 2))
     assert labels.max() - merged.max() > RESORTED
     np.testing.assert_array_equal(merged, _merged_in_turn(points, labels, values, 2))
 
 
+def test_each_variable_has_its_own_least_number():
+    points, labels = np.arange(8.0)[:, None], np.arange(8) // 2
+    codes = np.column_stack([np.arange(8) % 2, np.arange(8)])
+    merged = diversify(points, labels, Diversity.of(codes, [2, 3]))
+    assert np.array_equal(np.bincount(merged), [4, 4])
+
+
+def _most_clusters(counts, least):
+    """By trying: clusters take their values in turn, always of those that most records are left with."""
+    most = 0
+    for clusters in range(1, sum(counts) // least + 1):
+        left = sorted(counts, reverse=True)
+        for _ in range(clusters):
+            left = sorted((count - (place < least) for place, count in enumerate(left)), reverse=True)
+        if left[-1] >= 0:
+            most = clusters
+    return most
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=6), st.integers(1, 4))
+def test_no_more_clusters_can_be_diverse_than_are_said(counts, least):
+    if len(counts) < least:
+        return
+    codes = np.repeat(np.arange(len(counts)), counts)[:, None]
+    assert Diversity.of(codes, least).most_clusters == _most_clusters(counts, least)
+
+
+def test_held_looks_at_every_cluster_and_variable():
+    codes = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    assert Diversity.of(codes, [2, 1]).held(np.array([0, 0, 1, 1]))
+    assert not Diversity.of(codes, [2, 2]).held(np.array([0, 0, 1, 1]))
+    assert not Diversity.of(codes, [2, 1]).held(np.array([0, 1, 0, 1]))
+
+
 def test_what_is_impossible_is_refused():
-    points, labels = np.zeros((4, 1)), np.array([0, 0, 1, 1])
     with pytest.raises(ImpossibleProtection, match="1 distinct"):
-        diversify(points, labels, np.zeros((4, 1), int), 2)
+        Diversity.of(np.zeros((4, 1), int), 2)
     with pytest.raises(InvalidParameter):
-        diversify(points, labels, np.zeros((4, 1), int), 0)
+        Diversity.of(np.zeros((4, 1), int), 0)
     with pytest.raises(ShapeMismatch):
-        diversify(points, labels, np.zeros((3, 1), int), 2)
+        Diversity.of(np.zeros(4, int), 1)
+    with pytest.raises(ShapeMismatch):
+        diversify(np.zeros((4, 1)), np.array([0, 0, 1, 1]), Diversity.of(np.zeros((3, 1), int), 1))

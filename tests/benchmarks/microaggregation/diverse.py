@@ -1,0 +1,54 @@
+"""What diversity costs: clusters that need distinct values, merged after a search and searched among such.
+
+Persons of the demo town; clusters must hold two or three diagnoses, or persons of k households.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from pipelines.demo import QUASI_IDENTIFIERS
+from pipelines.town.town import town
+from sdc.clusters.codes import category_codes
+from sdc.clusters.diversity import Diversity, diversify
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.records import Records
+from sdc.microaggregation.sse import sum_of_squares
+from tests.benchmarks.table import Table
+
+
+def diverse(quick: bool = False) -> Table:
+    """Loss without diversity, with mergers after a search, and of a search among diverse clusterings."""
+    persons = next(town(2_500, 2026))
+    numbers = [persons[name].to_numpy() for name in QUASI_IDENTIFIERS["numeric"]]
+    values = np.nan_to_num(np.column_stack(numbers).astype(float))
+    diagnoses, households = (category_codes(persons[name])[:, None] for name in ("diagnosis", "household"))
+    rows: list[tuple[object, ...]] = []
+    for k in (3, 5):
+        records, order = Records.of(values, k)
+        asked = {
+            "2 diagnoses": Diversity.of(diagnoses, 2),
+            "3 diagnoses": Diversity.of(diagnoses, 3),
+            f"{k} households": Diversity.of(households, k),
+        }
+        for name, diversity in asked.items():
+            free, merged, searched, seconds = [], [], [], 0.0
+            for seed in range(1 if quick else 5):
+                without = microaggregate(values, k, seed=seed)
+                clusters = diversify(records.values, without.labels[order], diversity.take(order))
+                started = time.process_time()
+                among = microaggregate(values, k, seed=seed, diversity=diversity)
+                seconds = max(seconds, time.process_time() - started)
+                free.append(100 * without.information_loss)
+                merged.append(100 * sum_of_squares(records.values, records.weights, clusters) / records.sst)
+                searched.append(100 * among.information_loss)
+                assert searched[-1] < merged[-1], f"{name}, k={k}, seed {seed}: a search lost to mergers"
+            rows.append((k, name, max(free), min(merged), max(searched), seconds))
+    return Table(
+        "2,500 persons of the demo town, 10 numeric variables, standard, 100 SSE/SST",
+        ("k", "in each cluster", "none asked, worst", "merged, best", "searched, worst", "most CPU s"),
+        rows,
+        "Of five seeds.",
+    )
