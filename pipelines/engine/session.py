@@ -49,6 +49,8 @@ _OF_STORES = {
 
 #: Rows per Arrow batch: large enough that the crossing costs little, small enough for a worker's memory.
 ARROW_BATCH = 50_000
+#: What Spark takes for no limit of bytes: below any other it adds up the bytes of a batch after each row.
+NO_LIMIT = str(2**31 - 1)
 
 _SETTINGS = {
     "spark.ui.enabled": "false",  # its pages show literals of plans
@@ -58,6 +60,7 @@ _SETTINGS = {
     "spark.python.worker.reuse": "true",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites that nobody sees
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_BATCH),
+    "spark.sql.execution.arrow.maxBytesPerBatch": NO_LIMIT,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pyspark.udf.hideTraceback.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
