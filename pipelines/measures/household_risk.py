@@ -19,6 +19,8 @@ from pipelines.measures.individual_risk import DIGITS
 from pipelines.measures.measure import Measure
 from sdc.risk.individual import class_risk
 
+_WEIGHT = "weight"
+
 
 @dataclass(frozen=True)
 class HouseholdRisk:
@@ -44,24 +46,25 @@ def _take(comparison: Comparison) -> HouseholdRisk | None:
     specification = comparison.specification
     if specification.household is None:
         return None
-    weight = f.lit(1.0) if specification.weight is None else column(specification.weight).cast("double")
+    weight = [column(name).cast("double").alias(_WEIGHT) for name in filter(None, [specification.weight])]
     before, after = (
         frame.select(
             f.lit(file).alias("file"),
             class_hash(comparison.joint_keys, f.lit(file)),
             f.xxhash64(f.lit(file), column(specification.household)).alias("household"),
-            weight.alias("weight"),
+            *weight,
         )
         for file, frame in enumerate((comparison.screened.frame, comparison.protected))
     )
     records = comparison.screened.remaining + comparison.records
-    parts = by_class(before.unionByName(after), records, _found, "file int, household long, missed double")
+    parts = by_class(before.unionByName(after), records, _missed, f"file int, {CLASS} long, missed double")
+    lines = by_class(parts, records, _found, "file int, households long, sum double, largest double")
     by_file = (
-        parts.groupBy("file", "household")
-        .agg((-f.expm1(f.sum("missed"))).alias("risk"))
-        .groupBy("file")
+        lines.groupBy("file")
         .agg(
-            f.count(f.lit(1)).alias("households"), f.sum("risk").alias("sum"), f.max("risk").alias("largest")
+            f.sum("households").alias("households"),
+            f.sum("sum").alias("sum"),
+            f.max("largest").alias("largest"),
         )
         .toArrow()
         .sort_by("file")
@@ -71,14 +74,29 @@ def _take(comparison: Comparison) -> HouseholdRisk | None:
     return HouseholdRisk(households, *(float(f"{value:.{DIGITS}g}") for value in figures))
 
 
-def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+def _missed(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     """Of each household with records here, the logarithm of the chance that none of them is found."""
     _, place, members = np.unique(columns[CLASS], return_inverse=True, return_counts=True)
-    risk = class_risk(members, np.bincount(place, columns["weight"]))[place]
+    risk = _risk(place, members, columns.get(_WEIGHT))
     with np.errstate(divide="ignore"):  # who is found for certain: minus infinity
-        missed = np.log1p(-risk)
+        missed = np.log1p(-risk)[place]
     households, first, home = np.unique(columns["household"], return_index=True, return_inverse=True)
-    return {"file": columns["file"][first], "household": households, "missed": np.bincount(home, missed)}
+    return {"file": columns["file"][first], CLASS: households, "missed": np.bincount(home, missed)}
+
+
+def _risk(place: np.ndarray, members: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Of a record of each class, (m,); without weights the file is the population."""
+    return 1.0 / members if weights is None else class_risk(members, np.bincount(place, weights))
+
+
+def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Of each file the households that are whole here, and their risks: added up, and the largest."""
+    _, first, home = np.unique(columns[CLASS], return_index=True, return_inverse=True)
+    risk = -np.expm1(np.bincount(home, columns["missed"]))
+    files, file, households = np.unique(columns["file"][first], return_inverse=True, return_counts=True)
+    largest = np.zeros(len(files))
+    np.maximum.at(largest, file, risk)
+    return {"file": files, "households": households, "sum": np.bincount(file, risk), "largest": largest}
 
 
 def _attacks(section: HouseholdRisk, k: int) -> Iterator[tuple[float, str]]:

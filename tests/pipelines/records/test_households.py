@@ -40,11 +40,21 @@ def assert_household_risk(section, original, released, variables):
     both = released.merge(original[["note", "home"]], on="note")
     for when, frame in (("before", original), ("after", both)):
         classes = frame.groupby(["region", *variables], dropna=False).ngroup().to_numpy()
-        risk = household_risk(individual_risk(classes, frame["weight"].to_numpy()), frame["home"].to_numpy())
+        weights = frame["weight"].to_numpy() if "weight" in released else None
+        risk = household_risk(individual_risk(classes, weights), frame["home"].to_numpy())
         by_home = pd.Series(risk).groupby(frame["home"].to_numpy()).first()
         assert section["households"] == len(by_home)
         assert section[f"expected_{when}"] == pytest.approx(by_home.sum(), rel=1e-8)
         assert section[f"largest_{when}"] == pytest.approx(by_home.max(), rel=1e-8)
+
+
+def test_without_weights_a_household_is_as_exposed_as_its_classes_in_the_file_are_small(spark, tmp_path):
+    original = families()
+    original.to_parquet(tmp_path / "data", index=False)
+    _, areas = run(spark, specification(tmp_path, HOUSEHOLD | {"weight": {"role": "identifier"}}))
+    found = quality(areas)["household_risk"]
+    assert found["largest_before"] > found["largest_after"]
+    assert_household_risk(found, original, published(areas), ["sex", "age", "income"])
 
 
 @pytest.mark.parametrize("kinds", ["mixed", "nominal"])
