@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from pipelines.description.sdmx import write_sdmx
 from pipelines.description.statistics import ColumnStatistics, column_statistics
 
 MICRODATA, TABLE = "microdata", "table"
+#: Columns that are counted at once: each is in memory, up to three times.
+AT_ONCE = 2
 
 
 def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, str]) -> tuple[str, ...]:
@@ -46,7 +50,9 @@ def _of_records(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatis
     files = sorted((folder / MICRODATA).glob("*.parquet"))
     weights = [column["name"] for column in manifest["columns"] if column["role"] == "weight"]
     weight = manifest.get("method", {}).get("weighted_by") or (weights[0] if weights else None)
-    return tuple(column_statistics(files, column["name"], weight=weight) for column in manifest["columns"])
+    of_column = partial(column_statistics, files, weight=weight)
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return tuple(threads.map(of_column, [column["name"] for column in manifest["columns"]]))
 
 
 def _checksum(path: Path) -> str:
