@@ -33,6 +33,12 @@ _CAUSE = re.compile(
     r"(?:: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^()\n]*\): |Most recent failure reason:\s*)"
     r"(?P<task>[\w.$]+))?"
 )
+#: How Spark and py4j tell of what a task raised in Python: the name of its class comes first, or after a
+#: traceback.
+_RAISED = re.compile(
+    r"(?:see the stack trace below\.\n|PythonException: )(?:Traceback [^\n]*\n(?: [^\n]*\n)*)?"
+    r"(?P<raised>[A-Za-z_][\w.]*)"
+)
 #: What Spark says of a worker that the system ended.
 _LOST_WORKER = "Python worker exited unexpectedly"
 #: What tasks raise of an object store, and what it means.
@@ -150,6 +156,8 @@ def _why(error: Exception) -> str:
             "Spark's Java process ended before the run did, most often because the system had no memory "
             "left. Free some, or give Spark less (spark.driver.memory)."
         )
+    if condition == "PythonException":
+        condition = _python_class(error)
     if _LOST_WORKER in str(error):
         return (
             "A Python worker of Spark was ended, most often because the system had no memory left, and so "
@@ -171,6 +179,12 @@ def _java_class(error: Py4JJavaError) -> str:
     if told is None:
         return type(error).__name__
     return (told.group("task") or told.group("exception")).rpartition(".")[2]
+
+
+def _python_class(error: Exception) -> str:
+    """Name of the class of what a task raised in Python."""
+    told = _RAISED.search(str(error))
+    return "PythonException" if told is None else told.group("raised").rpartition(".")[2]
 
 
 def _stop(spark: SparkSession) -> None:

@@ -55,6 +55,15 @@ def test_what_ended_a_task_is_named_without_its_words(spark) -> None:
     def task(name: str) -> None:
         raise ValueError(name)
 
-    with pytest.raises(MicroguardError, match=r"\(PythonException\)") as caught, without_values_of_records():
+    with pytest.raises(MicroguardError, match=r"\(ValueError\)") as caught, without_values_of_records():
         spark.sparkContext.parallelize(["Ilse"], 1).foreach(task)
+    assert "Ilse" not in str(caught.value)
+
+    def batches(found):
+        for batch in found:
+            yield {}[batch["name"][0].as_py()]
+
+    frame = spark.createDataFrame([("Ilse",)], "name string")
+    with pytest.raises(MicroguardError, match=r"\(KeyError\)") as caught, without_values_of_records():
+        frame.mapInArrow(batches, "name string").collect()
     assert "Ilse" not in str(caught.value)
