@@ -37,7 +37,8 @@ def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | f
     """
     if values.shape[1] == 0:
         return 0.0  # no variables: all records are alike
-    nearest, _ = cKDTree(values).query(values, k=k)
+    # Cut at the middle of a box instead of the median, a tree answers in some two thirds of the time.
+    nearest, _ = cKDTree(values, balanced_tree=False).query(values, k=k)
     least = np.minimum(nearest[:, 1:], np.broadcast_to(reach, len(values))[:, None])
     return less_rounding(float(np.sum(least**2) / (2 * k)), values)
 
