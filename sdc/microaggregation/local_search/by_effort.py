@@ -3,11 +3,13 @@
 fast: MDAV, of the whole file or, where that is large, in blocks. standard: from there, a few short
 annealings, which settle where the dear records go and are crossed, then a long one of all the others, which
 also erases the penalty of blocks. thorough: several of these, crossed, and a set-partitioning program over
-all clusters they ended in. Work is fixed by n, k and effort, never by the clock.
+all clusters they ended in. Work is fixed by n, k and effort, never by the clock. Where clusters must be
+diverse, those of the start are merged until they are, and no change of a search leaves one that is not.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -132,13 +134,14 @@ def made_diverse(
     Its bound stays: every diverse clustering is one of those it is a bound of.
     """
     assert records.diversity is not None
-    labels, work = diversify(records.values, clustering.labels, records.diversity), dict(clustering.work)
+    labels = diversify(records.values, clustering.labels, records.diversity)
+    work = Counter(clustering.work)
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:
         contents, blocks = number_contents(records.values), cut(records, k)
         most = WORK["standard" if effort == "standard" else "thorough"]
         labels, searched = _searched(records, labels, contents, blocks, k, seed, most, deadline)
-        work |= searched
+        work.update(searched)
     stopped_by: StoppedBy = "time" if deadline.passed or clustering.stopped_by == "time" else "work"
     return Clustering.of(
         records,
