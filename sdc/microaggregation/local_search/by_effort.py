@@ -51,6 +51,8 @@ BATH_SWEEPS = 100
 GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
 #: Share of the clusters that scale is typical of: a few giants must not heat the whole file.
 TYPICAL = 0.99
+#: Share of the visits where clusters must be diverse: each costs more, as more moves are looked at.
+DIVERSE_SHARE = 0.7
 #: Largest cluster of a search, in k: each gets the room of the largest, 2 kB per record here.
 LARGEST_CLUSTER = 500
 #: Passes of descent at the end of thorough search, at most.
@@ -210,7 +212,8 @@ class _Searches:
         """The best labels that a search from these finds, at least as good, and the work."""
         n = len(self._records)
         searches = self._work.searches if n <= RECOMBINED_RECORDS else 1
-        sweeps = self._work.sweeps(n, self._k) / searches
+        share = 1.0 if self._records.diversity is None else DIVERSE_SHARE
+        sweeps = share * self._work.sweeps(n, self._k) / searches
         recombination = Recombination(self._records, self._state(labels).members.shape[1])
         incumbent = labels
         for number in range(searches):

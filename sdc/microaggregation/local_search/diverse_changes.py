@@ -59,6 +59,8 @@ def _stays(state, diversity, i, j):
     members = state.members[a, : state.sizes[a]]
     for v in range(len(least)):
         column = codes[:, v]
+        if j >= 0 and column[i] == column[j]:
+            continue
         if _held(column, members, i, column[i]) or (j >= 0 and not _held(column, members, i, column[j])):
             continue  # no value is lost, or another one comes
         if _distinct(column, members, least[v] + 1) <= least[v]:
