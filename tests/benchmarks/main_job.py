@@ -1,14 +1,9 @@
-"""The main job from command to release: reference files, and a million records against a bare sort."""
+"""The main job from command to release: reference files, and what was proved block by block."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,9 +12,10 @@ from typing import Any
 
 import pandas as pd
 
+from tests.benchmarks.processes import microguard
 from tests.benchmarks.table import Table
 from tests.reference import ADULT, REFERENCE_FOLDER
-from tests.system.command import ACCEPTED, COMMAND
+from tests.system.command import ACCEPTED
 
 CENSUS = (
     "afnlwgt", "agi", "emcontrb", "fedtax", "ptotval", "statetax", "taxinc", "pothval", "intval", "pearnval",
@@ -30,18 +26,6 @@ TARRAGONA = (
     "sales", "labor_costs", "depreciation", "operating_profit", "financial_outcome", "gross_profit",
     "net_profit",
 )  # fmt: skip
-#: The whole job may take so many times a bare read, sort and write of the same file.
-MOST_SORTS = 6.0
-
-_SORT = """
-import sys
-from pipelines.engine.session import open_session
-spark = open_session("local[2]")
-frame = spark.read.parquet(sys.argv[1])
-frame.sort(*frame.columns[:3]).write.mode("overwrite").parquet(sys.argv[2])
-spark.stop()
-"""
-
 
 ABSENT = "The reference files are not here: they lie in the shared folder beside the repository."
 
@@ -95,10 +79,9 @@ def _cases() -> list[Case]:
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """All tables; `quick` leaves the million records out for fifty thousand, and most exact blocks."""
+    """Both tables; `quick` leaves most exact blocks out."""
     yield _reference_files()
     yield _by_blocks(quick)
-    yield _at_scale(50_000 if quick else 1_000_000, quick)
 
 
 def _reference_files() -> Table:
@@ -196,10 +179,10 @@ class Release:
 
 
 def _release(specification: str, *arguments: str) -> Release:
-    seconds, answer = _microguard("protect", specification, *arguments)
-    evidence = Path(answer["report"]).parent
+    ran = microguard("protect", specification, *arguments)
+    evidence = Path(ran.answer["report"]).parent
     quality = json.loads((evidence / "quality.json").read_text())
-    return Release(seconds, quality, pd.read_parquet(evidence / "blocks.parquet"))
+    return Release(ran.seconds, quality, pd.read_parquet(evidence / "blocks.parquet"))
 
 
 def _release_of(case: Case) -> Release:
@@ -211,83 +194,10 @@ def _release_of(case: Case) -> Release:
 
 def _release_of_demo() -> Release:
     with tempfile.TemporaryDirectory() as folder:
-        _microguard("demo", "--records", "100000", "--kind", "numeric", "--out", folder, "--only-data")
+        microguard("demo", "--records", "100000", "--kind", "numeric", "--out", folder, "--only-data")
         return _release(f"{folder}/release.toml", "--set", "method.effort=exact")
 
 
 def _spread(values: pd.Series) -> str:
     """Median, 90 percent quantile and maximum."""
     return " / ".join(f"{values.quantile(share):.3g}" for share in (0.5, 0.9, 1.0))
-
-
-def _at_scale(records: int, quick: bool) -> Table:
-    rows: list[tuple[object, ...]] = []
-    for kind in ("numeric", "nominal"):
-        with tempfile.TemporaryDirectory() as folder:
-            base = ("demo", "--records", str(records), "--kind", kind, "--out", folder)
-            _microguard(*base, "--only-data")
-            sort = _timed([sys.executable, "-c", _SORT, f"{folder}/data", f"{folder}/sorted"])
-            arguments = (f"{folder}/release.toml", "--set", "method.effort=fast", "--master", "local[2]")
-            with _Memory() as memory:
-                seconds, _ = _microguard("protect", *arguments)
-        assert quick or seconds <= MOST_SORTS * sort, f"{kind}: {seconds / sort:.1f} times a bare sort"
-        rows.append((kind, records, seconds, records / seconds, sort, seconds / sort, memory.peak / 2**30))
-    return Table(
-        "Fast effort, local[2], whole processes from start to end",
-        (
-            "quasi-identifiers",
-            "records",
-            "seconds",
-            "records/s",
-            "bare sort, s",
-            "ratio",
-            "peak memory of all processes, GiB",
-        ),
-        rows,
-    )
-
-
-class _Memory:
-    """Peak resident memory of everything this process has started, sampled (Linux)."""
-
-    def __enter__(self) -> _Memory:
-        self.peak = 0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        page = os.sysconf("SC_PAGE_SIZE")
-        while not self._over.wait(0.5):
-            parents, pages = {}, {}
-            for entry in Path("/proc").glob("[0-9]*/stat"):
-                try:
-                    fields = entry.read_text().rpartition(")")[2].split()
-                except OSError:  # gone in between
-                    continue
-                parents[int(entry.parent.name)], pages[int(entry.parent.name)] = (
-                    int(fields[1]),
-                    int(fields[21]),
-                )
-            ours = {os.getpid()}
-            while grown := {child for child, parent in parents.items() if parent in ours} - ours:
-                ours |= grown
-            self.peak = max(self.peak, page * sum(pages[child] for child in ours - {os.getpid()}))
-
-
-def _microguard(*arguments: str) -> tuple[float, dict[str, Any]]:
-    start = time.monotonic()
-    done = subprocess.run([COMMAND, *arguments, "--json", "--quiet"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return time.monotonic() - start, json.loads(done.stdout.strip().splitlines()[-1])
-
-
-def _timed(command: list[str]) -> float:
-    start = time.monotonic()
-    subprocess.run(command, check=True, capture_output=True)
-    return time.monotonic() - start

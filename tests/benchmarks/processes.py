@@ -1,0 +1,77 @@
+"""Whole processes, from start to end: how long they take, what they say, how much memory all of them hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.system.command import COMMAND
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that ended well: its seconds, its answer, and the seconds of stages as they began."""
+
+    seconds: float
+    answer: dict[str, Any]
+    stages: dict[str, float]
+
+
+def microguard(*arguments: str) -> Ran:
+    """Run ``microguard ARGUMENTS``; an AssertionError with what it said where it does not end well."""
+    start = time.monotonic()
+    done = subprocess.run([COMMAND, *arguments, "--json", "--log", "json"], capture_output=True, text=True)
+    seconds = time.monotonic() - start
+    assert done.returncode == 0, done.stderr
+    stages: dict[str, float] = {}
+    for line in done.stderr.splitlines():
+        event = json.loads(line) if line.startswith("{") else {}
+        if "stage" in event and "seconds" in event:
+            stages[event["stage"]] = stages.get(event["stage"], 0.0) + event["seconds"]
+    return Ran(seconds, json.loads(done.stdout.strip().splitlines()[-1]), stages)
+
+
+def timed(command: list[str]) -> float:
+    """Seconds of a command."""
+    start = time.monotonic()
+    subprocess.run(command, check=True, capture_output=True)
+    return time.monotonic() - start
+
+
+class PeakMemory:
+    """Peak resident memory of everything this process has started, sampled (Linux)."""
+
+    def __enter__(self) -> PeakMemory:
+        self.peak = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        page = os.sysconf("SC_PAGE_SIZE")
+        while not self._over.wait(0.5):
+            parents, pages = {}, {}
+            for entry in Path("/proc").glob("[0-9]*/stat"):
+                try:
+                    fields = entry.read_text().rpartition(")")[2].split()
+                except OSError:  # gone in between
+                    continue
+                parents[int(entry.parent.name)], pages[int(entry.parent.name)] = (
+                    int(fields[1]),
+                    int(fields[21]),
+                )
+            ours = {os.getpid()}
+            while grown := {child for child, parent in parents.items() if parent in ours} - ours:
+                ours |= grown
+            self.peak = max(self.peak, page * sum(pages[child] for child in ours - {os.getpid()}))
