@@ -21,6 +21,7 @@ from pyspark.sql import functions as f
 from scipy import sparse
 
 from pipelines.engine.column_names import column
+from pipelines.publication.sources.sketching import value_hash
 from pipelines.tables.empty_cells import absent_codes
 from pipelines.tables.groupings import Grouping, grouping_lines
 from pipelines.tables.hierarchy import paths, refuse_bad_codes
@@ -37,6 +38,7 @@ MISSING = "(missing)"
 FLOAT_ERROR = 1e-9
 _AMOUNT, _CONTRIBUTION, _UNIT = "__amount", "__contribution", "__unit"
 _RANK, _COUNT, _LARGEST, _GROSS = "__rank", "__count", "__largest", "__gross"
+_MARKS, _KNOWN = ("__mark_1", "__mark_2"), "__known"
 _DIGITS = 28
 """Digits of a record's amount; ten more are left for sums."""
 
@@ -63,6 +65,9 @@ class Cells:
         Levels and capacities in units, costs, and the status as text, where the input has them.
     groupings : tuple of Grouping
         Further hierarchies over a column, whose lines are among those of the tabulation.
+    members : (cells,) array of text or None
+        Digest of who contributes, whatever their order; empty where it says nothing. None where cells were
+        given.
     """
 
     codes: pd.DataFrame
@@ -73,6 +78,7 @@ class Cells:
     input_columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     gross: np.ndarray | None = None
     groupings: tuple[Grouping, ...] = ()
+    members: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.units)
@@ -117,11 +123,12 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
     sets = [[f.col(names[name]) for name in columns] for columns in _sets_of_records(table)]
     labels = list(names.values())
     if specification.unit is None:
-        grouped = _collapsed(_ranked(records, labels, most), sets, labels, most)
+        grouped = _collapsed(_ranked(_by_amount(records, table, names), labels, most), sets, labels, most)
     else:
         by_unit = records.groupBy(*labels, _UNIT).agg(*_sums())
         everywhere = by_unit.groupingSets([[*labelled, f.col(_UNIT)] for labelled in sets], *labels, _UNIT)
-        grouped = _ranked(everywhere.agg(*_sums()), labels, most)
+        marked = _marked(everywhere.agg(*_sums()), value_hash(_UNIT, by_unit), f.lit(True))
+        grouped = _ranked(marked, labels, most)
     aggregates = _asked(grouped.toPandas(), table, names)
     if aggregates[_AMOUNT].isna().any():
         raise InputRejected(
@@ -147,6 +154,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         gross=units_of(aggregates[_GROSS], table.digits),
         largest=largest * 10.0**table.digits,
         groupings=_groupings(frame, table),
+        members=_members(aggregates),
     )
 
 
@@ -160,6 +168,7 @@ def tabulated(
     input_columns: Mapping[str, np.ndarray] | None = None,
     gross: np.ndarray | None = None,
     groupings: tuple[Grouping, ...] = (),
+    members: np.ndarray | None = None,
 ) -> Cells:
     """Tie cells to their margins, and put them in the order of their codes.
 
@@ -178,6 +187,7 @@ def tabulated(
         contributors = None if contributors is None else _lengthened(contributors, len(absent))
         input_columns = {name: _lengthened(array, len(absent)) for name, array in input_columns.items()}
         gross = None if gross is None else _lengthened(gross, len(absent))
+        members = None if members is None else _lengthened(members, len(absent))
     dimensions, placed = paths(codes, table)
     tabulation, areas = from_cells(dimensions, placed)
     tied = int(np.count_nonzero(tabulation.relations.data > 0))
@@ -201,11 +211,12 @@ def tabulated(
         input_columns={name: array[order] for name, array in input_columns.items()},
         gross=None if gross is None else gross[order],
         groupings=groupings,
+        members=None if members is None else members[order],
     )
 
 
 def _lengthened(array: np.ndarray, count: int) -> np.ndarray:
-    """The array with so many zeros, or rows of zeros, at its end."""
+    """The array with so many zeros, rows of zeros or empty texts at its end."""
     return np.concatenate([array, np.zeros((count, *array.shape[1:]), dtype=array.dtype)])
 
 
@@ -319,6 +330,27 @@ def _sums() -> list[Column]:
     return [_total(), f.sum(_CONTRIBUTION).alias(_CONTRIBUTION)]
 
 
+def _marked(records: DataFrame, identity: Column, known: Column) -> DataFrame:
+    """With 128 bits that tell who contributes, and whether they tell that of anybody else too."""
+    marks = {name: f.xxhash64(identity, f.lit(name)) for name in _MARKS}
+    return records.withColumns({**marks, _KNOWN: known})
+
+
+def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> DataFrame:
+    """Marked records that have no unit: they are known by an amount that no other record has."""
+    if table.counts:
+        return _marked(records, f.lit(0), f.lit(False))
+    alike = Window.partitionBy(*[names[dimension] for dimension in table.parts], _CONTRIBUTION)
+    return _marked(records, f.col(_CONTRIBUTION), f.count(f.lit(1)).over(alike) == 1)
+
+
+def _members(aggregates: pd.DataFrame) -> np.ndarray:
+    """(cells,) digests as text, empty where nobody is known."""
+    marks = aggregates[list(_MARKS)].to_numpy(np.int64).astype(">i8")
+    digests = np.array([row.tobytes().hex() for row in marks], dtype="<U32")
+    return np.where(aggregates[_KNOWN].to_numpy(bool), digests, "")
+
+
 def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
     """Sum, number of contributors and largest contributions of records with the same labels."""
     size = f.abs(f.col(_CONTRIBUTION))
@@ -330,7 +362,7 @@ def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
         largest = f.sort_array(f.collect_list(among), asc=False)
     gross = f.sum(f.abs(f.col(_AMOUNT))).alias(_GROSS)
     return records.groupBy(*labels).agg(
-        _total(), gross, f.count(f.lit(1)).alias(_COUNT), largest.alias(_LARGEST)
+        _total(), gross, f.count(f.lit(1)).alias(_COUNT), largest.alias(_LARGEST), *_together()
     )
 
 
@@ -342,7 +374,13 @@ def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], m
         f.sum(_GROSS).alias(_GROSS),
         f.sum(_COUNT).alias(_COUNT),
         (f.slice(together, 1, most) if most else together).alias(_LARGEST),
+        *_together(),
     )
+
+
+def _together() -> list[Column]:
+    """Digest of all who contribute, and whether it says who at least one of them is."""
+    return [*(f.bit_xor(name).alias(name) for name in _MARKS), f.bool_or(_KNOWN).alias(_KNOWN)]
 
 
 def _total() -> Column:

@@ -31,6 +31,7 @@ _SCHEMA = pa.schema(
         ("direction", pa.int8()),
         ("release_id", pa.string()),
         ("original", pa.string()),
+        ("members", pa.string()),
     ]
 )
 

@@ -1,12 +1,13 @@
 """One value for one cell, for ever: what was published of a cell is published of it again.
 
 A cell is identified by source, period, measure and those of its codes that are not totals; a part of a
-value (`table.parts`) is a measure of its own, in whatever table it is published. Another source or period
-that is of the same records, as the true values of its cells tell, has the same cells all the same. A cell's
-value is taken from the first table that published it, whatever release, seed, version of the software or
-table it is published in now. So linked tables agree, and two tables tell no more about a cell than one. The
-table is refused where a standing value no longer protects its cell (the source was revised, or the rule
-asks for more), or where no additive table holds the standing values.
+value (`table.parts`) is a measure of its own, in whatever table it is published. A cell of the same units
+with the same true value is the same cell under other codes: a section with a single branch is that branch.
+Another source or period that is of the same records, as the true values of its cells tell, has the same
+cells all the same. A cell's value is taken from the first table that published it, whatever release, seed,
+version of the software or table it is published in now. So linked tables agree, and two tables tell no more
+about a cell than one. The table is refused where a standing value no longer protects its cell (the source
+was revised, or the rule asks for more), or where no additive table holds the standing values.
 
 The list of `PublishedCell` is kept by whoever keeps the ledger; this module reads one and writes the next.
 """
@@ -53,6 +54,7 @@ class PublishedCell:
     direction : 1 up, -1 down, 0 unchanged; private like all of the ledger
     release_id : the first release that published it
     original : true value then, private; None in lists of software that did not keep it
+    members : digest of its units, private; None where they were not known, or not kept
     """
 
     source: str
@@ -63,6 +65,7 @@ class PublishedCell:
     direction: int
     release_id: str
     original: Decimal | None = None
+    members: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +76,12 @@ class StandingCells:
     ----------
     published : (cells,) boolean array, whether a cell was published before
     units : (cells,) its value in units of the last digit, 0 elsewhere
+    renamed : (cells,) boolean array or None, whether it was published under other codes alone
     """
 
     published: np.ndarray
     units: np.ndarray
+    renamed: np.ndarray | None = None
 
 
 def measures_of(table: Table) -> set[str]:
@@ -127,16 +132,15 @@ def of_the_same_records(
     origin : ``source`` and ``period`` of this table
     """
     listed = list(before)
-    rows = dict(zip(zip(cell_measures(cells, table), cell_codes(cells, table), strict=True),
-                    range(len(cells)), strict=True))  # fmt: skip
+    places = _Places(cells, table)
     shared = Counter[tuple[str, str]]()
     equal = Counter[tuple[str, str]]()
     unchanged: list[bool | None] = []  # None where this table does not have the cell
     for cell in listed:
-        row = rows.get((cell.measure, cell.codes))
-        same = None if row is None else _same_amount(cell.original, cells, table, row)
+        rows = places.of(cell)
+        same = None if not rows else any(_same_amount(cell.original, cells, table, row) for row in rows)
         unchanged.append(same)
-        if row is not None and (cell.original or cells.units[row]):
+        if rows and (cell.original or cells.units[rows].any()):
             shared[cell.source, cell.period] += 1
             equal[cell.source, cell.period] += bool(same)
     here = origin["source"], origin["period"]
@@ -147,6 +151,28 @@ def of_the_same_records(
         if name == here or (same is not False and shared[name] and equal[name] >= needed):
             found.append(cell)
     return found
+
+
+class _Places:
+    """Where published cells stand in a table: under their own codes, or those of cells of the same units."""
+
+    def __init__(self, cells: Cells, table: Table) -> None:
+        self._cells, self._table = cells, table
+        self.identities = list(zip(cell_measures(cells, table), cell_codes(cells, table), strict=True))
+        self._by_codes = {identity: row for row, identity in enumerate(self.identities)}
+        self._by_members: dict[tuple[str, str], list[int]] = {}
+        if cells.members is not None:
+            for row, members in enumerate(cells.members):
+                if members:
+                    self._by_members.setdefault((self.identities[row][0], str(members)), []).append(row)
+
+    def of(self, cell: PublishedCell) -> list[int]:
+        """Rows of a published cell: the one of its codes, else those of its units and its true value."""
+        row = self._by_codes.get((cell.measure, cell.codes))
+        if row is not None:
+            return [row]
+        rows = self._by_members.get((cell.measure, cell.members), []) if cell.members else []
+        return [row for row in rows if _same_amount(cell.original, self._cells, self._table, row)]
 
 
 def _same_amount(original: Decimal | None, cells: Cells, table: Table, row: int) -> bool:
@@ -161,28 +187,35 @@ def _same_amount(original: Decimal | None, cells: Cells, table: Table, row: int)
 
 
 def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> StandingCells:
-    """Find the cells of a table among those published before.
+    """Find the cells of a table among those published before, under their own codes or else under others.
+
+    Of several cells of the same units (a section with a single branch, and its only size class) that is
+    taken whose codes differ least.
 
     Raises
     ------
     StandingValueFails
         Where a standing value has more digits than this table publishes.
     """
-    first_values: dict[tuple[str, CellCodes], Decimal] = {}
+    places = _Places(cells, table)
+    found: dict[int, tuple[int, PublishedCell]] = {}
     for cell in before:
-        first_values.setdefault((cell.measure, cell.codes), cell.value)
-    published, units = np.zeros(len(cells), dtype=bool), np.zeros(len(cells))
-    for row, identity in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table), strict=True)):
-        if identity in first_values:
-            scaled = first_values[identity].scaleb(table.digits)
-            if scaled != int(scaled):
-                raise StandingValueFails(
-                    f"cell {row} was published before with more digits than table.decimals = {table.digits}; "
-                    "publish as many digits as then",
-                    variable=row,
-                )
-            published[row], units[row] = True, float(int(scaled))
-    return StandingCells(published, units)
+        for row in places.of(cell):
+            apart = len(set(cell.codes) ^ set(places.identities[row][1]))
+            if row not in found or apart < found[row][0]:
+                found[row] = apart, cell
+    published, renamed = np.zeros((2, len(cells)), dtype=bool)
+    units = np.zeros(len(cells))
+    for row, (apart, cell) in found.items():
+        scaled = cell.value.scaleb(table.digits)
+        if scaled != int(scaled):
+            raise StandingValueFails(
+                f"cell {row} was published before with more digits than table.decimals = {table.digits}; "
+                "publish as many digits as then",
+                variable=row,
+            )
+        published[row], renamed[row], units[row] = True, apart > 0, float(int(scaled))
+    return StandingCells(published, units, renamed)
 
 
 def new_cells(
@@ -192,23 +225,27 @@ def new_cells(
     standing: StandingCells | None,
     origin: Mapping[str, str],
 ) -> list[PublishedCell]:
-    """Cells that this release publishes for the first time, for the ledger.
+    """Cells that this release publishes for the first time under their codes, for the ledger.
 
     Parameters
     ----------
     values : (cells,) published values in units
     origin : ``source``, ``period`` and ``release_id``
     """
-    published = np.zeros(len(cells), dtype=bool) if standing is None else standing.published
+    listed = np.zeros(len(cells), dtype=bool) if standing is None else standing.published.copy()
+    if standing is not None and standing.renamed is not None:
+        listed &= ~standing.renamed
+    members = [""] * len(cells) if cells.members is None else cells.members
     amounts = decimals(np.rint(values), table.digits)
     originals = decimals(np.rint(cells.units), table.digits)
     signs = np.sign(values - cells.units).astype(int)
     return [
         PublishedCell(origin["source"], origin["period"], measure, codes, amounts[row],
-                      int(signs[row]), origin["release_id"], originals[row])
+                      int(signs[row]), origin["release_id"], originals[row],
+                      str(members[row]) or None)
         for row, (measure, codes) in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table),
                                                    strict=True))
-        if not published[row]
+        if not listed[row]
     ]  # fmt: skip
 
 

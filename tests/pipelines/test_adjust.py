@@ -240,6 +240,33 @@ def test_a_cell_of_the_same_records_keeps_its_value_whatever_its_table_is_called
     assert (both["turnover_x"] == both["turnover_y"]).all()
 
 
+@pytest.mark.parametrize(
+    ("variables", "source"),
+    [({}, "turnover"), ({"firm": {"role": "unit"}}, "another")],
+    ids=["records", "units of another source"],
+)
+def test_a_section_with_one_branch_has_the_value_of_its_branch_in_another_table(
+    adjusted, tmp_path, variables, source
+):
+    rule = {"dominance": None, "p_percent": 15.0}
+    sections = specification(tmp_path, records(), variables, **rule)
+    (first,) = tables(adjusted(sections))
+    branches = {"A": "01", "B": "05", "C": "10", "D": "35", "E": "35"}
+    frame = records().assign(branch=lambda each: each["a21"].map(branches))
+    chosen = specification(tmp_path, frame, {"branch": {"role": "other"}, **variables},
+                           release={"name": "branches", "source": source, "seed": 7},
+                           tables=[["branch", "region"]], hierarchies=None, **rule)  # fmt: skip
+    elsewhere = chosen.publish.model_copy(update={"path": "elsewhere"})
+    (second,) = tables(adjusted(chosen.model_copy(update={"publish": elsewhere})))
+    first["branch"] = first["a21"].map(branches)
+    both = first[first["a21"].isin(["A", "B", "C"])].merge(second, on=["branch", "region"])
+    assert len(both) == 12
+    assert (both["turnover_x"] == both["turnover_y"]).all()
+    true = frame.assign(true=frame["turnover"].round(1)).groupby(["branch", "region"])["true"].sum()
+    inner = both[both["region"] != "Total"].set_index(["branch", "region"])["turnover_x"].astype(float)
+    assert ((inner - true).abs().dropna() > 1).any()
+
+
 def test_a_finished_table_may_have_fewer_cells_than_k(adjusted, tmp_path):
     cells = pd.DataFrame({"region": ["north", "Total"], "turnover": [310.0, 310.0], "firms": [40, 40]})
     cells.to_parquet(tmp_path / "cells.parquet")

@@ -86,8 +86,8 @@ def sketched(
         The agency's secret; it travels with the tasks and stands in no plan that Spark shows.
     """
     sample = Sample(tuple(sorted(columns)), unit is not None, key)
-    values = [_value(name, frame).alias(f"c{i}") for i, name in enumerate(sample.names)]
-    units = [] if unit is None else [_value(unit, frame).alias(UNIT)]
+    values = [value_hash(name, frame).alias(f"c{i}") for i, name in enumerate(sample.names)]
+    units = [] if unit is None else [value_hash(unit, frame).alias(UNIT)]
     partial = map_in_arrow(frame.select(*values, *units), sample, _ROWS)
     added = partial.groupBy("subset", "cell").agg(
         f.sum("records").alias("records"), f.min("marks").alias("marks")
@@ -189,7 +189,7 @@ class _Smallest:
         )
 
 
-def _value(name: str, frame: DataFrame) -> Column:
+def value_hash(name: str, frame: DataFrame) -> Column:
     """Hash of a value, the same in whatever type a file has it: 7, 7.0 and "7" are one value."""
     value = column(name)
     if isinstance(frame.schema[name].dataType, t.NumericType):

@@ -3,7 +3,7 @@
 Each table has its own dimensions, rule, method, digits, seed and public area; some have a source or period of
 their own, or records in another order and of other types. They share the evidence area. Whoever has two
 values of one number can average them, so that wherever the same records are counted, or added up, in cells
-with the same codes, the published values must be the same.
+with the same codes, the published values must be the same; under other codes, those of a table before.
 """
 
 from __future__ import annotations
@@ -49,14 +49,24 @@ class OverlappingJob:
             table.content["release"] |= release
             table.content["publish"] |= {"path": f"lake{number}"}
         self._values: dict[Cell, Decimal] = {}
+        self._of_records: dict[tuple[str, bytes], set[Decimal]] = {}
 
     def fault(self, table: TableJob, answer: dict[str, Any]) -> str:
         """What a table breaks of its promise beside those that were asked about before."""
         fault = table.fault(answer)
-        differing = 0
-        for cell, value in _cells(answer):
+        differing = renamed = 0
+        cells = list(_cells(answer))
+        inside = [(cell[0], _records_of(cell, table.records)) for cell, _ in cells]
+        for (cell, value), records in zip(cells, inside, strict=True):
             differing += self._values.setdefault(cell, value) != value
-        return fault or (f"{differing} cells were published before with other values" if differing else "")
+            renamed += bool(records[1]) and value not in self._of_records.get(records, {value})
+        for (_, value), records in zip(cells, inside, strict=True):
+            self._of_records.setdefault(records, set()).add(value)
+        if differing:
+            return fault or f"{differing} cells were published before with other values"
+        return fault or (
+            f"the records of {renamed} cells were published with other values" if renamed else ""
+        )
 
 
 def _cells(answer: dict[str, Any]) -> Iterator[tuple[Cell, Decimal]]:
@@ -66,6 +76,14 @@ def _cells(answer: dict[str, Any]) -> Iterator[tuple[Cell, Decimal]]:
             finest = {name.removeprefix("g"): (name, code) for name, code in zip(columns, codes, strict=True)
                       if code != "Total"}  # fmt: skip
             yield (measure, tuple(sorted(finest.values()))), Decimal(str(value))
+
+
+def _records_of(cell: Cell, records: TableRecords) -> bytes:
+    """Which records a cell holds, whatever their order; empty where it holds none."""
+    inside = np.ones(len(records.frame), dtype=bool)
+    for name, code in cell[1]:
+        inside &= (records.frame[name] == code).to_numpy()
+    return np.sort(records.frame["unit"][inside].astype(float).to_numpy()).tobytes()
 
 
 def _of_other_dimensions(records: TableRecords, random: np.random.Generator) -> TableRecords:

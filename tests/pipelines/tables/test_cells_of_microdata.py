@@ -106,3 +106,36 @@ def test_a_unit_with_several_records_is_one_contributor_of_every_cell(spark, tmp
     assert cells.contributors is not None
     assert cells.contributors[whole] == len(firms) < len(frame)
     assert cells.largest[whole, 0] == pytest.approx(firms.max())
+
+
+@pytest.mark.parametrize("unit", [None, "firm"], ids=["records", "units"])
+def test_cells_of_the_same_records_have_the_same_members_under_any_codes(spark, tmp_path, unit):
+    frame = records()
+    frame["twin"] = frame["a21"].map({"A": "1", "B": "2", "C": "3", "D": "4", "E": "4"})
+    variables = {"twin": {"role": "other"}} | ({unit: {"role": "unit"}} if unit else {})
+    by_section = tabulated(spark, specification(tmp_path, frame, variables), 3)
+    other = frame.sample(frac=1, random_state=1).astype({"firm": str})
+    tables = {"tables": [["twin", "region"]], "hierarchies": []}
+    by_twin = tabulated(spark, specification(tmp_path, other, variables, **tables))
+    members = {tuple(codes): each for codes, each in zip(*_codes_and_members(by_section), strict=True)}
+    for (code, region), each in zip(*_codes_and_members(by_twin), strict=True):
+        section = {"1": "A", "2": "B", "3": "C"}.get(code)
+        if section is not None:
+            assert each == members[section, region]
+            assert each
+    assert len(set(members.values())) == len(members)
+    assert code_of_two(by_twin) not in members.values()
+
+
+def _codes_and_members(cells):
+    assert cells.members is not None
+    codes = cells.codes[["twin" if "twin" in cells.codes else "a21", "region"]]
+    if "a10" in cells.codes:
+        kept = (cells.codes["a21"] != "Total").to_numpy()
+        return codes[kept].to_numpy().tolist(), cells.members[kept].tolist()
+    return codes.to_numpy().tolist(), cells.members.tolist()
+
+
+def code_of_two(cells):
+    whole = (cells.codes["twin"] == "4") & (cells.codes["region"] == "Total")
+    return cells.members[int(np.flatnonzero(whole)[0])]
