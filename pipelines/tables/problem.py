@@ -12,7 +12,13 @@ import numpy as np
 from pipelines.tables.a_priori import APriori, a_priori_information
 from pipelines.tables.cells import Cells
 from pipelines.tables.preserved import quality_of
-from pipelines.tables.standing import StandingCells, held_values, keep_standing, refuse_other_multiples
+from pipelines.tables.standing import (
+    StandingCells,
+    held_values,
+    keep_standing,
+    of_the_same_units,
+    refuse_other_multiples,
+)
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from sdc.cta import CellTable
@@ -138,7 +144,7 @@ def table_problem(
     by_rules = reduce(or_, rules) if rules else _none(len(cells))
     a_priori = a_priori_information(cells, specification)
     by_rule = kept_non_negative(_cell_table(cells, table, by_rules, a_priori))
-    variables = identical_cells(by_rule)
+    variables = identical_cells(by_rule, of_the_same_units(cells, table))
     by_variable = table_of_variables(by_rule, variables)
     names = _names(cells, variables)
     moves = _moves(cells, table, least)

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 
 from pipelines.tables.cells import Cells
 from pipelines.tables.files import decimals
@@ -115,6 +116,20 @@ def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
             if finest:
                 codes.append((finest[-1], str(texts[finest[-1]][row])))
     return [tuple(sorted(codes)) for codes in labels]
+
+
+def of_the_same_units(cells: Cells, table: Table) -> np.ndarray:
+    """(cells,) number of the units and the value that a cell has under whatever codes, -1 where not known.
+
+    Where empty combinations stand in the table too, a total and its one part that is not empty are two
+    cells: of neither it is known here.
+    """
+    if cells.members is None or (table.counts and table.zeros == "all"):
+        return np.full(len(cells), -1)
+    told = pd.DataFrame(
+        {"measure": cell_measures(cells, table), "members": cells.members, "units": cells.units}
+    )
+    return np.where(cells.members == "", -1, told.groupby(list(told), sort=False).ngroup())
 
 
 def of_the_same_records(

@@ -267,6 +267,18 @@ def test_a_section_with_one_branch_has_the_value_of_its_branch_in_another_table(
     assert ((inner - true).abs().dropna() > 1).any()
 
 
+def test_linked_tables_by_section_and_by_branch_give_a_single_branch_one_value(adjusted, tmp_path):
+    frame = records(count=60).assign(branch=lambda each: each["a21"].map({"A": "01", "B": "05"}).fillna("10"))
+    chosen = specification(tmp_path, frame, {"branch": {"role": "other"}, "firm": {"role": "unit"}},
+                           tables=[["a21", "region"], ["branch", "region"]], hierarchies=None,
+                           dominance=None, p_percent=15.0)  # fmt: skip
+    by_section, by_branch = tables(adjusted(chosen))
+    by_section["branch"] = by_section["a21"].map({"A": "01", "B": "05"})
+    both = by_section.merge(by_branch, on=["branch", "region"])
+    assert len(both) >= 7
+    assert (both["turnover_x"] == both["turnover_y"]).all()
+
+
 def test_a_finished_table_may_have_fewer_cells_than_k(adjusted, tmp_path):
     cells = pd.DataFrame({"region": ["north", "Total"], "turnover": [310.0, 310.0], "firms": [40, 40]})
     cells.to_parquet(tmp_path / "cells.parquet")

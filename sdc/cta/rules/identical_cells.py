@@ -18,8 +18,15 @@ from sdc.cta.table.check import check
 from sdc.errors import SdcError, SolverFailed
 
 
-def identical_cells(table: CellTable) -> np.ndarray:
-    """(cells,) number of the variable that each cell is, in the order of their first cells."""
+def identical_cells(table: CellTable, alike: np.ndarray | None = None) -> np.ndarray:
+    """(cells,) number of the variable that each cell is, in the order of their first cells.
+
+    Parameters
+    ----------
+    table : CellTable
+    alike : (cells,) integer array, optional
+        Cells that are known to be one have one number, those of which nothing is known -1.
+    """
     fixed = (table.values == 0) & (table.lower_capacity == 0) & (table.upper_capacity == 0)
     moving = np.flatnonzero(~fixed)
     lines = sparse.csr_matrix(table.relations[:, moving])
@@ -27,6 +34,10 @@ def identical_cells(table: CellTable) -> np.ndarray:
     entries = lines.indptr[pairs][:, None] + np.arange(2)
     opposite = lines.data[entries].sum(axis=1) == 0
     ends = moving[lines.indices[entries[opposite]]].reshape(-1, 2)
+    if alike is not None:
+        order = np.argsort(alike, kind="stable")
+        known = (alike[order[:-1]] == alike[order[1:]]) & (alike[order[1:]] >= 0)
+        ends = np.concatenate([ends, np.column_stack([order[:-1], order[1:]])[known]])
     links = sparse.csr_matrix(
         (np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(table.cells, table.cells)
     )

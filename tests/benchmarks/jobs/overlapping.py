@@ -60,8 +60,11 @@ class OverlappingJob:
         for (cell, value), records in zip(cells, inside, strict=True):
             differing += self._values.setdefault(cell, value) != value
             renamed += bool(records[1]) and value not in self._of_records.get(records, {value})
+        here: dict[tuple[str, bytes], Decimal] = {}
         for (_, value), records in zip(cells, inside, strict=True):
             self._of_records.setdefault(records, set()).add(value)
+            if "value" in table.content["table"]:  # empty combinations keep counts of the same records apart
+                renamed += bool(records[1]) and here.setdefault(records, value) != value
         if differing:
             return fault or f"{differing} cells were published before with other values"
         return fault or (

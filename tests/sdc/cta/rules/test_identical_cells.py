@@ -38,6 +38,12 @@ def test_two_parts_that_cancel_are_not_the_same():
     assert identical_cells(table([0, 4, -4], [[-1, 1, 1]])).tolist() == [0, 1, 2]
 
 
+def test_cells_that_are_known_to_be_one_are_one():
+    whole = table([9, 4, 5, 4, 5, 9], [[-1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, -1]])
+    assert identical_cells(whole).tolist() == [0, 1, 2, 3, 4, 5]
+    assert identical_cells(whole, np.array([0, 3, -1, 3, -1, 0])).tolist() == [0, 1, 2, 1, 3, 0]
+
+
 def test_a_merged_table_costs_what_the_whole_one_costs():
     whole = table(
         [20, 4, 4, 16, 9, 7], [[-1, 1, 0, 1, 0, 0], [0, -1, 1, 0, 0, 0], [0, 0, 0, -1, 1, 1]], [1, 2]
