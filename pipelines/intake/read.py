@@ -41,11 +41,14 @@ class Microdata:
     originals : DataFrame or None
         Where there is a suite: all declared columns but identifiers, before any recoding; missing marks and
         codes are NULL, numbers of a CSV are numbers.
+    raw : DataFrame
+        Every column of the input, as it came.
     """
 
     frame: DataFrame
     contract: Contract
     files: int
+    raw: DataFrame
     suite: AgencySuite | None = None
     originals: DataFrame | None = None
 
@@ -123,7 +126,7 @@ def _microdata(raw: DataFrame, files: list[str], specification: Specification) -
         raise InputRejected(f"{input_named(specification)} {error}") from None
     hidden = [name for name in names if name not in published]
     ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
-    return Microdata(ordered, contract, len(files))
+    return Microdata(ordered, contract, len(files), raw)
 
 
 def _with_suite(

@@ -44,6 +44,8 @@ class ScreenedInput:
         Records to protect: published columns, the household, what k counts, `PATTERN`.
     keyed : DataFrame
         The same records by their published columns and the unit: what a sketch of the source is taken of.
+    raw : DataFrame
+        Every column and record of the input, as it came.
     records, remaining : int
         Records of the file, and of `frame`: those that are neither rejected nor suppressed.
     rejected : mapping of reason to int
@@ -63,6 +65,7 @@ class ScreenedInput:
 
     frame: DataFrame
     keyed: DataFrame
+    raw: DataFrame
     records: int
     remaining: int
     rejected: Mapping[str, int]
@@ -125,6 +128,7 @@ def screen(
     return ScreenedInput(
         frame=remaining.select(*[column(name) for name in names], PATTERN),
         keyed=remaining.select(*[column(name) for name in keyed]),
+        raw=microdata.raw,
         records=row["records"],
         remaining=row["accepted"] - suppressed,
         rejected=rejected,

@@ -22,6 +22,7 @@ from pipelines.tables.cells import Cells, cells_of_microdata
 from pipelines.tables.cells_of_table import cells_of_table
 from pipelines.tables.files import published
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison
+from pipelines.tables.nested_columns import refuse_nested_columns
 from pipelines.tables.problem import TableProblem, table_problem
 from pipelines.tables.published_cells import write_published_cells
 from pipelines.tables.read_back import Original, WrittenTable, verify_written_table
@@ -68,7 +69,7 @@ class Tables(TableProduct[TableComparison]):
             cells = self._cells(screened)
             write_cells(folder, cells, self.table)
         with job.progress.stage("adjust"):
-            standing = self._standing(job, cells)
+            standing = self._standing(job, cells, screened)
             problem = _problem(cells, self.specification, job.areas.key(), standing)
             write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
             problem, adjustment = protected_by_method(
@@ -128,10 +129,14 @@ class Tables(TableProduct[TableComparison]):
             comparison.intervals,
         )
 
-    def _standing(self, job: Job, cells: Cells) -> StandingCells:
+    def _standing(self, job: Job, cells: Cells, screened: ScreenedInput) -> StandingCells:
         """Cells of this table that readers have seen in another, whatever its name, seed or version."""
+        before = self._before(job, cells)
+        if self.table.source == "microdata" and self.specification.publish.successive != "accept":
+            known = cells.members is not None and bool((cells.members != "").any())
+            refuse_nested_columns(screened.raw, self.table, before, known=known)
         try:
-            return standing_cells(cells, self.table, self._before(job, cells))
+            return standing_cells(cells, self.table, before)
         except StandingValueFails as error:
             raise contradicts(error) from error
 

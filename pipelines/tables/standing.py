@@ -6,8 +6,8 @@ with the same true value is the same cell under other codes: a section with a si
 Another source or period that is of the same records, as the true values of its cells tell, has the same
 cells all the same. A cell's value is taken from the first table that published it, whatever release, seed,
 version of the software or table it is published in now. So linked tables agree, and two tables tell no more
-about a cell than one. The table is refused where a standing value no longer protects its cell (the source
-was revised, or the rule asks for more), or where no additive table holds the standing values.
+about a cell that both have than one. The table is refused where a standing value no longer protects its cell
+(the source was revised, or the rule asks for more), or where no additive table holds the standing values.
 
 The list of `PublishedCell` is kept by whoever keeps the ledger; this module reads one and writes the next.
 """

@@ -256,7 +256,7 @@ def test_a_section_with_one_branch_has_the_value_of_its_branch_in_another_table(
     chosen = specification(tmp_path, frame, {"branch": {"role": "other"}, **variables},
                            release={"name": "branches", "source": source, "seed": 7},
                            tables=[["branch", "region"]], hierarchies=None, **rule)  # fmt: skip
-    elsewhere = chosen.publish.model_copy(update={"path": "elsewhere"})
+    elsewhere = chosen.publish.model_copy(update={"path": "elsewhere", "successive": "accept"})
     (second,) = tables(adjusted(chosen.model_copy(update={"publish": elsewhere})))
     first["branch"] = first["a21"].map(branches)
     both = first[first["a21"].isin(["A", "B", "C"])].merge(second, on=["branch", "region"])
@@ -265,6 +265,27 @@ def test_a_section_with_one_branch_has_the_value_of_its_branch_in_another_table(
     true = frame.assign(true=frame["turnover"].round(1)).groupby(["branch", "region"])["true"].sum()
     inner = both[both["region"] != "Total"].set_index(["branch", "region"])["turnover_x"].astype(float)
     assert ((inner - true).abs().dropna() > 1).any()
+
+
+@pytest.mark.parametrize("order", [("a21", "a10"), ("a10", "a21")], ids=["finer first", "coarser first"])
+def test_a_table_by_sections_beside_one_by_branches_keeps_both_at_one_sum(adjusted, tmp_path, order):
+    rule = {"dominance": None, "p_percent": 15.0, "hierarchies": None}
+    (first,) = tables(adjusted(specification(tmp_path, records(), tables=[[order[0], "region"]], **rule)))
+    chosen = specification(tmp_path, records(), tables=[[order[1], "region"]], release={"name": "second"},
+                           **rule)  # fmt: skip
+    second = chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "elsewhere"})})
+    with pytest.raises(GateRefused, match="add up to the same records"):
+        adjusted(second)
+    both = {"tables": (("a21", "region"),), "hierarchies": (("a10", "a21"),)}
+    assert second.table is not None
+    together = second.model_copy(update={"table": second.table.model_copy(update=both)})
+    (published,) = tables(adjusted(together))
+    joined = published[published["a21"] != "Total"] if order[0] == "a21" else published[
+        (published["a10"] != "Total") & (published["a21"] == "Total")
+    ]  # fmt: skip
+    joined = joined.merge(first[first[order[0]] != "Total"], on=[order[0], "region"])
+    assert len(joined) >= 8
+    assert (joined["turnover_x"] == joined["turnover_y"]).all()
 
 
 def test_linked_tables_by_section_and_by_branch_give_a_single_branch_one_value(adjusted, tmp_path):

@@ -1,0 +1,88 @@
+"""Columns of earlier tables and of this one that divide the records alike: one finer, the other coarser.
+
+The branches of a section, published before, add up to the section. A table that publishes the section moves
+it for itself, and the difference of both sums is what a branch was moved by. A table that has both columns
+keeps their cells at one value. Relations between combinations of several columns are not looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from pipelines.tables.cells import label
+from pipelines.tables.hierarchy import families
+from pipelines.tables.standing import PublishedCell
+from schemas.errors import GateRefused
+from schemas.specification.table import Table
+
+
+def refuse_nested_columns(
+    records: DataFrame, table: Table, before: Iterable[PublishedCell], *, known: bool
+) -> None:
+    """Refuse a table whose codes, and those of a table before that it does not have, add up to the same.
+
+    Parameters
+    ----------
+    records : DataFrame
+        With every column of the input.
+    before : cells of the same records, of every table that stands or stood
+    known : whether cells of the same records are known to be one, whatever their codes
+
+    Raises
+    ------
+    GateRefused
+    """
+    columns: dict[str, set[str]] = {}
+    for cell in before:
+        columns.setdefault(cell.release_id, set()).update(name for name, _ in cell.codes)
+    for release_id, theirs in columns.items():
+        for here in families(table):
+            if here[0] in table.parts:
+                continue
+            for other in sorted((theirs - set(table.columns)) & set(records.columns)):
+                shared = [name for name in here if name in theirs]
+                if any(_determines(_pairs(records, table, name, other)) for name in shared):
+                    continue  # the cells that both tables have add up to those of the other column
+                for name in (name for name in here if name not in theirs):
+                    if add_up(_pairs(records, table, name, other), known=known):
+                        raise GateRefused(
+                            f"Codes of {name} and of {other}, which the table {release_id} of the same "
+                            "records has and this one has not, add up to the same records: the difference "
+                            "of their sums would tell by how much cells were moved. Give this table both "
+                            f'columns (table.hierarchies with "{other}" beside "{name}", the coarser one '
+                            'first), or set publish.successive to "accept" if a steward has decided that '
+                            "both may stand."
+                        )
+
+
+def add_up(pairs: pd.DataFrame, *, known: bool) -> bool:
+    """Whether some codes of one column, but not all, have the records of some of the other's.
+
+    Parameters
+    ----------
+    pairs : frame of two columns
+        Each pair of codes that a record has.
+    known : whether it is known of a code of each that have the same records, which then counts for nothing
+    """
+    left, right = (pd.factorize(pairs[name])[0] for name in pairs)
+    count = int(left.max(initial=-1)) + 1
+    codes = count + int(right.max(initial=-1)) + 1
+    links = sparse.csr_matrix((np.ones(len(pairs)), (left, count + right)), shape=(codes, codes))
+    number, of_code = connected_components(links, directed=False)
+    return bool(number > 1 and np.bincount(of_code).max() > (2 if known else 1))
+
+
+def _determines(pairs: pd.DataFrame) -> bool:
+    first, second = pairs.columns
+    return bool(pairs.groupby(first)[second].nunique().max() == 1)
+
+
+def _pairs(records: DataFrame, table: Table, name: str, other: str) -> pd.DataFrame:
+    codes = [label(name, table).alias("here"), label(other, table).alias("there")]
+    return records.select(*codes).distinct().toPandas()
