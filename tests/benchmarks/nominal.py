@@ -23,15 +23,8 @@ from sdc.nominal.partitioning.partition import Partition, partition
 from sdc.nominal.two_step import two_step
 from sdc.safe.protection import safe_frequencies
 from sdc.stop import Deadline
-from tests.benchmarks import (
-    nominal_certificates,
-    nominal_comparison,
-    nominal_parts,
-    nominal_regression,
-    nominal_scale,
-)
-from tests.benchmarks.nominal_checkpoint import Checkpoint
-from tests.benchmarks.nominal_scenarios import SCENARIOS, instance
+from tests.benchmarks.combinations import certificates, in_parts, regression, scale, ways_to_publish
+from tests.benchmarks.combinations.scenarios import SCENARIOS, instance
 from tests.benchmarks.table import Table
 from tests.sdc.nominal.brute_force import chi2, partition_weight
 
@@ -107,11 +100,8 @@ def run(quick: bool = False) -> Iterator[Table]:
     yield comparison(instances, checkpoint)
     if not quick:
         _assert_targets(instances)
-    yield from nominal_regression.tables(quick)
-    yield from nominal_scale.tables(quick)
-    yield from nominal_parts.tables(quick)
-    yield from nominal_certificates.tables(quick)
-    yield from nominal_comparison.tables(quick)
+    for part in (regression, scale, in_parts, certificates, ways_to_publish):
+        yield from part.tables(quick)
 
 
 def partitioning(instances: list[Instance]) -> Table:

@@ -24,11 +24,11 @@ from pyspark.sql import SparkSession
 from pipelines.engine.jvm import InputSize
 from pipelines.engine.session import open_session
 from pipelines.series.settings import SeriesSettings
+from tests.benchmarks.parts import Parts
 from tests.benchmarks.registers.agency import warm_session, wide_session
 from tests.benchmarks.registers.cost import cost, waiting
 from tests.benchmarks.registers.kills import kills
 from tests.benchmarks.registers.nights import Watched, disclosures_in, watched
-from tests.benchmarks.registers.parts import Parts
 from tests.benchmarks.registers.speed import first_and_later
 from tests.benchmarks.registers.unruly import unruly_registers
 from tests.benchmarks.table import Table

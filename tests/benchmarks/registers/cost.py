@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from tests.benchmarks.parts import RESULTS
 from tests.benchmarks.registers.nights import Watched
-from tests.benchmarks.registers.parts import RESULTS
 from tests.benchmarks.registers.stream import QUASI_IDENTIFIERS, TRACE
 from tests.benchmarks.table import Table
 

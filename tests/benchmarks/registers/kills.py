@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.benchmarks.parts import read_json, say, write_json
 from tests.benchmarks.registers.agency import NO_LIMITS
-from tests.benchmarks.registers.parts import read_json, say, write_json
 from tests.benchmarks.registers.stream import register_nights, roles
 from tests.benchmarks.table import Table
 from tests.system.command import ACCEPTED, COMMAND, TIMEOUT

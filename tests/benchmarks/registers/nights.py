@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import SparkSession
 
+from tests.benchmarks.parts import read_json, say, write_json
 from tests.benchmarks.registers.agency import Agency, Done
 from tests.benchmarks.registers.attack import WINDOW, Disclosures, attack
 from tests.benchmarks.registers.copies import Copy
 from tests.benchmarks.registers.equations import KNOWN_WITHIN
-from tests.benchmarks.registers.parts import read_json, say, write_json
 from tests.benchmarks.registers.stream import TRACE, Tonight, register_nights
 from tests.benchmarks.table import Table
 

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import SparkSession
 
+from tests.benchmarks.parts import say
 from tests.benchmarks.registers.agency import Agency
 from tests.benchmarks.registers.attack import attack
 from tests.benchmarks.registers.copies import Copy
-from tests.benchmarks.registers.parts import say
 from tests.benchmarks.registers.stream import QUASI_IDENTIFIERS, correct, people
 from tests.benchmarks.table import Table
 

@@ -14,7 +14,7 @@ from sdc.errors import InvalidParameter, SdcError, TooFewRecords
 from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
-from tests.benchmarks.nominal_scenarios import instance
+from tests.benchmarks.combinations.scenarios import instance
 from tests.sdc.nominal.brute_force import chi2, least_chi2
 
 

@@ -12,7 +12,7 @@ from sdc.nominal.frequency import collapse, from_frame
 from sdc.nominal.partitioning.partition import partition
 from sdc.nominal.two_step import two_step
 from sdc.nominal.two_step_names import TWO_STEP
-from tests.benchmarks.nominal_scenarios import instance
+from tests.benchmarks.combinations.scenarios import instance
 
 
 def test_twelve_names_stand_for_three_choices() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
 from sdc.nominal.aggregation.aggregate import aggregate
 from sdc.nominal.partitioning.partition import partition
-from tests.benchmarks.nominal_scenarios import instance
+from tests.benchmarks.combinations.scenarios import instance
 from tests.sdc.nominal.brute_force import chi2, least_aggregation
 
 ALGORITHMS = ("exact", "greedy", "clique", "local-search", "own-hhe", "own-hhg", "own-hhc")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sdc.errors import InvalidParameter, TooFewRecords
 from sdc.nominal.partitioning.partition import partition
 from sdc.nominal.two_step_names import TWO_STEP
-from tests.benchmarks.nominal_scenarios import instance
+from tests.benchmarks.combinations.scenarios import instance
 from tests.sdc.nominal.brute_force import least_weight, partition_weight
 
 ALGORITHMS = ("set-partitioning", "local-search", "random", *TWO_STEP)

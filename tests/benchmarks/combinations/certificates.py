@@ -17,7 +17,7 @@ from sdc.nominal.frequency import from_frame
 from sdc.nominal.frequency_search.search import Effort, protect_frequencies
 from sdc.nominal.similarity import similarity_of
 from sdc.nominal.transport import transport
-from tests.benchmarks.nominal_scenarios import adult
+from tests.benchmarks.combinations.scenarios import adult
 from tests.benchmarks.table import Table
 from tests.sdc.nominal.brute_force import least_chi2, partitions
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.benchmarks.table import Table
 
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).resolve().parents[2]
 #: Where benchmarks leave plots, and what they have finished.
 RESULTS = Path("build/benchmarks")
 #: What decides the answers of a register.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.registers import nights, parts
+from tests.benchmarks import parts
+from tests.benchmarks.registers import nights
 from tests.benchmarks.registers.agency import Done
 from tests.benchmarks.table import Table
 

@@ -13,7 +13,7 @@ from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
 from sdc.nominal.frequency_search.search import ProtectedFrequencies, protect_block, protect_frequencies
 from sdc.nominal.transport import transport
 from sdc.safe.protection import safe_frequencies
-from tests.benchmarks.nominal_scenarios import adult
+from tests.benchmarks.combinations.scenarios import adult
 from tests.benchmarks.table import Table
 
 K = 3

@@ -20,7 +20,7 @@ from sdc.nominal.frequency_search.search import protect_frequencies
 from sdc.nominal.two_step import two_step
 from sdc.safe.protection import safe_frequencies
 from sdc.stop import Deadline
-from tests.benchmarks.nominal_scenarios import instance
+from tests.benchmarks.combinations.scenarios import instance
 from tests.benchmarks.table import Table
 
 #: Attribute 3, the dependent variable of Figure 6.20.
