@@ -1,22 +1,28 @@
-"""Parts of a long benchmark: what is finished is not done again when the same code is called again."""
+"""Parts of a long benchmark: what is finished is not done again when the same code is called again.
+
+A part is a table, an answer with the CPU seconds it took, or a folder of its own.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.benchmarks.table import Table
 
+T = TypeVar("T")
 _ROOT = Path(__file__).resolve().parents[2]
 #: Where benchmarks leave plots, and what they have finished.
 RESULTS = Path("build/benchmarks")
-#: What decides the answers of a register.
-_CODE = ("sdc", "schemas", "pipelines", "jobs", "tests/benchmarks/registers")
+#: What decides the answers of any benchmark.
+_CODE = ("sdc", "schemas", "pipelines", "jobs")
 
 
 class Parts:
@@ -26,10 +32,13 @@ class Parts:
     ----------
     name : str
         Of the benchmark; other sizes are another one.
+    folder : str, optional
+        Of its own code in ``tests/benchmarks``.
     """
 
-    def __init__(self, name: str) -> None:
-        self._folder = RESULTS / f"{name}-{_digest()}"
+    def __init__(self, name: str, folder: str | None = None) -> None:
+        code = _CODE if folder is None else (*_CODE, f"tests/benchmarks/{folder}")
+        self._folder = RESULTS / f"{name}-{_digest(code)}"
 
     def folder(self, name: str) -> Path:
         """What a part keeps between calls."""
@@ -49,6 +58,18 @@ class Parts:
         write_json(path, vars(table))
         return table
 
+    def answer(self, name: str, solve: Callable[[], T]) -> tuple[T, float]:
+        """An answer and the CPU seconds it took: solved, or as it was solved before."""
+        path = self.folder("answers") / f"{name}.pickle"
+        if path.is_file():
+            return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
+        begin = time.process_time()
+        solved = solve()
+        answer = solved, time.process_time() - begin
+        write(path, pickle.dumps(answer))
+        say(f"{name}: {answer[1]:.1f} s")
+        return answer
+
     def forget(self) -> None:
         """The benchmark is finished: the next call begins anew."""
         shutil.rmtree(self._folder)
@@ -60,9 +81,13 @@ def read_json(path: Path, default: Any) -> Any:
 
 
 def write_json(path: Path, content: object) -> None:
+    write(path, json.dumps(content, default=str).encode())
+
+
+def write(path: Path, content: bytes) -> None:
     """Write in one step: a kill leaves what was there before."""
     fresh = path.with_suffix(".fresh")
-    fresh.write_text(json.dumps(content, default=str), encoding="utf-8")
+    fresh.write_bytes(content)
     fresh.replace(path)
 
 
@@ -71,9 +96,9 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _digest() -> str:
+def _digest(code: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
-    for room in _CODE:
+    for room in code:
         for path in sorted((_ROOT / room).rglob("*.py")):
             digest.update(path.relative_to(_ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -83,7 +83,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     A call that is killed is gone on with by the next one of the same code, night by night; what is finished
     lies in ``build/benchmarks`` until everything is.
     """
-    size, parts = QUICK if quick else WHOLE, Parts("series-quick" if quick else "series")
+    size, parts = QUICK if quick else WHOLE, Parts("series-quick" if quick else "series", "registers")
     for units in size.timed:  # first: the JVM keeps the options of the session that started it
         yield parts.table(f"night of {units}", partial(_timed, units))
     yield parts.table("brute force", partial(_brute_force, quick))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.benchmarks import parts
@@ -21,7 +22,7 @@ def made(tmp_path, monkeypatch):
     names = []
 
     def call(*wanted, code="a"):
-        monkeypatch.setattr(parts, "_digest", lambda: code)
+        monkeypatch.setattr(parts, "_digest", lambda folders: code)
         benchmark = parts.Parts("series")
         return [benchmark.table(name, lambda name=name: names.append(name) or TABLE) for name in wanted]
 
@@ -48,8 +49,23 @@ def test_a_benchmark_that_ended_begins_anew(made, tmp_path, monkeypatch):
 
 
 def test_the_code_is_told_by_what_decides_the_answers():
-    assert parts._digest() == parts._digest()
-    assert len(parts._digest()) == 16
+    assert parts._digest(("sdc",)) == parts._digest(("sdc",)) != parts._digest(("sdc", "jobs"))
+
+
+def test_an_answer_and_its_seconds_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "RESULTS", tmp_path)
+    solved = []
+
+    def solve():
+        solved.append(1)
+        return np.arange(3), TABLE
+
+    first = parts.Parts("nominal").answer("sample 1", solve)
+    again = parts.Parts("nominal").answer("sample 1", solve)
+    assert len(solved) == 1
+    assert again[1] == first[1]
+    assert again[0][0].tolist() == [0, 1, 2]
+    assert again[0][1] == TABLE
 
 
 class Dying:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from itertools import combinations, permutations
 
 import numpy as np
@@ -26,11 +27,14 @@ LARGEST_GAP = 0.40
 DIMENSION = 3
 
 
-def tables(quick: bool = False) -> Iterator[Table]:
+def tables(quick: bool = False) -> dict[str, Callable[[], Table]]:
     """All tables; quick: Adult of five variables at fast effort, and 30 instances."""
-    yield of_adult((5,) if quick else (5, 8), "fast" if quick else "standard")
-    yield against_brute_force(30 if quick else 300)
-    yield distances_against_brute_force(30 if quick else 300)
+    instances = 30 if quick else 300
+    return {
+        "bounds of Adult": partial(of_adult, (5,) if quick else (5, 8), "fast" if quick else "standard"),
+        "bounds by brute force": partial(against_brute_force, instances),
+        "distances by brute force": partial(distances_against_brute_force, instances),
+    }
 
 
 def of_adult(variables: tuple[int, ...], effort: Effort) -> Table:
