@@ -350,7 +350,8 @@ def test_a_specification_without_a_table_is_refused(adjusted, tmp_path):
 
 @pytest.mark.reference
 def test_a_second_table_of_a_source_publishes_its_cells_as_the_first_did(adjusted, tmp_path):
-    fast = ("table.effort=fast", "publish.successive=accept")
+    coarse = 'table.tables=[["a21", "nuts2"]]', 'table.hierarchies=[["a10", "a21"], ["nuts1", "nuts2"]]'
+    fast = (*coarse, "table.effort=fast", "publish.successive=accept")
     (first,) = tables(adjusted(example("turnover_tables", tmp_path, *fast)))
     again = adjusted(example("turnover_tables", tmp_path, *fast, "release.seed=99"))
     (second,) = tables(again)
