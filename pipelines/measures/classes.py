@@ -94,7 +94,7 @@ class Classes:
     most_exposed : float
         Risk of the most exposed record.
     alone : tuple of int
-        For each list of further columns the records that no other equals on them and on the class.
+        For each list of further columns the records that no other unit's equals on them and on the class.
     homogeneity : mapping of sensitive variable to Homogeneity
     """
 
@@ -199,7 +199,7 @@ class _Look:
             "most_exposed": risk.max(),
         }
         for i in range(self.further):
-            line[f"alone{i}"] = _once(columns[f"further{i}"])
+            line[f"alone{i}"] = _once(columns[f"further{i}"], columns.get(_HOLDER))
         for i in range(self.sensitive):
             given_away = _given_away(place, columns[f"value{i}"], columns[f"share{i}"])
             line |= {f"{name}{i}": value for name, value in given_away.items()}
@@ -214,8 +214,11 @@ def _holders(place: np.ndarray, holder: np.ndarray) -> np.ndarray:
     return np.bincount(classes[fresh])
 
 
-def _once(hashes: np.ndarray) -> int:
-    """How many hashes occur once."""
+def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
+    """How many records have a hash that occurs once, or at one holder alone: who repeats hides nobody."""
+    if holder is not None:
+        _, place, members = np.unique(hashes, return_inverse=True, return_counts=True)
+        return int(members[_holders(place, holder) == 1].sum())
     ordered = np.sort(hashes)
     fresh = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
     return int(np.count_nonzero(fresh[1:] & fresh[:-1]))

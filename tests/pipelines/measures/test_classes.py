@@ -76,6 +76,16 @@ def test_records_alone_with_further_columns_are_counted_by_each_list(spark):
     assert 0 < by_hand[0] < by_hand[2]
 
 
+def test_a_unit_that_repeats_does_not_hide_in_itself(spark):
+    frame = file()
+    twice = pd.concat([frame, frame], ignore_index=True)
+    groups = twice.assign(one=classes(twice)).groupby(["one", "note"])["home"]
+    by_hand = groups.size()[groups.nunique() == 1].sum()
+    assert looked_at(spark, twice, 3, counted="home", further=[["note"]]).alone == (by_hand,)
+    assert looked_at(spark, twice, 3, further=[["note"]]).alone == (0,)
+    assert by_hand > 0
+
+
 def test_what_classes_give_away_is_that_of_every_sensitive_variable(spark):
     frame = file()
     found = looked_at(spark, frame, 3, sensitive=["illness", "home"]).homogeneity
