@@ -165,7 +165,7 @@ def _diversity(block: pa.Table, clustering: ClusteringTask) -> Diversity | None:
 
 
 def _spread(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> np.ndarray:
-    """Clusters merged until nobody's weight makes up too much of one."""
+    """Clusters merged until nobody makes up too much of one."""
     weighing = clustering.weighing
     return labels if weighing is None else weighing.spread(block, points.spread(), labels)
 
@@ -186,7 +186,8 @@ def _merged(certificate: Mapping[str, Any], points: Points, labels: np.ndarray) 
 
 def _weights(block: pa.Table, clustering: ClusteringTask) -> np.ndarray | None:
     """What the records weigh, (n,), where they do."""
-    return None if clustering.weighing is None else clustering.weighing.weights(block)
+    weighing = clustering.weighing
+    return None if weighing is None or weighing.name is None else weighing.weights(block)
 
 
 def _units(block: pa.Table, clustering: ClusteringTask) -> int:

@@ -33,7 +33,7 @@ class ClusteringTask:
         Whether nominal representatives are chosen for the whole file later: clusters and values before are
         kept beside the records then.
     weighing : Weighing or None
-        How the records weigh; None where all count alike.
+        How the records weigh, and whose they are; None where all count alike.
     """
 
     k: int

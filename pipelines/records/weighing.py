@@ -1,9 +1,13 @@
-"""Weighing: what each record counts for in the clusters of a weighted clustering, and in what they publish.
+"""Weighing: what each record counts for in clusters that are weighted, and in what they publish.
 
 The weight is published as it is. So nobody may have too large a share of a mean or a vote, and no digit of a
 mean may tell which record has which value; `sdc` has the rules. They read published weights, and one step for
 the whole file, so that neither which clusters are merged nor which weights are trimmed says anything of a
 value.
+
+Where k counts units or households, every one of their records is a share of theirs, whether weighted or not: a
+class of twelve records of one unit and one each of two others holds three units, and its mean is the first
+one's.
 """
 
 from __future__ import annotations
@@ -39,8 +43,8 @@ class Weighing:
 
     Attributes
     ----------
-    name : str
-        Its variable.
+    name : str or None
+        Its variable; None where every record counts for one.
     mean : float
         Of all records: weights are counted in units of it, so that sums over records stay sums of records.
     steps : mapping of numeric variable to Fraction
@@ -50,7 +54,7 @@ class Weighing:
         What k counts, where it is not records: whose weights are one share.
     """
 
-    name: str
+    name: str | None
     mean: float
     steps: Mapping[str, Fraction]
     k: int
@@ -66,7 +70,7 @@ class Weighing:
         magnitude: Mapping[str, float],
         records: int,
     ) -> Weighing | None:
-        """How the clusters of a clustering heed the weights; None where they do not.
+        """How the clusters of a clustering heed weights, and what k counts; None where there is neither.
 
         Parameters
         ----------
@@ -77,7 +81,8 @@ class Weighing:
         """
         name = specification.weighted_by(group)
         if name is None:
-            return None
+            counted, k = specification.counted, specification.release.k
+            return None if counted is None else cls(None, 1.0, {}, k, counted)
         mean = scales(frame, (name,), magnitude)[name].mean
         numeric = [each for each in group.variables if each in specification.numeric]
         steps = _steps(frame, numeric, specification, factors, records)
@@ -85,6 +90,8 @@ class Weighing:
 
     def weights(self, records: pa.Table) -> np.ndarray:
         """Weights of records, (n,), 1 on average over the file."""
+        if self.name is None:
+            return np.ones(len(records))
         return numbers(records[self.name]) / self.mean
 
     def spread(self, block: pa.Table, points: np.ndarray, labels: np.ndarray) -> np.ndarray:

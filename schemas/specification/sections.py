@@ -183,7 +183,8 @@ class Method(Section):
     """What is published for a cluster."""
     unit: Unit = "record"
     """What k counts: records, households or units; each combination is shared by at least k of them, and what
-    is counted may repeat."""
+    is counted may repeat. The records of one count for no more than 2/k of a cluster, nor two thirds, in what
+    it publishes: clusters are merged, and where that does not help, they count for less than the others."""
     min_diversity: Count = Field(default=1, ge=1)
     """Distinct values of each sensitive variable in every cluster."""
     weight: Text | None = None

@@ -177,6 +177,18 @@ def test_the_weights_of_a_unit_are_one_share():
         assert protected["income"].to_pylist() == pytest.approx([shown] * 4)
 
 
+def test_a_unit_of_many_records_is_not_its_class():
+    """Eight records of one unit and one each of two others are three units, and most of them one's own."""
+    table = block([100.0] * 8 + [0.0, 50.0], sex=["f"] * 8 + ["m", "m"], home=["a"] * 8 + ["b", "c"])
+    own = {"k": 3, "counted": "home", "nominal": ("sex",), "weighing": weighing(name=None, counted="home", k=3)}
+    for representative, shown in (("auto", 400 / 6 + 50 / 6), ("median", 50.0)):
+        protected, report, moments = protect_block(table, clustering(**own, representative=representative))
+        assert protected["income"].to_pylist() == pytest.approx([shown] * 10)
+        assert protected["sex"].to_pylist() == ["m"] * 10
+        assert report["trimmed"] == 8
+        assert moments.records.tolist() == [10]  # losses are of records, as ever
+
+
 def test_blocks_of_other_weights_are_solved_anew(tmp_path):
     task = clustering(resume=(FolderWorkplace(tmp_path), "blocks"), weighing=weighing())
     for weights, resumed in (([1.0] * 4, False), ([1.0] * 4, True), ([1.0, 1.0, 1.0, 2.0], False)):
