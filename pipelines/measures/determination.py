@@ -1,75 +1,166 @@
-"""Columns published as they are that give a protected nominal variable away: activity A88 determines A21."""
+"""Columns published as they are that give a protected variable away: activity A88 determines A21.
+
+Nearly all is as bad as all: one miscoded record in a million hides nothing of the others. Of the region it is
+not: no class crosses it, so what is alike in all of it is published in any case.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
 from schemas.specification.model import Specification
 
-#: Records looked at on the driver: enough to refute nearly every pair that is no dependency.
+#: Records looked at on the driver, drawn by their content: enough to refute nearly every pair.
 GLANCE = 20_000
 #: A column whose values mostly occur once (an amount, a weight) determines everything in the file without
 #: telling a reader anything; below this share of records with a repeated value, it is not a dependency.
 REPEATED_SHARE = 0.5
+#: Records of a value from which a reader can tell what goes with it, where it does not always or is a number.
+OFTEN = 10
+#: Of what guessing the commonest value leaves wrong, the share that a column must get right to determine a
+#: variable (lambda; Goodman and Kruskal 1954).
+NEARLY = 0.95
+#: Beyond chance, what a glance must find wrong to refute: twice of what is allowed, and so many records.
+MARGIN = 30
+_PLACES = 1 << 30
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """A published column in which every value goes with one value of a protected nominal variable."""
+    """A published column in which (nearly) every value goes with one value of a protected variable."""
 
     column: str
     determines: str
 
 
-def dependencies(frame: DataFrame, specification: Specification) -> list[Dependency]:
-    """All pairs, exactly: a glance at some records refutes most, the whole file decides about the rest.
+@dataclass(frozen=True)
+class _Guessing:
+    """How well a protected variable is guessed by a column.
 
-    Which records the glance meets does not matter to the result: it only refutes.
+    Attributes
+    ----------
+    records, commonest : int
+        Of the file, and those that have the commonest value of the variable.
+    repeated, wrong : int
+        Records whose value of the column occurs again; those among them that have another value of the
+        variable than most of the records with that value.
+    often, often_wrong : int
+        The same of values that `OFTEN` records have.
+    """
+
+    records: int
+    commonest: int
+    repeated: int
+    wrong: int
+    often: int
+    often_wrong: int
+
+    @property
+    def _left(self) -> float:
+        """Share of the records that guessing the commonest value gets wrong."""
+        return 1.0 - self.commonest / max(self.records, 1)
+
+    @property
+    def always(self) -> bool:
+        """Whether every value of the column goes with one value of the variable."""
+        varies = self.commonest < self.records
+        return varies and self.wrong == 0 and self.repeated >= REPEATED_SHARE * self.records
+
+    @property
+    def nearly(self) -> bool:
+        """Whether nearly every one does, of values from which a reader can tell."""
+        allowed = (1.0 - NEARLY) * self._left * self.often
+        varies = self.commonest < self.records
+        return varies and self.often_wrong <= allowed and self.often >= REPEATED_SHARE * self.records
+
+    def refutes(self) -> bool:
+        """Whether these records, of a larger file, show that it does not."""
+        return self.wrong > 2.0 * (1.0 - NEARLY) * self._left * self.records + MARGIN
+
+
+def dependencies(frame: DataFrame, specification: Specification, records: int) -> list[Dependency]:
+    """All pairs: a glance at some records refutes most, the whole file decides about the rest.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The original records.
+    specification : Specification
+    records : int
+        Of the frame.
     """
     pairs = [
         Dependency(name, protected)
         for name in specification.published_as_it_is
-        for protected in specification.nominal
+        for protected in specification.quasi_identifiers
+        if name != specification.region or protected in specification.nominal
     ]
-    names = list(dict.fromkeys([pair.column for pair in pairs] + [pair.determines for pair in pairs]))
     if not pairs:
         return []
-    coded = frame.select(
-        [f.xxhash64(*content_of([name])).alias(f"h{position}") for position, name in enumerate(names)]
-    )
-    glance = coded.limit(GLANCE).toArrow().to_pandas()
+    names = list(dict.fromkeys([pair.column for pair in pairs] + [pair.determines for pair in pairs]))
     place = {name: f"h{position}" for position, name in enumerate(names)}
-    left = [pair for pair in pairs if _not_refuted(glance, place[pair.column], place[pair.determines])]
-    return [pair for pair in left if _determines(coded, place[pair.column], place[pair.determines])]
+    coded = frame.select([f.xxhash64(*content_of([name])).alias(place[name]) for name in names])
+    few = records <= GLANCE
+    glance = (coded if few else coded.where(_drawn(frame.columns, records))).toArrow().to_pandas()
+    found = []
+    for pair in pairs:
+        given, protected = place[pair.column], place[pair.determines]
+        guessing = _guessing(glance, given, protected)
+        if not few:
+            if guessing.refutes():
+                continue
+            guessing = _guessing_of_all(coded, given, protected)
+        named, region = pair.determines in specification.nominal, pair.column == specification.region
+        if (named and guessing.always) or (not region and guessing.nearly):
+            found.append(pair)
+    return found
 
 
-def _not_refuted(glance: pd.DataFrame, given: str, protected: str) -> bool:
-    return bool(len(glance.drop_duplicates([given, protected])) == len(glance.drop_duplicates([given])))
+def _drawn(names: list[str], records: int) -> Column:
+    """About `GLANCE` of so many records, drawn by a hash of their contents: the same for any partitioning."""
+    drawn = f.pmod(f.xxhash64(f.lit("glance"), *content_of(names)), f.lit(_PLACES))
+    return drawn < math.ceil(_PLACES * GLANCE / records)
 
 
-def _determines(coded: DataFrame, given: str, protected: str) -> bool:
+def _guessing(coded: pd.DataFrame, given: str, protected: str) -> _Guessing:
+    cells = coded.groupby([given, protected], sort=False).size().groupby(level=0, sort=False)
+    total, most = cells.sum(), cells.max()
+    repeated, often = total > 1, total >= OFTEN
+    return _Guessing(
+        len(coded),
+        int(coded[protected].value_counts().max()),
+        int(total[repeated].sum()),
+        int((total - most)[repeated].sum()),
+        int(total[often].sum()),
+        int((total - most)[often].sum()),
+    )
+
+
+def _guessing_of_all(coded: DataFrame, given: str, protected: str) -> _Guessing:
+    cells = coded.groupBy(column(given), column(protected)).agg(f.count(f.lit(1)).alias("n"))
+    total, wrong = f.col("n"), f.col("n") - f.col("most")
     row = (
-        coded.groupBy(column(given))
+        cells.groupBy(column(given))
+        .agg(f.sum("n").alias("n"), f.max("n").alias("most"))
         .agg(
-            f.count(f.lit(1)).alias("n"),
-            f.min(column(protected)).alias("least"),
-            f.max(column(protected)).alias("most"),
-        )
-        .agg(
-            f.bool_and(f.col("least") == f.col("most")).alias("one_each"),
-            f.min("least").alias("least"),
-            f.max("most").alias("most"),
-            f.sum(f.when(f.col("n") > 1, f.col("n")).otherwise(0)).alias("repeated"),
             f.sum("n").alias("records"),
+            f.sum(f.when(total > 1, total).otherwise(0)).alias("repeated"),
+            f.sum(f.when(total > 1, wrong).otherwise(0)).alias("wrong"),
+            f.sum(f.when(total >= OFTEN, total).otherwise(0)).alias("often"),
+            f.sum(f.when(total >= OFTEN, wrong).otherwise(0)).alias("often_wrong"),
         )
         .first()
     )
+    commonest = coded.groupBy(column(protected)).count().agg(f.max("count")).first()
     assert row is not None
-    constant = row["least"] == row["most"]
-    return bool(row["one_each"]) and not constant and row["repeated"] >= REPEATED_SHARE * row["records"]
+    assert commonest is not None
+    return _Guessing(
+        row["records"], commonest[0], row["repeated"], row["wrong"], row["often"], row["often_wrong"]
+    )

@@ -1,4 +1,4 @@
-"""Columns published as they are that determine a protected nominal variable; none may, unless accepted."""
+"""Columns published as they are that determine a protected variable; none may, unless accepted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from schemas.specification.model import Specification
 
 def _take(comparison: Comparison) -> dict[str, list[str]] | None:
     specification = comparison.specification
-    if not specification.nominal:
-        return None
     dependencies = comparison.exposure.dependencies
     return {
         name: [each.determines for each in dependencies if each.column == name]
@@ -26,11 +24,10 @@ def _metrics(section: Mapping[str, list[str]], comparison: Comparison) -> dict[M
 
 
 def _limits(specification: Specification) -> Iterator[Requirement]:
-    if specification.nominal:
-        for name in specification.published_as_it_is:
-            if name not in specification.publish.accept_dependencies:
-                remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
-                yield Requirement(MetricKey("determined", name), remedy, at_most=0)
+    for name in specification.published_as_it_is:
+        if name not in specification.publish.accept_dependencies:
+            remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
+            yield Requirement(MetricKey("determined", name), remedy, at_most=0)
 
 
 DETERMINED: Measure[Comparison, dict[str, list[str]]] = Measure(

@@ -26,4 +26,4 @@ def exposure(screened: ScreenedInput, specification: Specification) -> Exposure:
         group.name: classes_of(screened.frame, [*keys, *group.variables], specification, screened.remaining)
         for group in specification.clusterings
     }
-    return Exposure(classes, tuple(dependencies(screened.frame, specification)))
+    return Exposure(classes, tuple(dependencies(screened.frame, specification, screened.remaining)))

@@ -5,9 +5,8 @@ mean may tell which record has which value; `sdc` has the rules. They read publi
 the whole file, so that neither which clusters are merged nor which weights are trimmed says anything of a
 value.
 
-Where k counts units or households, every one of their records is a share of theirs, whether weighted or not: a
-class of twelve records of one unit and one each of two others holds three units, and its mean is the first
-one's.
+Where k counts units or households, their records are one share, whether weighted or not: a class of twelve
+records of one unit and one each of two others holds three units, and its mean is the first one's.
 """
 
 from __future__ import annotations

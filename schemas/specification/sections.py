@@ -291,7 +291,8 @@ class Publish(Section):
     format: Literal["parquet", "delta", "iceberg"] = "parquet"
     """Table format of the release."""
     accept_dependencies: Names = ()
-    """Columns published as they are although they determine a protected nominal variable."""
+    """Columns published as they are although they determine a protected variable, or nearly do: 19 in 20 of
+    the records that guessing its commonest value gets wrong are right by them."""
     successive: Literal["refuse", "accept"] = "refuse"
     """A second release under this name from another input, k, seed or specification."""
     series: Literal["single", "append", "register"] = "single"

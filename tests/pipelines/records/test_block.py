@@ -180,7 +180,12 @@ def test_the_weights_of_a_unit_are_one_share():
 def test_a_unit_of_many_records_is_not_its_class():
     """Eight records of one unit and one each of two others are three units, and most of them one's own."""
     table = block([100.0] * 8 + [0.0, 50.0], sex=["f"] * 8 + ["m", "m"], home=["a"] * 8 + ["b", "c"])
-    own = {"k": 3, "counted": "home", "nominal": ("sex",), "weighing": weighing(name=None, counted="home", k=3)}
+    own = {
+        "k": 3,
+        "counted": "home",
+        "nominal": ("sex",),
+        "weighing": weighing(name=None, counted="home", k=3),
+    }
     for representative, shown in (("auto", 400 / 6 + 50 / 6), ("median", 50.0)):
         protected, report, moments = protect_block(table, clustering(**own, representative=representative))
         assert protected["income"].to_pylist() == pytest.approx([shown] * 10)

@@ -1,0 +1,56 @@
+"""Columns that give a protected variable away, wholly or but for some miscoded records."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.measures import determination
+from pipelines.measures.determination import dependencies
+
+pytestmark = pytest.mark.spark
+SPECIFICATION = SimpleNamespace(
+    published_as_it_is=("region", "branch", "miscoded", "born", "size", "amount"),
+    quasi_identifiers=("section", "age"),
+    nominal=("section",),
+    region="region",
+)
+
+
+def file(n=600, wrong=4):
+    random = np.random.default_rng(2)
+    branch, born = random.integers(0, 40, n), random.integers(1950, 1970, n)
+    miscoded = np.where(np.arange(n) < wrong, random.integers(0, 40, n), branch)
+    return pd.DataFrame(
+        {
+            "region": np.where(random.random(n) < 0.01, "s", np.array(["n", "s"])[branch // 10 % 2]),
+            "branch": branch,
+            "miscoded": miscoded,
+            "born": born,
+            "size": random.integers(0, 3, n),
+            "amount": np.arange(n) * 1.5,
+            "section": np.array(["a", "b", "c", "d"])[branch // 10],
+            "age": 2026 - born,
+        }
+    )
+
+
+@pytest.mark.parametrize("glance", [20_000, 200])
+def test_what_determines_a_variable_but_for_some_records_is_found(spark, monkeypatch, glance):
+    monkeypatch.setattr(determination, "GLANCE", glance)
+    frame = file()
+    found = dependencies(spark.createDataFrame(frame).repartition(3), SPECIFICATION, len(frame))
+    assert [(each.column, each.determines) for each in found] == [
+        ("branch", "section"),
+        ("miscoded", "section"),
+        ("born", "age"),
+    ]
+
+
+def test_what_is_wrong_for_many_is_none(spark):
+    frame = file(wrong=60)
+    found = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
+    assert "miscoded" not in [each.column for each in found]
