@@ -26,6 +26,8 @@ from schemas.errors import InputRejected
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_CHARACTERS = 1 << 18
 SAMPLE_LINES = 200
+#: So many names of columns that stand among their values are none: one may be a category's, such as "other".
+NAMES_AGAIN = 2
 BLOCK_BYTES = 1 << 24
 
 
@@ -130,8 +132,8 @@ def _sniff_csv(path: Path, files: tuple[Path, ...]) -> Source:
     with _opened(files[0]) as stream:
         sample = io.TextIOWrapper(stream, encoding).read(SAMPLE_CHARACTERS).removeprefix("\ufeff")
     delimiter = _delimiter(sample)
-    header = next(csv.reader(io.StringIO(sample), delimiter=delimiter), [])
-    _check_header(header, path)
+    header, *rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter)) or [[]]
+    _check_header(header, rows[:SAMPLE_LINES], path)
     schema = pa.schema([(name, pa.string()) for name in header])
     return Source(path, files, "csv", schema, delimiter, encoding)
 
@@ -175,9 +177,12 @@ def _delimiter(sample: str) -> str:
     return max(DELIMITERS, key=agreement)
 
 
-def _check_header(header: list[str], path: Path) -> None:
+def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
+    """Refuse a first line that is a record: its values would be shown as names of columns."""
     unnamed = sum(not name.strip() for name in header)
-    if not header or len(set(header)) < len(header) or unnamed > 1 or any(map(_is_number, header)):
+    again = sum(any(row[i : i + 1] == [name] for row in rows) for i, name in enumerate(header) if name)
+    numbers = any(map(_is_number, header))
+    if not header or len(set(header)) < len(header) or unnamed > 1 or numbers or again >= NAMES_AGAIN:
         raise InputRejected(
             f"The first line of {path.name} does not look like a header: a CSV needs one line of column "
             "names, each once and none of them a number."

@@ -232,10 +232,20 @@ def test_a_folder_and_a_glob_are_read_as_one(people: pd.DataFrame, tmp_path: Pat
         b"sex,age\nf,31\n",
         b"31,47\n12,13\n14,15\n16,17\n",
         b"sex,sex\nf,m\nf,m\nf,m\n",
+        f"{CANARY},west,f\nb,west,m\nc,east,f\nd,east,f\n".encode(),
         f"sex,age\nf,31\nm,{CANARY},3\nm,47\n".encode(),
         b"PAR1 and then nothing",
     ],
-    ids=["empty", "no record", "one record", "no header", "name twice", "ragged", "cut off"],
+    ids=[
+        "empty",
+        "no record",
+        "one record",
+        "no header",
+        "name twice",
+        "no header of texts",
+        "ragged",
+        "cut off",
+    ],
 )
 def test_a_file_that_cannot_be_drafted_is_rejected_without_its_values(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
