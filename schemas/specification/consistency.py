@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path as Folder
 
 from schemas.roles import AT_MOST_ONE, KINDS, NOMINAL_ONLY
 from schemas.specification.control_table_consistency import control_table_faults
@@ -18,6 +19,8 @@ from schemas.specification.table_consistency import table_faults
 
 FREQUENCY = "frequency"
 """Column of the published tables that holds the number of records."""
+CURRENT = "current.json"
+"""File of a public area that names its current release."""
 STORES = ("s3", "gs", "az", "abfs", "abfss")
 """Schemes of object stores that an area can be in."""
 
@@ -92,6 +95,10 @@ def _paths(spec: Specification) -> Iterator[Fault]:
     ledger = None if shared is None else _real(shared)
     if ledger is not None and _inside(ledger, public):
         yield fault(("publish", "ledger"), spec.publish.ledger, "a place outside the public area")
+    for key, place in (("evidence", evidence), ("ledger", ledger)):
+        if place is not None and not _inside(place, public) and _among_releases(place):
+            allowed = "a place outside every public area: a folder above it has releases"
+            yield fault(("publish", key), getattr(spec.publish, key), allowed)
     for key, place in (("path", public), ("evidence", evidence), ("ledger", ledger)):
         if place is not None and place != source and _inside(place, source):
             yield fault(("publish", key), getattr(spec.publish, key), "a place outside the input folder")
@@ -142,6 +149,11 @@ def _may_be_folder(path: str) -> bool:
 
 def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _among_releases(path: str) -> bool:
+    """Whether a folder above is the public area of some specification."""
+    return "://" not in path and any((folder / CURRENT).is_file() for folder in Folder(path).parents)
 
 
 def _blocking(spec: Specification) -> Iterator[Fault]:

@@ -167,6 +167,19 @@ def test_an_input_below_the_public_area_is_refused_whatever_its_scheme_is_called
         read_specification(sound, places)
 
 
+def test_evidence_and_ledger_below_the_public_area_of_another_specification_are_refused(
+    sound: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "open" / "deeper").mkdir(parents=True)
+    for key in ("evidence", "ledger"):
+        place = [f"publish.{key}=open/deeper/{key}"]
+        assert read_specification(sound, place).publish
+        (tmp_path / "open" / "current.json").write_text("{}")
+        with pytest.raises(SpecificationError, match=rf"\[publish\] {key}.*outside every public area"):
+            read_specification(sound, place)
+        (tmp_path / "open" / "current.json").unlink()
+
+
 _scalars = (
     st.none()
     | st.booleans()
