@@ -45,6 +45,7 @@ class ProtectedFrame:
     evidence: Evidence
     verdicts: Verdicts
     _release: Verified[ProtectedRecords]
+    _specification: Specification
 
 
 class Protection:
@@ -103,7 +104,7 @@ class Protection:
                 raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done anew.")
             names = [column(name) for name in release.protected.contract.names]
             published = release.protected.comparison.protected.select(*names)
-            return ProtectedFrame(published, release.evidence, release.verdicts, release)
+            return ProtectedFrame(published, release.evidence, release.verdicts, release, self.specification)
 
     def publish(self, protected: ProtectedFrame) -> Outcome:
         """Publish what was protected, in the order of the verb: gate, ledger, switch.
@@ -111,7 +112,15 @@ class Protection:
         Raises
         ------
         GateRefused, ProtectionFailed
+        SpecificationError
+            Where it was protected by another specification: its gate, approval and areas were that one's.
         """
+        if protected._specification != self.specification:
+            raise SpecificationError(
+                "These records were protected by another specification, which said how they are judged, who "
+                "approves them and where they go. Publish them with the Protection that protected them, or "
+                "protect them anew."
+            )
         with self._job(protected.frame.sparkSession) as job:
             return publish_verified(Records(self.specification), job, protected._release)
 

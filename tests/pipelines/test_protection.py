@@ -74,6 +74,9 @@ def test_a_result_that_the_gate_refuses_is_there_to_look_at_and_is_not_published
     assert result.frame.count() == 70
     with pytest.raises(GateRefused, match="information_loss"):
         protection.publish(result)
+    lenient = microguard.Protection(specification(tmp_path, method={"effort": "fast"}))
+    with pytest.raises(SpecificationError, match="another specification"):
+        lenient.publish(result)
     assert not areas.public.folder.exists()
     assert areas.unfinished() == []
     assert lineage(areas, result.evidence.release.release_id)["eventType"] == "FAIL"
