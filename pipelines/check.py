@@ -89,10 +89,7 @@ def _answer(
             f"population by {variables}: {in_population.rare} records have a combination that fewer than "
             f"k = {k} of the population have, {in_population.absent} one that nobody has"
         )
-    lines += [
-        f"{each.column} is published as it is and determines the protected {each.determines}"
-        for each in exposed.dependencies
-    ]
+    lines += map(str, exposed.dependencies)
     content = {
         "records": screened.records,
         "kept": screened.remaining,

@@ -1,14 +1,18 @@
 """Columns published as they are that give a protected variable away: activity A88 determines A21.
 
 Nearly all is as bad as all: one miscoded record in a million hides nothing of the others. Of the region it is
-not: no class crosses it, so what is alike in all of it is published in any case.
+not: no class crosses it, so what is alike in all of it is published in any case. And two columns may tell
+what neither does: the years of birth and of the survey, the age.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
+import numpy as np
 import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -34,10 +38,23 @@ _PLACES = 1 << 30
 
 @dataclass(frozen=True)
 class Dependency:
-    """A published column in which (nearly) every value goes with one value of a protected variable."""
+    """A published column in which (nearly) every value goes with one value of a protected variable.
+
+    Attributes
+    ----------
+    column, determines : str
+    beside : str
+        Another column, without which it does not; empty where it does alone.
+    """
 
     column: str
     determines: str
+    beside: str = ""
+
+    def __str__(self) -> str:
+        both = f"{self.column} and {self.beside} are published as they are and together determine"
+        alone = f"{self.column} is published as it is and determines"
+        return f"{both if self.beside else alone} the protected {self.determines}"
 
 
 @dataclass(frozen=True)
@@ -88,6 +105,8 @@ class _Guessing:
 def dependencies(frame: DataFrame, specification: Specification, records: int) -> list[Dependency]:
     """All pairs: a glance at some records refutes most, the whole file decides about the rest.
 
+    What two columns determine together is looked for at the glance alone, by values that are frequent there.
+
     Parameters
     ----------
     frame : DataFrame
@@ -109,18 +128,33 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
     coded = frame.select([f.xxhash64(*content_of([name])).alias(place[name]) for name in names])
     few = records <= GLANCE
     glance = (coded if few else coded.where(_drawn(frame.columns, records))).toArrow().to_pandas()
+    codes = {name: pd.factorize(glance[place[name]])[0].astype(np.int64) for name in names}
     found = []
     for pair in pairs:
-        given, protected = place[pair.column], place[pair.determines]
-        guessing = _guessing(glance, given, protected)
+        guessing = _guessing(codes[pair.column], codes[pair.determines])
         if not few:
             if guessing.refutes():
                 continue
-            guessing = _guessing_of_all(coded, given, protected)
+            guessing = _guessing_of_all(coded, place[pair.column], place[pair.determines])
         named, region = pair.determines in specification.nominal, pair.column == specification.region
         if (named and guessing.always) or (not region and guessing.nearly):
             found.append(pair)
-    return found
+    return [*found, *_together(codes, pairs, found)]
+
+
+def _together(
+    codes: dict[str, np.ndarray], pairs: list[Dependency], found: list[Dependency]
+) -> Iterator[Dependency]:
+    """What two columns determine, neither of which does alone."""
+    columns = list(dict.fromkeys(pair.column for pair in pairs))
+    protected = list(dict.fromkeys(pair.determines for pair in pairs))
+    known = {(pair.column, pair.determines) for pair in found}
+    for one, other in combinations(columns, 2):
+        both = pd.factorize(codes[one] * (codes[other].max(initial=0) + 1) + codes[other])[0]
+        sizes = np.bincount(both)
+        if sizes[sizes >= OFTEN].sum() >= REPEATED_SHARE * len(both):
+            left = [name for name in protected if not known.intersection({(one, name), (other, name)})]
+            yield from (Dependency(one, name, other) for name in left if _guessing(both, codes[name]).nearly)
 
 
 def _drawn(names: list[str], records: int) -> Column:
@@ -129,17 +163,22 @@ def _drawn(names: list[str], records: int) -> Column:
     return drawn < math.ceil(_PLACES * GLANCE / records)
 
 
-def _guessing(coded: pd.DataFrame, given: str, protected: str) -> _Guessing:
-    cells = coded.groupby([given, protected], sort=False).size().groupby(level=0, sort=False)
-    total, most = cells.sum(), cells.max()
-    repeated, often = total > 1, total >= OFTEN
+def _guessing(given: np.ndarray, protected: np.ndarray) -> _Guessing:
+    """Of records whose values are numbered from 0."""
+    width = int(protected.max(initial=0)) + 1
+    place, cells = pd.factorize(given * width + protected)
+    records, of = np.bincount(place), cells // width
+    total, most = np.zeros((2, int(given.max(initial=0)) + 1), dtype=np.int64)
+    np.add.at(total, of, records)
+    np.maximum.at(most, of, records)
+    repeated, often, wrong = total > 1, total >= OFTEN, total - most
     return _Guessing(
-        len(coded),
-        int(coded[protected].value_counts().max()),
+        len(given),
+        int(np.bincount(protected).max(initial=0)),
         int(total[repeated].sum()),
-        int((total - most)[repeated].sum()),
+        int(wrong[repeated].sum()),
         int(total[often].sum()),
-        int((total - most)[often].sum()),
+        int(wrong[often].sum()),
     )
 
 

@@ -12,11 +12,14 @@ from schemas.specification.model import Specification
 
 def _take(comparison: Comparison) -> dict[str, list[str]] | None:
     specification = comparison.specification
-    dependencies = comparison.exposure.dependencies
-    return {
-        name: [each.determines for each in dependencies if each.column == name]
-        for name in specification.published_as_it_is
-    }
+    section: dict[str, list[str]] = {name: [] for name in specification.published_as_it_is}
+    for each in comparison.exposure.dependencies:
+        if not each.beside:
+            section[each.column].append(each.determines)
+        elif not {each.column, each.beside}.intersection(specification.publish.accept_dependencies):
+            section[each.column].append(f"{each.determines} (with {each.beside})")
+            section[each.beside].append(f"{each.determines} (with {each.column})")
+    return section
 
 
 def _metrics(section: Mapping[str, list[str]], comparison: Comparison) -> dict[MetricKey, float]:

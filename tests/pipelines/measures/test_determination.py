@@ -13,8 +13,8 @@ from pipelines.measures.determination import dependencies
 
 pytestmark = pytest.mark.spark
 SPECIFICATION = SimpleNamespace(
-    published_as_it_is=("region", "branch", "miscoded", "born", "size", "amount"),
-    quasi_identifiers=("section", "age"),
+    published_as_it_is=("region", "branch", "miscoded", "born", "size", "year", "amount"),
+    quasi_identifiers=("section", "age", "then"),
     nominal=("section",),
     region="region",
 )
@@ -31,11 +31,12 @@ def file(n=600, wrong=4):
             "miscoded": miscoded,
             "born": born,
             "size": random.integers(0, 3, n),
+            "year": random.integers(2020, 2023, n),
             "amount": np.arange(n) * 1.5,
             "section": np.array(["a", "b", "c", "d"])[branch // 10],
             "age": 2026 - born,
         }
-    )
+    ).assign(then=lambda frame: (frame["year"] - frame["born"]) // 5)
 
 
 @pytest.mark.parametrize("glance", [20_000, 200])
@@ -43,11 +44,16 @@ def test_what_determines_a_variable_but_for_some_records_is_found(spark, monkeyp
     monkeypatch.setattr(determination, "GLANCE", glance)
     frame = file()
     found = dependencies(spark.createDataFrame(frame).repartition(3), SPECIFICATION, len(frame))
-    assert [(each.column, each.determines) for each in found] == [
-        ("branch", "section"),
-        ("miscoded", "section"),
-        ("born", "age"),
+    assert [(each.column, each.determines, each.beside) for each in found if each.column != "born"] == [
+        ("branch", "section", ""),
+        ("miscoded", "section", ""),
     ]
+    born = [str(each) for each in found if each.column == "born"]
+    assert born[0] == "born is published as it is and determines the protected age"
+    if glance > len(frame):
+        assert born[1:] == [
+            "born and year are published as they are and together determine the protected then"
+        ]
 
 
 def test_what_is_wrong_for_many_is_none(spark):
