@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -33,6 +32,9 @@ OFTEN = 10
 NEARLY = 0.95
 #: Beyond chance, what a glance must find wrong to refute: twice of what is allowed, and so many records.
 MARGIN = 30
+#: Columns that guess a protected variable best alone and are tried together with every other: all pairs grow
+#: with the square of the columns.
+TRIED_TOGETHER = 3
 _PLACES = 1 << 30
 
 
@@ -91,11 +93,20 @@ class _Guessing:
         return varies and self.wrong == 0 and self.repeated >= REPEATED_SHARE * self.records
 
     @property
+    def often_enough(self) -> bool:
+        """Whether most records have a value from which a reader can tell."""
+        return self.often >= REPEATED_SHARE * self.records
+
+    @property
+    def right(self) -> float:
+        """Share that the column gets right of what the commonest value gets wrong, by values seen often."""
+        varies = self.commonest < self.records and self.often > 0
+        return 1.0 - self.often_wrong / (self._left * self.often) if varies else 0.0
+
+    @property
     def nearly(self) -> bool:
         """Whether nearly every one does, of values from which a reader can tell."""
-        allowed = (1.0 - NEARLY) * self._left * self.often
-        varies = self.commonest < self.records
-        return varies and self.often_wrong <= allowed and self.often >= REPEATED_SHARE * self.records
+        return self.right >= NEARLY and self.often_enough
 
     def refutes(self) -> bool:
         """Whether these records, of a larger file, show that it does not."""
@@ -129,9 +140,9 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
     few = records <= GLANCE
     glance = (coded if few else coded.where(_drawn(frame.columns, records))).toArrow().to_pandas()
     codes = {name: pd.factorize(glance[place[name]])[0].astype(np.int64) for name in names}
+    glances = {pair: _guessing(codes[pair.column], codes[pair.determines]) for pair in pairs}
     found = []
-    for pair in pairs:
-        guessing = _guessing(codes[pair.column], codes[pair.determines])
+    for pair, guessing in glances.items():
         if not few:
             if guessing.refutes():
                 continue
@@ -139,22 +150,25 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
         named, region = pair.determines in specification.nominal, pair.column == specification.region
         if (named and guessing.always) or (not region and guessing.nearly):
             found.append(pair)
-    return [*found, *_together(codes, pairs, found)]
+    return [*found, *_together(codes, glances, found)]
 
 
 def _together(
-    codes: dict[str, np.ndarray], pairs: list[Dependency], found: list[Dependency]
+    codes: dict[str, np.ndarray], glances: dict[Dependency, _Guessing], found: list[Dependency]
 ) -> Iterator[Dependency]:
-    """What two columns determine, neither of which does alone."""
-    columns = list(dict.fromkeys(pair.column for pair in pairs))
-    protected = list(dict.fromkeys(pair.determines for pair in pairs))
-    known = {(pair.column, pair.determines) for pair in found}
-    for one, other in combinations(columns, 2):
-        both = pd.factorize(codes[one] * (codes[other].max(initial=0) + 1) + codes[other])[0]
-        sizes = np.bincount(both)
-        if sizes[sizes >= OFTEN].sum() >= REPEATED_SHARE * len(both):
-            left = [name for name in protected if not known.intersection({(one, name), (other, name)})]
-            yield from (Dependency(one, name, other) for name in left if _guessing(both, codes[name]).nearly)
+    """What two columns determine, neither of which does alone: one of them guesses well."""
+    for name in dict.fromkeys(pair.determines for pair in glances):
+        alone = {
+            pair.column: guessing.right
+            for pair, guessing in glances.items()
+            if pair.determines == name and pair not in found and guessing.often_enough
+        }
+        ranked = sorted(alone, key=lambda each: -alone[each])
+        for place, one in enumerate(ranked[:TRIED_TOGETHER]):
+            for other in ranked[place + 1 :]:
+                both = pd.factorize(codes[one] * (codes[other].max(initial=0) + 1) + codes[other])[0]
+                if _guessing(both, codes[name]).nearly:
+                    yield Dependency(one, name, other)
 
 
 def _drawn(names: list[str], records: int) -> Column:

@@ -59,4 +59,4 @@ def test_what_determines_a_variable_but_for_some_records_is_found(spark, monkeyp
 def test_what_is_wrong_for_many_is_none(spark):
     frame = file(wrong=60)
     found = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
-    assert "miscoded" not in [each.column for each in found]
+    assert "miscoded" not in [each.column for each in found if not each.beside]
