@@ -25,7 +25,7 @@ from pipelines.series.settings import (
     SeriesSettings,
 )
 
-#: Shares that readers may see are multiples of this: one unit more or less must not show.
+#: Shares that readers may see are multiples of this, and of k units: fewer more or less must not show.
 PUBLIC_STEP = 0.05
 LONGEST = "longest_wait"
 
@@ -131,13 +131,17 @@ def night_counts(regions: pa.Table) -> NightCounts:
     return NightCounts(**(numbers | {LONGEST: pc.max(regions[LONGEST]).as_py() or 0}))
 
 
-def by_region(regions: pa.Table) -> list[dict[str, Any]]:
-    """Ghosts and waiting units by region, as shares of what is published there, rounded for readers."""
-    return [_public(row) for row in regions.to_pylist() if row["published"] > 0]
+def by_region(regions: pa.Table, k: int) -> list[dict[str, Any]]:
+    """Ghosts and waiting units by region, as shares of what is published there, rounded for readers.
+
+    Fewer than `k` units are none: a share of a small region would say that one person has left.
+    """
+    return [_public(row, k) for row in regions.to_pylist() if row["published"] > 0]
 
 
-def _public(row: Mapping[str, Any]) -> dict[str, Any]:
-    shares = {name: row[name] / row["published"] for name in (GHOST + "s", WAITING)}
+def _public(row: Mapping[str, Any], k: int) -> dict[str, Any]:
+    step = max(PUBLIC_STEP, k / row["published"])
+    counts = {name: row[name] if row[name] >= k else 0 for name in (GHOST + "s", WAITING)}
     return {"region": None if row[REGION] is None else str(row[REGION])} | {
-        name: round(round(share / PUBLIC_STEP) * PUBLIC_STEP, 2) for name, share in shares.items()
+        name: round(round(count / row["published"] / step) * step, 2) for name, count in counts.items()
     }

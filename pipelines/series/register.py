@@ -210,7 +210,9 @@ class Register(Nights):
             drawn=newest.join(drawn, on=UNIT),
         )
         self._generations, self._pending = generations, state
-        self._night = ProtectedNight(comparison, contract, published, counts, by_region(regions), number)
+        self._night = ProtectedNight(
+            comparison, contract, published, counts, by_region(regions, settings.k), number
+        )
         return self._night
 
     def stage(self, job: Job, protected: ProtectedRecords, release_id: str) -> Staged:
