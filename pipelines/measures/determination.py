@@ -141,12 +141,13 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
     glance = (coded if few else coded.where(_drawn(frame.columns, records))).toArrow().to_pandas()
     codes = {name: pd.factorize(glance[place[name]])[0].astype(np.int64) for name in names}
     glances = {pair: _guessing(codes[pair.column], codes[pair.determines]) for pair in pairs}
-    found = []
+    found, whole = [], _Whole(coded, records)
     for pair, guessing in glances.items():
         if not few:
-            if guessing.refutes():
+            given, protected = place[pair.column], place[pair.determines]
+            if guessing.refutes() or not whole.repeats(given):
                 continue
-            guessing = _guessing_of_all(coded, place[pair.column], place[pair.determines])
+            guessing = whole.guessing(given, protected)
         named, region = pair.determines in specification.nominal, pair.column == specification.region
         if (named and guessing.always) or (not region and guessing.nearly):
             found.append(pair)
@@ -196,24 +197,45 @@ def _guessing(given: np.ndarray, protected: np.ndarray) -> _Guessing:
     )
 
 
-def _guessing_of_all(coded: DataFrame, given: str, protected: str) -> _Guessing:
-    cells = coded.groupBy(column(given), column(protected)).agg(f.count(f.lit(1)).alias("n"))
-    total, wrong = f.col("n"), f.col("n") - f.col("most")
-    row = (
-        cells.groupBy(column(given))
-        .agg(f.sum("n").alias("n"), f.max("n").alias("most"))
-        .agg(
-            f.sum("n").alias("records"),
-            f.sum(f.when(total > 1, total).otherwise(0)).alias("repeated"),
-            f.sum(f.when(total > 1, wrong).otherwise(0)).alias("wrong"),
-            f.sum(f.when(total >= OFTEN, total).otherwise(0)).alias("often"),
-            f.sum(f.when(total >= OFTEN, wrong).otherwise(0)).alias("often_wrong"),
+class _Whole:
+    """Counts over all records of a larger file, each made once."""
+
+    def __init__(self, coded: DataFrame, records: int) -> None:
+        self._coded, self._records = coded, records
+        self._repeats: dict[str, bool] = {}
+        self._commonest: dict[str, int] = {}
+
+    def repeats(self, given: str) -> bool:
+        """Whether enough records have a value that occurs again for the column to determine anything."""
+        if given not in self._repeats:
+            sizes = self._coded.groupBy(column(given)).agg(f.count(f.lit(1)).alias("n"))
+            row = sizes.where("n > 1").agg(f.sum("n")).first()
+            assert row is not None
+            self._repeats[given] = (row[0] or 0) >= REPEATED_SHARE * self._records
+        return self._repeats[given]
+
+    def guessing(self, given: str, protected: str) -> _Guessing:
+        """How well a variable is guessed by a column."""
+        cells = self._coded.groupBy(column(given), column(protected)).agg(f.count(f.lit(1)).alias("n"))
+        total, wrong = f.col("n"), f.col("n") - f.col("most")
+        row = (
+            cells.groupBy(column(given))
+            .agg(f.sum("n").alias("n"), f.max("n").alias("most"))
+            .agg(
+                f.sum(f.when(total > 1, total).otherwise(0)),
+                f.sum(f.when(total > 1, wrong).otherwise(0)),
+                f.sum(f.when(total >= OFTEN, total).otherwise(0)),
+                f.sum(f.when(total >= OFTEN, wrong).otherwise(0)),
+            )
+            .first()
         )
-        .first()
-    )
-    commonest = coded.groupBy(column(protected)).count().agg(f.max("count")).first()
-    assert row is not None
-    assert commonest is not None
-    return _Guessing(
-        row["records"], commonest[0], row["repeated"], row["wrong"], row["often"], row["often_wrong"]
-    )
+        assert row is not None
+        return _Guessing(self._records, self._most(protected), *row)
+
+    def _most(self, protected: str) -> int:
+        """Records that have the commonest value of a variable."""
+        if protected not in self._commonest:
+            row = self._coded.groupBy(column(protected)).count().agg(f.max("count")).first()
+            assert row is not None
+            self._commonest[protected] = row[0]
+        return self._commonest[protected]
