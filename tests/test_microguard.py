@@ -39,6 +39,20 @@ def test_the_public_names_are_not_given_from_a_package_that_hides_ours(tmp_path:
     assert "ImportError: microguard finds other packages in place of its own: sdc" in done.stderr
 
 
+def test_a_process_that_loaded_the_other_engine_ends_with_its_reason_alone(tmp_path: Path) -> None:
+    code = "import sys, microguard; sys.exit(microguard.main(['verify', 'absent']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=dict(os.environ, PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert " ".join(done.stderr.split()).endswith("or a specification file.")
+
+
 def from_an_archive(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     """Run code where the packages lie in a zip, as ``spark-submit --py-files`` puts them on the path."""
     archive = folder / "microguard.zip"
