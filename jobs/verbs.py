@@ -85,6 +85,12 @@ def _count(text: str) -> int:
     return int(digits)
 
 
+def _person(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("found nothing, allowed: the name of a person")
+    return text.strip()
+
+
 SPECIFICATION = _argument("specification", metavar="SPEC", help="release specification (TOML)")
 OVERRIDES = _argument(
     "--set",
@@ -109,7 +115,7 @@ RELEASE = _argument(
     help="folder of the release, a public area or a specification (then the current release)",
 )
 
-BY = _argument("--by", required=True, metavar="NAME", help="who decides; kept in the ledger")
+BY = _argument("--by", required=True, type=_person, metavar="NAME", help="who decides; kept in the ledger")
 NOTE = _argument("--note", default="", metavar="TEXT", help="why; kept in the ledger")
 REBASE = _argument(
     "--rebase",

@@ -41,6 +41,9 @@ def audit_source(specification: Specification) -> Outcome:
             f"{'; '.join(exposure.faults())}.{collisions} Withdraw what can be withdrawn (copies "
             "remain), and look at how these came to stand side by side."
         )
+    if not entries:
+        text = f"Nothing was published of the source {source!r} yet: there is nothing to audit."
+        return Outcome(text, {"source": source, **asdict(exposure)})
     text = (
         f"The {len(entries)} release(s) of the source {source!r} expose nobody together: {exposure.units} "
         f"units, each history shared by at least {exposure.smallest_history}."

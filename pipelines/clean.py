@@ -23,13 +23,16 @@ def clean(named: Sequence[str]) -> Outcome:
     AreaBusy
         Where a run is at work in one of the areas; later areas are left as they are.
     SpecificationError
-        Where one is an object store.
+        Where one is an object store, or no folder.
     """
     if any("://" in name for name in named):
         raise SpecificationError(
             "microguard clean knows folders. What runs left in an object store lies below .work/ of the "
             "evidence: delete it there while no run is at work, or let a rule of the store do so after days."
         )
+    absent = next((name for name in named if not Path(name).is_dir()), None)
+    if absent is not None:
+        raise SpecificationError(f"There is no folder {absent}. Name evidence areas, or folders above them.")
     removed = waiting = 0
     for area in _areas([Path(name) for name in named] or [Path.cwd()]):
         with hold(area):

@@ -22,7 +22,7 @@ from pipelines.publication.areas import Areas
 from pipelines.records.product import ProtectedRecords, Records
 from pipelines.redraw import at_work
 from pipelines.run import Verified, publish_verified, verified_release
-from schemas.errors import GateRefused, SpecificationError
+from schemas.errors import GateRefused, InputRejected, SpecificationError
 from schemas.specification.model import Specification
 from schemas.specification.read import read_specification
 from schemas.specification.table_input import require_records
@@ -85,7 +85,7 @@ class Protection:
         ------
         InputRejected
         """
-        with self._job(frame.sparkSession) as job:
+        with self._job(_session_of(frame)) as job:
             return risk_of(job, of_frame(frame, self.specification))
 
     def protect(self, frame: DataFrame) -> ProtectedFrame:
@@ -97,7 +97,7 @@ class Protection:
         GateRefused
             Where a release of these records stands already, or another one of its name.
         """
-        with self._job(frame.sparkSession) as job:
+        with self._job(_session_of(frame)) as job:
             product = Records(self.specification)
             release = verified_release(product, job, of_frame(frame, self.specification))
             if isinstance(release, Outcome):
@@ -130,3 +130,12 @@ class Protection:
         areas.public.require_writable()
         with at_work(areas), our_sql_settings(spark), without_values_of_records():
             yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))
+
+
+def _session_of(frame: DataFrame) -> SparkSession:
+    if not hasattr(frame, "sparkSession"):
+        raise InputRejected(
+            f"The input is a {type(frame).__module__.split('.')[0]} {type(frame).__name__}: expected a "
+            "DataFrame of Spark. Make one by spark.createDataFrame(frame), or write a file and read it by spark.read."
+        )
+    return frame.sparkSession

@@ -198,6 +198,8 @@ def test_stages_become_events_with_their_seconds(capsys: pytest.CaptureFixture[s
         ["verify", "absent", "--set", "release.k=3"],
         ["benchmark", "no-such-benchmark"],
         ["check", "absent.toml", "--set", "release.k"],
+        ["approve", "absent", "--by", " "],
+        ["clean", "absent"],
     ],
     ids=" ".join,
 )

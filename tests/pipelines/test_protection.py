@@ -28,6 +28,13 @@ def table(spark, tmp_path_factory):
     spark.sql("DROP DATABASE census CASCADE")
 
 
+def test_a_frame_of_pandas_is_refused_with_the_way_to_one_of_spark(tmp_path):
+    protection = microguard.Protection(specification(tmp_path))
+    for call in (protection.check, protection.protect):
+        with pytest.raises(InputRejected, match=r"pandas DataFrame: .* spark.createDataFrame"):
+            call(persons())
+
+
 def lineage(areas, release_id):
     return json.loads((areas.record(release_id) / "openlineage.json").read_text())
 
