@@ -136,6 +136,6 @@ def _session_of(frame: DataFrame) -> SparkSession:
     if not hasattr(frame, "sparkSession"):
         raise InputRejected(
             f"The input is a {type(frame).__module__.split('.')[0]} {type(frame).__name__}: expected a "
-            "DataFrame of Spark. Make one by spark.createDataFrame(frame), or write a file and read it by spark.read."
+            "DataFrame of Spark. Make one by spark.createDataFrame(frame), or read a file by spark.read."
         )
     return frame.sparkSession
