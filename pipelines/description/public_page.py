@@ -18,6 +18,8 @@ from pipelines.description.statistics import ColumnStatistics, text_of
 PAGE = "report.html"
 #: Cells of a table that the page lists, and of all tables together; the others are in their files.
 MOST_CELLS, MOST_CELLS_TOGETHER = 300, 6_000
+#: Names that are words with a hyphen.
+_HYPHENED = {"quasi_identifier": "quasi-identifier"}
 _HERE = Path(__file__).parent
 
 
@@ -107,4 +109,4 @@ def _number(value: float) -> str:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return _HYPHENED.get(name, name.replace("_", " "))

@@ -77,8 +77,8 @@ def _limits(specification: Specification, name: str, by_region: bool) -> Iterato
 def _glance(section: Mapping[str, Vanished], where: str) -> Iterator[str]:
     for dimension, part in section.items():
         if part.of_k_or_more:
-            of = "categories" if dimension == "1" else f"cells of dimension {dimension}"
-            yield f"{part.of_k_or_more:,} {of}{where} that held k records or more are empty now."
+            of = "Categories" if dimension == "1" else f"Cells of dimension {dimension}"
+            yield f"{of}{where} that held k records or more and are empty now: {part.of_k_or_more:,}."
 
 
 def _measure(name: str, by_region: bool) -> Measure[Comparison, dict[str, Vanished]]:

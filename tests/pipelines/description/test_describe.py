@@ -90,7 +90,8 @@ def test_the_page_says_what_the_files_hold_what_is_promised_and_what_is_not(rele
     page = (release / "report.html").read_text()
     for text in (
         "Town of Köln", "3 records", "Not everything.", "6 records", "values above 9 are 9",
-        "information loss", "0.12", "s&lt;b&gt;", "5 values, 1 missing", "weighted mean",
+        "information loss", "0.12", "s&lt;b&gt;", "5 values, 1 missing", "weighted mean", "quasi-identifier",
+        "shares them with at least 2 others",
     ):  # fmt: skip
         assert text in page.replace("<strong>", "").replace("</strong>", "")
     assert "<td>5.0</td><td class=n>3</td>" in page

@@ -171,6 +171,19 @@ def test_a_limit_on_what_the_file_lacks_is_not_missed(tmp_path):
     )
 
 
+def test_what_small_counts_became_is_shown_where_there_were_any(tmp_path):
+    kept = [[0] * 12 for _ in range(12)]
+    kept[11][11] = 4
+    moved = [list(row) for row in kept]
+    moved[2][3] = 5
+    part = {"sizes": [1, 100], "cells": [0, 4], "vanished": [0, 0], "records": [0, 0], "of_k_or_more": 0}
+    section = {"1": part | {"transitions": kept}, "2": part | {"transitions": moved}}
+    page = page_of(tmp_path, PLAIN | {"vanished": section})
+    assert "What small counts of dimension 1 became" not in page
+    matrix = page.split("What small counts of dimension 2 became")[1].split("</table>")[0]
+    assert re.findall(r"<tr><td>(\d+\+?)</td>", matrix) == ["2", "11+"]
+
+
 def test_where_nothing_on_disclosure_was_limited_the_page_is_not_green(tmp_path):
     limit = QUALITY["verdicts"][0] | {"metric": "unique_jointly", "promised": False}
     accepted = dict.fromkeys(("max_unique_published", "max_unique_jointly", "max_homogeneous"), "the board")

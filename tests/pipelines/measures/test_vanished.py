@@ -28,8 +28,10 @@ def test_a_category_that_is_empty_now_is_counted_by_its_size_and_named_where_it_
     assert sum(part.records) == 11
     assert part.transitions[2][11] == 1
     assert VANISHED.metrics(section, comparison) == {MetricKey("vanished", dimension=1): 1}
-    assert list(VANISHED.glance(section, 5)) == ["1 categories that held k records or more are empty now."]
+    assert list(VANISHED.glance(section, 5)) == [
+        "Categories that held k records or more and are empty now: 1."
+    ]
     of_regions = VANISHED_BY_REGION.take(comparison)
     assert list(VANISHED_BY_REGION.glance(of_regions, 5)) == [
-        "1 categories of a region that held k records or more are empty now."
+        "Categories of a region that held k records or more and are empty now: 1."
     ]
