@@ -80,7 +80,7 @@ def _kinds(spec: Specification) -> Iterator[Fault]:
         if variable.role == "quasi_identifier" and variable.kind is None:
             yield fault(key, NOTHING, ", ".join(KINDS) + "; a quasi-identifier must say which")
         elif variable.role in NOMINAL_ONLY and variable.kind == "numeric":
-            yield fault(key, "numeric", f"nominal, or no kind: a {variable.role} is a name")
+            yield fault(key, "numeric", f"nominal, or no kind: role {variable.role} is for names")
         elif variable.role == "weight" and variable.kind == "nominal":
             yield fault(key, "nominal", "numeric, or no kind: a weight is a number")
 
@@ -89,6 +89,9 @@ def _paths(spec: Specification) -> Iterator[Fault]:
     public, evidence, source = map(_real, (spec.public_area, spec.evidence_area, spec.input_path))
     if _inside(evidence, public):
         yield fault(("publish", "evidence"), spec.publish.evidence, "a place outside the public area")
+    elif _inside(public, evidence):
+        allowed = "a place outside the evidence area, which only the agency may enter"
+        yield fault(("publish", "path"), spec.publish.path, allowed)
     if _inside(source, public):
         yield fault(("input", "path"), spec.input.path, "a place outside the public area")
     shared = spec.shared_ledger

@@ -40,7 +40,7 @@ def _recodes(spec: Specification) -> Iterator[Fault]:
         given = variable.recodes
         hidden = variable.role in ("unit", "identifier", "household", "weight")
         if given and hidden:
-            yield fault(key, ", ".join(given), f"no recoding of a {variable.role}")
+            yield fault(key, ", ".join(given), f"no recoding of role {variable.role}")
             continue
         for part in ("top_code", "bottom_code", "round_to"):
             if part in given and variable.kind != "numeric":

@@ -161,6 +161,11 @@ def test_a_release_goes_to_a_folder_or_an_object_store_that_can_compare_versions
         read_specification(sound, ["publish.path=s3://bucket/lake", "publish.format=delta"])
 
 
+def test_a_public_area_that_readers_could_not_reach_is_refused(sound: Path) -> None:
+    with pytest.raises(SpecificationError, match=r"\[publish\] path: .* outside the evidence area"):
+        read_specification(sound, ["publish.path=evidence/lake", "publish.evidence=evidence"])
+
+
 def test_an_input_below_the_public_area_is_refused_whatever_its_scheme_is_called(sound: Path) -> None:
     places = ["publish.path=s3://bucket/lake", "input.path=s3a://bucket/lake/persons"]
     with pytest.raises(SpecificationError, match="outside the public area"):
