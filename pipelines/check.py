@@ -35,7 +35,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
         areas.session() as private,
         session(private, master, specification.input_path) as spark,
     ):
-        with progress.stage("read and check"):
+        with progress.stage("read"):
             microdata = read(spark, specification)
         return risk_of(Job(spark, specification, areas, progress), microdata)
 
@@ -48,7 +48,7 @@ def risk_of(job: Job, microdata: Microdata) -> Outcome:
     InputRejected
         With everything that does not fit.
     """
-    with job.progress.stage("read and check"):
+    with job.progress.stage("check"):
         screened = screen(microdata, job.specification)
         accept_input(screened, job.specification, job.areas.record(QUARANTINE_OF_CHECK))
         accept_by_suite(microdata, job.areas.record(QUARANTINE_OF_CHECK))

@@ -76,7 +76,7 @@ def run(product: Product[P, W], job: Job) -> Outcome:
     ------
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
-    with job.progress.stage("read and check"):
+    with job.progress.stage("read"):
         microdata = read(job.spark, product.reader, job.specification)
     release = verified_release(product, job, microdata)
     return release if isinstance(release, Outcome) else publish_verified(product, job, release)
@@ -90,7 +90,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
     areas, specification, progress = job.areas, job.specification, job.progress
-    with progress.stage("read and check"):
+    with progress.stage("screen"):
         product.accept(microdata)
         screened = screen(microdata, product.reader, product.rejects(job))
     follows = product.follows(job)
@@ -105,7 +105,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         return _answer(areas, release_id, "This release is verified and waiting for approval already")
     if follows:
         refuse_beside_waiting(areas, name, release_id)
-    with progress.stage("read and check"):
+    with progress.stage("check"):
         judged = accept_input(screened, product.reader, areas.record(release_id)).rows
         judged += accept_by_suite(microdata, areas.record(release_id)).rows
     accepted = specification.publish.successive == "accept" or bool(follows)
