@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 from sdc.errors import InvalidParameter
 
 StoppedBy = Literal["work", "proof", "time"]
+#: Seconds from which a limit is none: thirty years.
+_FOR_EVER = 1e9
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,9 @@ class Deadline:
         """Deadline so many seconds from now; None for never."""
         if seconds is None:
             return cls(float("inf"))
-        if not seconds > 0:
-            raise InvalidParameter(f"time_limit must be a positive number of seconds, found {seconds}")
-        return cls(time.monotonic() + seconds)
+        if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds > 0:
+            raise InvalidParameter(f"time_limit must be a positive number of seconds, found {seconds!r}")
+        return cls(time.monotonic() + float(seconds) if seconds < _FOR_EVER else float("inf"))
 
     @property
     def remaining(self) -> float:

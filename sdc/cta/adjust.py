@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from sdc.arguments import check_name, checked_seed
 from sdc.cta.annealing.block_descent import BlockDescent
 from sdc.cta.annealing.dual_flips import flip_by_duals
 from sdc.cta.annealing.resummed_margins import ResummedMargins
@@ -31,6 +32,8 @@ _FEASIBILITY_NODES = 5000
 _FEASIBILITY_STEP_ENTRIES = 5e6
 #: Share of a time limit for the search where branch and bound follows.
 _SEARCH_SHARE = 0.4
+#: Seeds beyond wrap around: kernels take integers of 64 bits, and count up from the seed.
+_SEEDS = 1 << 62
 
 
 def adjust(
@@ -86,8 +89,10 @@ def adjust(
     Cox 2005, Confidentiality protection by controlled tabular adjustment using metaheuristic methods;
     "local-search" is ours.
     """
-    if algorithm not in ALGORITHMS:
-        raise InvalidParameter(f"unknown algorithm {algorithm!r}; expected one of {', '.join(ALGORITHMS)}")
+    if not isinstance(table, CellTable):
+        raise InvalidParameter(f"adjust takes a CellTable, found {type(table).__name__}")
+    check_name("algorithm", algorithm, ALGORITHMS)
+    seed = checked_seed(seed) % _SEEDS
     deadline = Deadline.after(time_limit)
     with_identical = with_variables(table, mode)
     if with_identical is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sdc.arguments import check_name
 from sdc.cta.annealing.local_search import LocalSearchParams
 from sdc.cta.annealing.resummed_margins import ResumParams
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.work import work_from_nothing
-from sdc.errors import InvalidParameter
 
 #: What proves a lower bound.
 Bound = Literal["disjoint lines", "covering", "relaxation"]
@@ -92,8 +92,7 @@ def budget(problem: Problem, effort: str) -> Budget:
     InvalidParameter
         Where the effort is unknown.
     """
-    if effort not in EFFORTS:
-        raise InvalidParameter(f"unknown effort {effort!r}; expected one of {', '.join(EFFORTS)}")
+    check_name("effort", effort, EFFORTS)
     size, cells = max(1, problem.size), problem.table.cells
     lines, entries = problem.lines.shape[0], problem.lines.nnz
     columns = max(1, 2 * len(problem.free) + 2 * lines)

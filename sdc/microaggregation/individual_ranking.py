@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.arguments import check_name, checked_seed
+from sdc.errors import UnsupportedCombination
 from sdc.microaggregation.heuristics.genetic import GeneticParams, genetic
 from sdc.microaggregation.heuristics.k_ward import connected
 from sdc.microaggregation.heuristics.projections import labels_along
@@ -97,21 +98,19 @@ def individual_ranking(
     ------
     TooFewRecords, InvalidParameter, NotNumeric, NotFinite, NoVariation, ShapeMismatch
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidParameter("seed must be a non-negative integer")
+    seed = checked_seed(seed)
     parameters = genetic_parameters or GeneticParams()
     average, maximum = (replace(parameters, convergence=name) for name in ("average", "maximum"))
     partitions: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
         "optimal": optimal,
         "fixed-size": fixed_size,
         "k-ward": connected,
-        "genetic-average": partial(genetic, params=average, seed=int(seed)),
-        "genetic-maximum": partial(genetic, params=maximum, seed=int(seed)),
+        "genetic-average": partial(genetic, params=average, seed=seed),
+        "genetic-maximum": partial(genetic, params=maximum, seed=seed),
     }
+    check_name("algorithm", algorithm, partitions)
     if genetic_parameters is not None and not algorithm.startswith("genetic"):
         raise UnsupportedCombination(f"algorithm {algorithm} has no genetic parameters")
-    if algorithm not in partitions:
-        raise InvalidParameter(f"unknown algorithm {algorithm!r}; there are {', '.join(partitions)}")
     encoded, order = Records.of(records, k)
     labels = np.empty(encoded.values.shape, dtype=np.int64)
     sse = np.empty(encoded.variables)

@@ -25,7 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.arguments import check_name
+from sdc.errors import UnsupportedCombination
 from sdc.microaggregation.certified import certify as certified
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.column_generation import heuristic as column_generation
@@ -145,6 +146,5 @@ def automatic(records: Records, effort: str) -> str:
 
 def algorithm_named(name: str) -> Algorithm:
     """The algorithm of that name; `InvalidParameter` lists the names there are."""
-    if name not in ALGORITHMS:
-        raise InvalidParameter(f"unknown algorithm {name!r}; there are auto, {', '.join(ALGORITHMS)}")
+    check_name("algorithm", name, ("auto", *ALGORITHMS))
     return ALGORITHMS[name]

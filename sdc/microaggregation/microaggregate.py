@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sdc.arguments import check_name, checked_seed
 from sdc.clusters.diversity import Diversity
-from sdc.errors import InvalidParameter, SolverFailed
+from sdc.errors import SolverFailed
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.heuristics.genetic import GeneticParams
 from sdc.microaggregation.local_search.by_effort import made_diverse
@@ -81,10 +82,8 @@ def microaggregate(
         The subclass names the fault; `UnsupportedCombination` where the options are valid alone but the
         algorithm cannot carry them together.
     """
-    if effort not in EFFORTS:
-        raise InvalidParameter(f"unknown effort {effort!r}; there are {', '.join(EFFORTS)}")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidParameter("seed must be a non-negative integer")
+    check_name("effort", effort, EFFORTS)
+    seed = checked_seed(seed)
     deadline = Deadline.after(time_limit)
     encoded, order = Records.of(
         records,
@@ -109,10 +108,10 @@ def microaggregate(
     if "effort" in row.parameters:
         given["effort"] = effort
     heeded = encoded if row.diverse else replace(encoded, diversity=None)
-    clustering = row.solver(effort)(heeded, k, deadline=deadline, seed=int(seed), **given)
+    clustering = row.solver(effort)(heeded, k, deadline=deadline, seed=seed, **given)
     if encoded.diversity is not None and not encoded.diversity.held(clustering.labels):
         searched = effort if effort != "fast" and "thorough" in row.efforts else None
-        clustering = made_diverse(encoded, clustering, k, deadline=deadline, seed=int(seed), effort=searched)
+        clustering = made_diverse(encoded, clustering, k, deadline=deadline, seed=seed, effort=searched)
     _check(clustering, encoded, k)
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = clustering.labels

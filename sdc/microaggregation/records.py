@@ -22,6 +22,8 @@ from sdc.microaggregation.sse import sum_of_squares
 
 #: Half the square root of the largest float: a coordinate beyond it would overflow a sum of squares.
 LARGEST_COORDINATE = 1e150
+#: Weights beyond it leave too little room for the squares they multiply.
+LARGEST_WEIGHT = 1e100
 #: Records whose median a numeric variable is centred at: a sample by content, near most values whatever
 #: codes for missing ones lie far out, so that differences between ordinary values keep their digits.
 ORIGIN_SAMPLE = 255
@@ -195,7 +197,7 @@ def _columns(records: Any) -> list[np.ndarray]:
         raw = [records.iloc[:, j] for j in range(records.shape[1])]
         names: list[Any] = list(records.columns)
     else:
-        array = np.asarray(records)
+        array = _array(records)
         if array.ndim != 2:
             raise ShapeMismatch(
                 f"records must be an array of shape (n, p), found {array.ndim} dimension(s); "
@@ -205,6 +207,17 @@ def _columns(records: Any) -> list[np.ndarray]:
     if not raw or len(raw[0]) == 0:
         raise TooFewRecords("there are no records or no variables: nothing can be clustered")
     return [_number(column, name) for column, name in zip(raw, names, strict=True)]
+
+
+def _array(records: Any) -> np.ndarray:
+    if np.ma.is_masked(records):
+        raise NotFinite("records have masked values, which are missing; treat them before clustering")
+    try:
+        return np.asarray(records)
+    except ValueError:
+        raise ShapeMismatch(
+            "records must be an array of shape (n, p), found rows of different lengths"
+        ) from None
 
 
 def _number(column: Any, name: Any) -> np.ndarray:
@@ -297,8 +310,10 @@ def _variable_weights(weights: Any, p: int) -> np.ndarray:
     array = _float_array(weights, "variable_weights")
     if array.shape != (p,):
         raise ShapeMismatch(f"variable_weights has shape {array.shape}, expected ({p},)")
-    if not np.all(np.isfinite(array)) or np.any(array < 0) or not np.any(array > 0):
-        raise InvalidParameter("variable_weights must be finite and non-negative, and not all zero")
+    if not np.all((array >= 0) & (array <= LARGEST_WEIGHT)) or not np.any(array > 0):
+        raise InvalidParameter(
+            f"variable_weights must be from 0 to {LARGEST_WEIGHT:g} and not all zero, as only ratios matter"
+        )
     return array
 
 
@@ -308,16 +323,16 @@ def _record_weights(weights: Any, n: int) -> np.ndarray:
     array = _float_array(weights, "record_weights")
     if array.shape != (n,):
         raise ShapeMismatch(f"record_weights has shape {array.shape}, expected ({n},)")
-    if not np.all(np.isfinite(array)) or np.any(array <= 0):
-        raise InvalidParameter("record_weights must be finite and positive")
+    if not np.all((array > 0) & (array <= LARGEST_WEIGHT)):
+        raise InvalidParameter(f"record_weights must be above 0 and at most {LARGEST_WEIGHT:g}")
     return array
 
 
 def _float_array(values: Any, name: str) -> np.ndarray:
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise NotNumeric(f"{name} must be numbers") from None
+    except (TypeError, ValueError, OverflowError):
+        raise NotNumeric(f"{name} must be numbers of 64 bits") from None
 
 
 def _coordinate(column: np.ndarray, position: int, standardise: bool) -> tuple[np.ndarray, float]:

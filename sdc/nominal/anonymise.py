@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from sdc.arguments import checked_seed
 from sdc.errors import UnknownVariable
 from sdc.nominal.chi_exact import ChiExactParameters
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.distances import Distance
-from sdc.nominal.frequency import check_k, from_frame
+from sdc.nominal.frequency import check_k, checked_frame, from_frame
 from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
 from sdc.nominal.methods import Effort, ProtectionTask, chosen, protect_counts
 from sdc.nominal.partitioning.construction import Guidance
@@ -145,7 +146,7 @@ def anonymise(
     ----------
     Cost 2023, chapters 4 to 6; the local search on the frequency vector is ours (`protect`).
     """
-    inside, levels, regions = _regions(frame, region)
+    inside, levels, regions = _regions(checked_frame(frame), region)
     coded = from_frame(inside, regions)
     check_k(len(frame), k)
     tables = ControlTables.of(
@@ -157,7 +158,7 @@ def anonymise(
         k,
         tables,
         effort=effort,
-        seed=seed,
+        seed=checked_seed(seed),
         max_absolute_error=max_absolute_error,
         kept_dimension=kept_dimension,
         allowed=None if structural_zeros is None else allowed_combinations(coded, structural_zeros),

@@ -146,7 +146,7 @@ def from_frame(frame: pd.DataFrame, regions: np.ndarray | None = None) -> CodedF
     TooFewRecords, UnknownVariable, InvalidParameter
         An empty frame, two variables of one name, values that have no equality.
     """
-    if len(frame) == 0:
+    if len(checked_frame(frame)) == 0:
         raise TooFewRecords("the frame has no records; expected at least k")
     if frame.shape[1] == 0:
         raise InvalidParameter("the frame has no variables; expected at least one nominal variable")
@@ -219,6 +219,16 @@ def mixed_radix(columns: list[np.ndarray], sizes: list[int], rows: int) -> tuple
         key = key * size + column
         span *= size
     return key, span
+
+
+def checked_frame(frame: object) -> pd.DataFrame:
+    """The frame, if it is one."""
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidParameter(
+            f"expected a DataFrame with a column per nominal variable, found {type(frame).__name__}; "
+            "make one by pandas.DataFrame(...)"
+        )
+    return frame
 
 
 def check_k(records: int, k: int) -> None:

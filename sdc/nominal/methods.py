@@ -16,7 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.arguments import check_name
+from sdc.errors import UnsupportedCombination
 from sdc.nominal.bounds import nested_bound
 from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
 from sdc.nominal.control_tables import ControlTables
@@ -145,10 +146,8 @@ def protect_counts(
     InvalidParameter, TooFewRecords, UnsupportedCombination
     """
     methods = METHODS if methods is None else methods
-    if name not in methods:
-        raise InvalidParameter(f"no algorithm {name!r}; expected auto or one of {', '.join(methods)}")
-    if task.effort not in EFFORTS:
-        raise InvalidParameter(f"effort must be one of {', '.join(EFFORTS)}, found {task.effort!r}")
+    check_name("algorithm", name, ("auto", *methods))
+    check_name("effort", task.effort, EFFORTS)
     methods[name].check(name, task)
     return bounded(task, methods[name].solve(task, name))
 

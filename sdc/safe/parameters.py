@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Real
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from sdc.errors import InvalidParameter
 #: Appendix A: cells below 10 get no extra error, below 20 one, ..., of 1,000,000 and more nine.
 _EXTRA_ERROR_FROM = (10, 20, 50, 100, 200, 1_000, 10_000, 100_000, 1_000_000)
 _LARGEST_SLICE = 4
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,9 @@ class SafeParams:
     max_nodes: int | None = None
 
     def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self) if field.type == "int"):
+            if not _whole(getattr(self, name)):
+                raise InvalidParameter(f"{name} must be a whole number, found {getattr(self, name)!r}")
         for name in (
             "allowed_bound_one_dimension",
             "allowed_bound_higher_dimension",
@@ -85,12 +93,16 @@ class SafeParams:
             )
         if not 2 <= self.slice <= _LARGEST_SLICE:
             raise InvalidParameter(f"slice must be 2 to {_LARGEST_SLICE}, found {self.slice}")
-        if not 0 <= self.stagnation < 1:
-            raise InvalidParameter(f"stagnation must be a share from 0 to below 1, found {self.stagnation}")
-        if list(self.extra_error_from) != sorted(set(self.extra_error_from)):
-            raise InvalidParameter("extra_error_from must increase")
-        if self.max_nodes is not None and self.max_nodes < 1:
-            raise InvalidParameter(f"max_nodes must be at least 1 or None, found {self.max_nodes}")
+        if not isinstance(self.stagnation, Real) or not 0 <= self.stagnation < 1:
+            raise InvalidParameter(f"stagnation must be a share from 0 to below 1, found {self.stagnation!r}")
+        counts = self.extra_error_from
+        listed = isinstance(counts, tuple | list) and all(map(_whole, counts))
+        if not listed or list(counts) != sorted(set(counts)):
+            raise InvalidParameter("extra_error_from must be a tuple of whole numbers that increase")
+        if self.max_nodes is not None and (not _whole(self.max_nodes) or self.max_nodes < 1):
+            raise InvalidParameter(
+                f"max_nodes must be a whole number from 1, or None, found {self.max_nodes!r}"
+            )
 
     def extra_error(self, original: np.ndarray) -> np.ndarray:
         """Extra error g_t of cells with these original counts."""

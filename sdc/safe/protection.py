@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from sdc.arguments import check_name, checked_seed
 from sdc.errors import ImpossibleProtection, InvalidParameter
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, check_k, check_regions, from_frame
@@ -129,6 +130,7 @@ def safe(
     ----------
     Höhne 2015; Cost 2023, chapters 2 and 3 and Appendix A.
     """
+    checked_seed(seed)
     coded = from_frame(frame)
     check_k(len(frame), k)
     tables = ControlTables.of(coded.frequencies, control_tables)
@@ -178,10 +180,12 @@ def safe_frequencies(
         An unknown algorithm or bad k; fewer than k records in the file, or in a region whose number
         of records has to be kept.
     """
-    if algorithm not in ALGORITHMS:
-        raise InvalidParameter(f"algorithm must be one of {', '.join(ALGORITHMS)}, found {algorithm!r}")
+    check_name("algorithm", algorithm, ALGORITHMS)
     check_k(frequencies.records, k)
-    parameters = parameters or SafeParams()
+    if parameters is None:
+        parameters = SafeParams()
+    if not isinstance(parameters, SafeParams):
+        raise InvalidParameter(f"parameters takes SafeParams, found {type(parameters).__name__}")
     exact = algorithm != "safe"
     counts = safe_counts(frequencies, k, tables, parameters)[0]
     if keep_records or exact:

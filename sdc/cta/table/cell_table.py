@@ -190,10 +190,15 @@ def _is_whole(array: np.ndarray) -> bool:
 
 
 def _numbers(name: str, numbers: ArrayLike | None, cells: int | None) -> np.ndarray:
+    if np.ma.is_masked(numbers):
+        raise NotFinite(f"{name} has masked cells; give each a number", variable=name)
     try:
-        array = np.array(numbers, dtype=float)
-    except (TypeError, ValueError):
-        raise NotNumeric(f"{name} must be numbers", variable=name) from None
+        given = np.asarray(numbers)
+        if given.dtype.kind not in "biufO":
+            raise TypeError
+        array = np.array(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise NotNumeric(f"{name} must be numbers of 64 bits", variable=name) from None
     if array.ndim != 1 or (cells is not None and len(array) != cells):
         expected = "one dimension" if cells is None else f"({cells},)"
         raise ShapeMismatch(f"{name} has shape {array.shape}, expected {expected}", variable=name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.errors import InvalidParameter
+from sdc.arguments import check_name
 from sdc.microaggregation.bounds import less_rounding
 from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE, Clustering
 from sdc.microaggregation.column_generation.columns import (
@@ -97,8 +97,7 @@ def solve(
     InvalidParameter
         An unknown rounding.
     """
-    if rounding not in ROUNDINGS:
-        raise InvalidParameter(f"unknown rounding {rounding!r}; there are {', '.join(ROUNDINGS)}")
+    check_name("rounding", rounding, ROUNDINGS)
     outcome = microaggregation_heuristic_mp(records, k, deadline=deadline, rounding=rounding)
     sse = Clustering.of(records, outcome.labels, NAME).sse
     bound = None if outcome.lower_bound is None else less_rounding(outcome.lower_bound, records.values)

@@ -84,11 +84,14 @@ def solve(
         raise UnsupportedCombination(
             f"genetic clusters one numeric variable, found {records.values.shape[1]} coordinates"
         )
-    partition = partial(genetic, params=genetic_parameters, seed=seed)
-    return Clustering.of(records, labels_along(records.values[:, 0], k, partition), "genetic")
+    partition = partial(genetic, params=genetic_parameters, seed=seed, deadline=deadline)
+    labels = labels_along(records.values[:, 0], k, partition)
+    return Clustering.of(records, labels, "genetic", stopped_by="time" if deadline.passed else "work")
 
 
-def genetic(values: np.ndarray, k: int, *, params: GeneticParams, seed: int) -> np.ndarray:
+def genetic(
+    values: np.ndarray, k: int, *, params: GeneticParams, seed: int, deadline: Deadline | None = None
+) -> np.ndarray:
     """The fittest k-partition met, as starts; never worse than `fixed_size`, which is in generation 0.
 
     Parameters
@@ -101,6 +104,8 @@ def genetic(values: np.ndarray, k: int, *, params: GeneticParams, seed: int) -> 
         Probabilities, sizes and the criterion of convergence.
     seed : int
         Same values, parameters and seed, same starts.
+    deadline : Deadline, optional
+        No generation begins after it.
 
     Returns
     -------
@@ -127,6 +132,8 @@ def genetic(values: np.ndarray, k: int, *, params: GeneticParams, seed: int) -> 
     fitness = evaluate(strings, sums)
     fittest, highest = strings[np.argmax(fitness)].copy(), fitness.max()
     for _ in range(params.generations):
+        if deadline is not None and deadline.passed:
+            break
         previous = _population_fitness(fitness, params)
         strings = select(strings, fitness, random)
         cross_over(strings, k, params.crossover, random)

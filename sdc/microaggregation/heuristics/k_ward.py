@@ -13,7 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.arguments import check_name
+from sdc.errors import UnsupportedCombination
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, grow_pair
 from sdc.microaggregation.heuristics.projections import (
@@ -48,11 +49,10 @@ def solve(
 
     Notes
     -----
-    Needs no randomness. Work grows with n^2: seconds for 10,000 records. The clock is looked at between
-    levels of the recursion; once the deadline has passed, clusters of 2k or more that wait for step 3
-    are cut along their first principal component instead.
+    Needs no randomness. Work grows with n^2: seconds for 10,000 records. Once the deadline has passed,
+    clusters of 2k or more that wait for step 3 are cut along their first principal component instead.
     """
-    _check(ranking, RANKINGS)
+    check_name("ranking", ranking, RANKINGS)
     if ranking in ("maximum-distance", "md"):
         return cluster(records, k, maximum_distance_ends(records, k), deadline)
     if ranking == "pv":
@@ -67,7 +67,7 @@ def solve_projected(
     records: Records, k: int, *, deadline: Deadline, seed: int, ranking: str = "fpc"
 ) -> Clustering:
     """k-Ward of the records' scores on one axis ("fpc", "sz" or "pv"), methods Pk-W of Table 3."""
-    _check(ranking, PROJECTIONS)
+    check_name("ranking", ranking, PROJECTIONS)
     if ranking == "pv":
         _refuse_nominal(records, ranking)
         return along_least_lossy_variable(records, k, connected, "k-ward-projected")
@@ -86,18 +86,17 @@ def cluster(records: Records, k: int, ends: Ends, deadline: Deadline) -> Cluster
             labels[members] = clusters
             clusters += 1
             continue
-        if deadline.passed:
-            scores = first_component_scores(records.take(members))
-            labels[members] = clusters + labels_along(scores, k)
-            clusters += len(members) // k
-            continue
         first, last = ends(members)
         start = np.full(len(members), -1, dtype=np.int64)
         start[np.searchsorted(members, first)] = 0
         start[np.searchsorted(members, last)] = 1
         single = start < 0
         start[single] = 2 + np.arange(np.sum(single))
-        merged = merge(records.values[members], records.weights[members], start, k)
+        merged = merge(records.values[members], records.weights[members], start, k, deadline)
+        if merged is None:
+            labels[members] = clusters + labels_along(first_component_scores(records.take(members)), k)
+            clusters += len(members) // k
+            continue
         mergers += int(start.max()) + 1 - len(np.unique(merged))
         by_cluster = np.argsort(merged, kind="stable")
         cuts = np.flatnonzero(np.diff(merged[by_cluster])) + 1
@@ -167,11 +166,6 @@ def _scores(records: Records, ranking: str) -> np.ndarray:
         _refuse_nominal(records, ranking)
         return sum_of_z_scores(records)
     return first_component_scores(records)
-
-
-def _check(ranking: str, rankings: tuple[str, ...]) -> None:
-    if ranking not in rankings:
-        raise InvalidParameter(f"unknown ranking {ranking!r}; there are {', '.join(rankings)}")
 
 
 def _refuse_nominal(records: Records, ranking: str) -> None:

@@ -13,10 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from sdc.kernels.compile import kernel
+from sdc.stop import Deadline
+
+#: Distances that are computed between two looks at the clock: about a tenth of a second.
+STRETCH = 20_000_000
 
 
-@kernel
-def merge(values, weights, start, k):
+def merge(
+    values: np.ndarray, weights: np.ndarray, start: np.ndarray, k: int, deadline: Deadline
+) -> np.ndarray | None:
     """Merge clusters of records until all have k.
 
     Parameters
@@ -30,36 +35,58 @@ def merge(values, weights, start, k):
 
     Returns
     -------
-    (n,) int64 array
-        Cluster of each record, by the number of one of the clusters merged into it.
+    (n,) int64 array or None
+        Cluster of each record, by the number of one of the clusters merged into it; None where the deadline
+        passed before all had k.
     """
+    clusters = int(start.max()) + 1
+    count = np.bincount(start, minlength=clusters)
+    mass, centroid = _masses_and_centroids(values, weights, start, clusters)
+    into, active, chain = np.arange(clusters), np.arange(clusters), np.empty(clusters, np.int64)
+    at = np.array([clusters, 0, 0])  # clusters that remain, length of the chain, smallest that may be short
+    while not deadline.passed:
+        if _merge_some(centroid, mass, count, into, active, chain, at, k, STRETCH):
+            return np.asarray(_roots(into)[start])
+    return None
+
+
+@kernel
+def _masses_and_centroids(values, weights, start, clusters):
     n, p = values.shape
-    clusters = 0
-    for i in range(n):
-        clusters = max(clusters, start[i] + 1)
     centroid = np.zeros((clusters, p))
     mass = np.zeros(clusters)
-    count = np.zeros(clusters, np.int64)
     for i in range(n):
         mass[start[i]] += weights[i]
-        count[start[i]] += 1
         centroid[start[i]] += weights[i] * values[i]
     for a in range(clusters):
         centroid[a] /= mass[a]
-    into = np.arange(clusters)
-    active = np.arange(clusters)
-    remaining = clusters
-    chain = np.empty(clusters, np.int64)
-    length = 0
-    smallest = 0
-    while True:
+    return mass, centroid
+
+
+@kernel
+def _roots(into):
+    """The cluster that each one ended in."""
+    roots = into.copy()
+    for a in range(len(roots)):
+        while roots[a] != into[roots[a]]:
+            roots[a] = into[roots[a]]
+    return roots
+
+
+@kernel
+def _merge_some(centroid, mass, count, into, active, chain, at, k, distances):
+    """Go on with the chain until so many distances were computed; whether all clusters have k records."""
+    clusters, p = centroid.shape
+    remaining, length, smallest = at
+    while distances > 0:
         if length == 0:
             while smallest < clusters and (into[smallest] != smallest or count[smallest] >= k):
                 smallest += 1
             if smallest == clusters:
-                break
+                return True
             chain[0] = smallest
             length = 1
+        distances -= remaining
         top = chain[length - 1]
         before = chain[length - 2] if length > 1 else -1
         nearest = _nearest(top, before, centroid, mass, count, active, remaining, k)
@@ -78,13 +105,8 @@ def merge(values, weights, start, k):
         for j in range(place, remaining - 1):
             active[j] = active[j + 1]
         remaining -= 1
-    labels = np.empty(n, np.int64)
-    for i in range(n):
-        a = start[i]
-        while into[a] != a:
-            a = into[a]
-        labels[i] = a
-    return labels
+    at[:] = remaining, length, smallest
+    return False
 
 
 @kernel

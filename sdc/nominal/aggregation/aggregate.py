@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from sdc.arguments import check_name, checked_seed
 from sdc.errors import InvalidParameter, ShapeMismatch
 from sdc.nominal.aggregation.exact import OptimalChoices, aggregate_exactly
 from sdc.nominal.aggregation.heuristics import aggregate_by_cliques, aggregate_greedily, improve_choices
@@ -100,12 +101,10 @@ def aggregate(
     Cost 2023, chapter 5; in place of its quadratic integer program a linear one over the hull of each
     cell's attainable counts (`error_hull`).
     """
+    check_name("aggregation algorithm", algorithm, (*ALGORITHMS, *TWO_STEP))
     if algorithm in TWO_STEP:
         algorithm = TWO_STEP[algorithm].aggregation
-    if algorithm not in ALGORITHMS:
-        raise InvalidParameter(
-            f"no aggregation algorithm {algorithm!r}; expected one of {', '.join((*ALGORITHMS, *TWO_STEP))}"
-        )
+    seed = checked_seed(seed)
     coded = from_frame(frame)
     clusters = _clusters(labels, len(frame))
     tables = ControlTables.of(coded.frequencies, control_tables)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sdc.arguments import check_name
 from sdc.errors import InvalidParameter, ShapeMismatch
 from sdc.nominal.aggregation.aggregate import MOVES_PER_CHOICE, PROVABLE_CHOICES, choose_representatives
 from sdc.nominal.aggregation.problem import AggregationProblem
@@ -109,8 +110,7 @@ def joint_representatives(
     ----------
     Cost 2023, chapter 5: problem (5.2.1)-(5.2.3) over all clusters at once.
     """
-    if effort not in MOVES_PER_CHOICE:
-        raise InvalidParameter(f"effort must be one of {', '.join(MOVES_PER_CHOICE)}, found {effort!r}")
+    check_name("effort", effort, MOVES_PER_CHOICE)
     check_kept_dimension(kept_dimension)
     rows = _checked(codes, labels, names, records, regions)
     distinct, cluster = np.unique(labels, return_inverse=True)

@@ -212,6 +212,10 @@ def _of_level(parameters: SearchParameters, tables: ControlTables, level: int) -
 
 
 def _check_bounds(bounds: ByTable, tables: ControlTables) -> None:
+    if not isinstance(bounds, Mapping):
+        raise InvalidParameter(
+            "max_absolute_error takes a mapping of dimension to bound, such as {1: 6, 2: 9}"
+        )
     unknown = sum(isinstance(key, tuple) and key not in tables.tables for key in bounds)
     if unknown:
         raise InvalidParameter(f"max_absolute_error bounds {unknown} tables that are no control tables")

@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
+from sdc.arguments import check_name
+from sdc.errors import ImpossibleProtection, ShapeMismatch
 from sdc.kernels.random import new_stream
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector, check_k, check_regions
@@ -111,8 +112,7 @@ def protect_frequencies(
         A bad k, effort or parameter; a region with fewer than k records; a region all of whose
         combinations are structural zeros; counts of another length.
     """
-    if effort not in _MOVES:
-        raise InvalidParameter(f"effort must be one of {', '.join(_MOVES)}, found {effort!r}")
+    check_name("effort", effort, _MOVES)
     start = frequencies.counts if start is None else start
     allowed = _check(frequencies, start, k, allowed)
     at_risk = frequencies.at_risk(k)

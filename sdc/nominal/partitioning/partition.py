@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from sdc.errors import InvalidParameter, UnsupportedCombination
+from sdc.arguments import check_name, checked_seed
+from sdc.errors import UnsupportedCombination
 from sdc.nominal.distances import Distance
 from sdc.nominal.frequency import CodedFrame, check_k, from_frame
 from sdc.nominal.partitioning.construction import Guidance, construct_integer, default_guidance
@@ -169,10 +170,8 @@ def partition(
     coded = from_frame(frame)
     check_k(len(frame), k)
     spend = _effort(effort)
-    if algorithm not in ALGORITHMS and algorithm not in TWO_STEP:
-        raise InvalidParameter(
-            f"no partitioning algorithm {algorithm!r}; expected one of {', '.join((*ALGORITHMS, *TWO_STEP))}"
-        )
+    check_name("partitioning algorithm", algorithm, (*ALGORITHMS, *TWO_STEP))
+    seed = checked_seed(seed)
     similar = similarity_of(coded, distances) if distances else Similarity.plain(coded.frequencies)
     problem = PartitionProblem(similar.points, coded.frequencies.counts, int(k), similar.unit)
     if algorithm == "auto":
@@ -266,8 +265,7 @@ def _unproved(problem: PartitionProblem, columns: np.ndarray) -> IntegerPartitio
 
 
 def _effort(name: str) -> Effort:
-    if name not in EFFORTS:
-        raise InvalidParameter(f"effort is one of {', '.join(EFFORTS)}, found {name!r}")
+    check_name("effort", name, EFFORTS)
     return EFFORTS[name]
 
 

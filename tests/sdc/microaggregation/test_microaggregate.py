@@ -1,5 +1,7 @@
 """What every algorithm promises: clusters of k, honest costs, the same answer for any order of rows."""
 
+import importlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -279,6 +281,37 @@ def test_a_giant_does_not_spoil_the_search_for_the_others():
     assert _sse(with_giant[others], standard.labels[others]) < 0.9 * _sse(
         with_giant[shared], fast.labels[shared]
     )
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "effort"),
+    [
+        ("mdav", "fast"),
+        ("vmdav", "fast"),
+        ("k-ward", "fast"),
+        ("maximum-distance", "fast"),
+        ("genetic", "fast"),
+        ("local-search", "standard"),
+        ("column-generation", "standard"),
+        ("column-generation", "exact"),
+    ],
+)
+def test_every_method_that_can_take_long_ends_at_its_time_limit_with_whole_clusters(algorithm, effort):
+    records = np.random.default_rng(8).normal(size=(150, 1 if algorithm == "genetic" else 3))
+    limited = microaggregate(records, 3, algorithm=algorithm, effort=effort, time_limit=1e-9)
+    assert limited.stopped_by == "time"
+    assert limited.sizes.min() >= 3
+
+
+@pytest.mark.parametrize("algorithm", ["mdav", "vmdav", "ward"])
+def test_looking_at_the_clock_more_often_changes_nothing(algorithm, monkeypatch):
+    module = importlib.import_module(f"sdc.microaggregation.heuristics.{algorithm}")
+    name = "k-ward" if algorithm == "ward" else algorithm
+    records = np.random.default_rng(9).normal(size=(200, 3))
+    at_once = microaggregate(records, 3, effort="fast", algorithm=name)
+    monkeypatch.setattr(module, "STRETCH", 1)
+    step_by_step = microaggregate(records, 3, effort="fast", algorithm=name)
+    np.testing.assert_array_equal(step_by_step.labels, at_once.labels)
 
 
 def test_a_search_that_runs_out_of_time_is_no_worse_than_its_start_and_says_so():

@@ -1,0 +1,23 @@
+"""Arguments that every family of methods takes, checked alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from sdc.errors import InvalidParameter
+
+
+def check_name(what: str, name: object, names: Iterable[str]) -> None:
+    """Refuse what is none of the names there are of an algorithm, an effort and the like."""
+    names = tuple(names)
+    if not isinstance(name, str) or name not in names:
+        raise InvalidParameter(f"unknown {what} {name!r}; there are {', '.join(names)}")
+
+
+def checked_seed(seed: object) -> int:
+    """The seed as a plain integer; refused where it is none, or negative."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidParameter("seed must be a non-negative integer")
+    return int(seed)
