@@ -84,10 +84,13 @@ def collisions(tonight: Entry, areas: Areas) -> list[Collision]:
     entry, sketches = shared_entry(tonight, areas), _sketches(tonight, areas)
     colliding = []
     for known in _known(tonight, areas):
+        sketch = sketches[known.file]
         if not _may_stand_beside(entry, known):
-            same = _same_source(entry, sketches[known.file], known)
+            same = _same_source(entry, sketch, known)
             if same is not None:
                 colliding.append(_collision(known, same))
+        elif entry.content == "table" and _by_another_key(sketch, known.sketch()):
+            colliding.append(_collision(known, False))  # cells of the same units are told by the key, too
     return sorted(colliding, key=lambda each: each.release_id)
 
 
@@ -103,7 +106,9 @@ def refuse_collisions(tonight: Entry, areas: Areas) -> None:
         names = "; ".join(f"{each.release_id} ({each.name!r}, {each.path})" for each in colliding)
         unknown = sum(not each.compared for each in colliding)
         note = (
-            f" With {unknown} of them the records cannot be compared, and the source is one."
+            f" With {unknown} of them the records cannot be compared: the source is one, or what was kept of "
+            "them is by another key than tonight's (of the file that MICROGUARD_KEY_FILE names, or of the "
+            "evidence area)."
             if unknown
             else ""
         )
@@ -182,11 +187,18 @@ def _may_stand_beside(tonight: SharedEntry, known: _Known) -> bool:
     return tonight.public == other.public and (not known.stands or not tonight.series)
 
 
+def _by_another_key(sketch: SourceSketch | None, other: SourceSketch | None) -> bool:
+    """Whether two sketches cannot be compared: of one ledger all are by one key, unless that was lost."""
+    return sketch is not None and other is not None and sketch.key != other.key
+
+
 def _same_source(tonight: SharedEntry, sketch: SourceSketch | None, known: _Known) -> bool | None:
     """True where the records are the same, False where that cannot be known, None where they are others."""
     other = known.sketch()
     named_alike = tonight.source == known.entry.source
-    if sketch is None or other is None or sketch.key != other.key:
+    if _by_another_key(sketch, other):
+        return False
+    if sketch is None or other is None:
         return False if named_alike else None
     if same_records(sketch, other):
         return True

@@ -131,6 +131,15 @@ def test_a_source_that_is_one_by_name_and_cannot_be_compared_is_refused(agency):
         refuse_collisions(agency.entry(B, OTHER, name="people", source="town"), agency.areas())
 
 
+def test_what_was_kept_by_another_key_cannot_be_compared_and_is_refused_whatever_its_name(agency):
+    """A run without MICROGUARD_KEY_FILE makes a key of its own, and would find nothing again."""
+    agency.publish(A, sketch_of(FRAME, key=b"o" * 32))
+    with pytest.raises(GateRefused, match="another key"):
+        refuse_collisions(agency.entry(B, SKETCH, name="people", lake="other"), agency.areas("other"))
+    agency.publish(C, sketch_of(FRAME, key=b"o" * 32), name="turnover", lake="third", content="table")
+    assert C in agency.found(B, SKETCH, name="turnover2", lake="other", content="table")
+
+
 def test_of_a_source_declared_twice_the_units_decide_where_both_have_them(agency):
     agency.publish(A, KEYED, source="town")
     assert agency.found(B, STRANGERS, name="people", lake="other", source="town") == [A]
