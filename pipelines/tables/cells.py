@@ -7,6 +7,8 @@ has parts (`table.parts`), each record stands once for the value and once for ea
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -21,6 +23,7 @@ from pyspark.sql import functions as f
 from scipy import sparse
 
 from pipelines.engine.column_names import column
+from pipelines.intake.unit_key import unit_key
 from pipelines.publication.sources.sketching import value_hash
 from pipelines.tables.empty_cells import absent_codes
 from pipelines.tables.groupings import Grouping, grouping_lines
@@ -66,8 +69,8 @@ class Cells:
     groupings : tuple of Grouping
         Further hierarchies over a column, whose lines are among those of the tabulation.
     members : (cells,) array of text or None
-        Digest of who contributes, whatever their order; empty where it says nothing. None where cells were
-        given.
+        Digest of who contributes, whatever their order, as `keyed` has it kept; empty where it says nothing.
+        None where cells were given.
     """
 
     codes: pd.DataFrame
@@ -82,6 +85,15 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.units)
+
+    def keyed(self, secret: bytes) -> Cells:
+        """With digests that are kept: they tell nobody who a contributor is that has not the agency's key."""
+        if self.members is None:
+            return self
+        derived = hmac.new(secret, b"members of cells", hashlib.sha256).digest()
+        digests = [unit_key(each, derived) if each else None for each in self.members]
+        texts = ["" if each is None else each.hex() for each in digests]
+        return replace(self, members=np.array(texts, dtype="<U32"))
 
 
 def contributions_needed(table: Table) -> int:

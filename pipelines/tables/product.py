@@ -66,7 +66,7 @@ class Tables(TableProduct[TableComparison]):
         """
         folder = job.areas.record(release_id)
         with job.progress.stage("tabulate"):
-            cells = self._cells(screened)
+            cells = self._cells(screened, job.areas.key())
             write_cells(folder, cells, self.table)
         with job.progress.stage("adjust"):
             standing = self._standing(job, cells, screened)
@@ -140,11 +140,11 @@ class Tables(TableProduct[TableComparison]):
         except StandingValueFails as error:
             raise contradicts(error) from error
 
-    def _cells(self, screened: ScreenedInput) -> Cells:
+    def _cells(self, screened: ScreenedInput, key: bytes) -> Cells:
         try:
             if self.table.source == "cells":
                 return cells_of_table(screened.frame, self.table)
-            return cells_of_microdata(screened.frame, self.specification)
+            return cells_of_microdata(screened.frame, self.specification).keyed(key)
         except SdcError as error:
             raise InputRejected(f"The input makes no table: {error}.") from error
 

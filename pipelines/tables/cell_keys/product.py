@@ -47,7 +47,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
         key = job.areas.key()
         with job.progress.stage("tabulate"):
             try:
-                cells = cells_of_microdata(screened.frame, self.specification)
+                cells = cells_of_microdata(screened.frame, self.specification).keyed(key)
             except SdcError as error:
                 raise InputRejected(f"The input makes no table: {error}.") from error
             keys = keys_of_cells(screened.frame, self.specification, cells, key)

@@ -124,6 +124,10 @@ def test_cells_of_the_same_records_have_the_same_members_under_any_codes(spark, 
             assert each == members[section, region]
             assert each
     assert len(set(members.values())) == len(members)
+    kept = [by_section.keyed(secret).members for secret in (b"k" * 32, b"o" * 32)]
+    assert not set(kept[0]) & (set(kept[1]) | set(members.values())) - {""}  # guesses need the key
+    assert [each == "" for each in kept[0]] == [each == "" for each in by_section.members]
+    assert len(set(kept[0])) == len(set(by_section.members))
     assert code_of_two(by_twin) not in members.values()
 
 
