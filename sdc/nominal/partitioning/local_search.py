@@ -10,6 +10,8 @@ Schrimpf, Schneider, Stamm-Wilbrandt and Dueck (2000), for vehicle routes.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sdc.kernels.compile import kernel
@@ -27,9 +29,12 @@ from sdc.nominal.partitioning.search_state import (
     undo_move,
 )
 from sdc.nominal.points import Points, distance
+from sdc.stop import Deadline
 
 #: Nearest combinations that a record's moves look at.
 NEIGHBOURS = 40
+#: Moves between two looks at the clock: about a tenth of a second.
+STRETCH = 1000
 #: Mixed clusters taken apart by one move, at most, and clusters with room that are looked at per record.
 _MOST_RUINED, _MOST_ROOMS = 5, 20
 #: Chance that a move passes over a neighbouring combination, or breaks up a neighbouring small stock.
@@ -39,23 +44,26 @@ _PASS_OVER, _BREAK_STOCK = 0.3, 0.1
 _TEMPERATURE, _COOLED = 1.0, 0.8
 
 
-def local_search(problem: PartitionProblem, *, moves: int, seed: int) -> np.ndarray:
+def local_search(
+    problem: PartitionProblem, *, moves: int, seed: int, deadline: Deadline | None = None
+) -> np.ndarray:
     """The best partition met, as columns (clusters, 2k - 1), padded with -1.
 
     Parameters
     ----------
     moves : ruin-and-recreate moves, the work to do; 0 gives the greedy construction alone
     seed : int
+    deadline : Deadline, optional
+        A safety net: no stretch of moves begins after it.
     """
-    stock, members, sizes = _ruin_and_recreate(
-        problem.points,
-        problem.multiplicity,
-        nearest_combinations(problem.points, NEIGHBOURS),
-        problem.k,
-        moves,
-        seed % (1 << 32),
-        problem.unit,
-    )
+    near = nearest_combinations(problem.points, NEIGHBOURS)
+    walk = _construct(problem.points, problem.multiplicity, near, problem.k, seed % (1 << 32))
+    done, deadline = 0, deadline or Deadline.after(None)
+    while done < moves and mixed_clusters(walk.state) and not deadline.passed:
+        last = min(done + STRETCH, moves)
+        _ruin_and_recreate(walk, problem.points, near, problem.k, problem.unit, done, last, moves)
+        done = last
+    stock, members, sizes = walk.stock, walk.members, walk.sizes
     mixed = np.where(members == NONE, len(stock), members)[sizes > 0]
     mixed.sort(axis=1)
     mixed[mixed == len(stock)] = NONE
@@ -73,21 +81,46 @@ def _stock_columns(stock: np.ndarray, k: int) -> np.ndarray:
     return np.array(rows, dtype=np.int64).reshape(-1, 2 * k - 1)
 
 
+class _Walk(NamedTuple):
+    """A search under way.
+
+    Attributes
+    ----------
+    state : PartitionState
+    queue : (n,) room for the records that a move takes out
+    stock, members, sizes : (u,), (clusters, 2k - 1) padded with -1 and (clusters,), of the best partition
+    weights : (2,) weight of the partition and of the best one
+    """
+
+    state: PartitionState
+    queue: np.ndarray
+    stock: np.ndarray
+    members: np.ndarray
+    sizes: np.ndarray
+    weights: np.ndarray
+
+
 @kernel
-def _ruin_and_recreate(
-    points: Points, multiplicity: np.ndarray, near: np.ndarray, k: int, moves: int, seed: int, unit: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Stock (u,), members (clusters, 2k - 1) padded with -1 and sizes (clusters,) of the best partition."""
+def _construct(points: Points, multiplicity: np.ndarray, near: np.ndarray, k: int, seed: int) -> _Walk:
+    """The greedy partition; the random numbers of the whole search begin here."""
     np.random.seed(seed)
     state = new_state(multiplicity, k)
-    total = multiplicity.sum()
-    queue = np.empty(total, np.int64)
+    queue = np.empty(multiplicity.sum(), np.int64)
     queued = _queue_loose(state.loose, queue)
     _, weight = _recreate(state, points, near, k, queue[:queued])
-    best = weight
-    best_stock, best_members, best_sizes = state.stock.copy(), state.members.copy(), state.sizes.copy()
-    stride = 1 + total // 500  # keeping the best costs n: not at every move of a large file
-    for move in range(moves):
+    weights = np.array([weight, weight])
+    return _Walk(state, queue, state.stock.copy(), state.members.copy(), state.sizes.copy(), weights)
+
+
+@kernel
+def _ruin_and_recreate(
+    walk: _Walk, points: Points, near: np.ndarray, k: int, unit: int, first: int, last: int, moves: int
+) -> None:
+    """Moves `first` to `last` - 1 of all, or until no mixed cluster is left."""
+    state, queue = walk.state, walk.queue
+    weight, best = walk.weights
+    stride = 1 + len(queue) // 500  # keeping the best costs n: not at every move of a large file
+    for move in range(first, last):
         if mixed_clusters(state) == 0:
             break
         begin_move(state)
@@ -102,10 +135,10 @@ def _ruin_and_recreate(
             undo_move(state)
         if weight < best and (move % stride == 0 or move == moves - 1):
             best = weight
-            best_stock[:] = state.stock
-            best_members[:] = state.members
-            best_sizes[:] = state.sizes
-    return best_stock, best_members, best_sizes
+            walk.stock[:] = state.stock
+            walk.members[:] = state.members
+            walk.sizes[:] = state.sizes
+    walk.weights[:] = weight, best
 
 
 @kernel

@@ -137,7 +137,7 @@ def partition(
     seed : int
         Of the local search or the random partition, not negative.
     time_limit : float, optional
-        Seconds, a safety net for linear and integer programs; the local search ends by its moves alone.
+        Seconds, a safety net; only a construction goes on to its end.
     guidance : Guidance, optional
         gamma and lambda of the thesis's construction (Algorithm 7), for its own names; by default the pair
         of Table 6.5 whose scenario is nearest.
@@ -214,7 +214,8 @@ def partition_problem(
         return _unproved(problem, random_partition(problem, seed=seed))
     moves = _moves(problem, effort)
     if algorithm == "local-search":
-        return _unproved(problem, _search_by_blocks(problem, effort, seed))
+        searched = _unproved(problem, _search_by_blocks(problem, effort, seed, deadline))
+        return replace(searched, stopped_by="time") if deadline.passed and searched.weight else searched
     least = EFFORTS["standard"]
     work = Work(moves, max(effort.columns, least.columns), max(effort.nodes, least.nodes))
     return partition_optimally(problem, work=work, seed=seed, deadline=deadline)
@@ -242,14 +243,14 @@ def _thesis(
     )
 
 
-def _search_by_blocks(problem: PartitionProblem, effort: Effort, seed: int) -> np.ndarray:
+def _search_by_blocks(problem: PartitionProblem, effort: Effort, seed: int, deadline: Deadline) -> np.ndarray:
     """Local search, on blocks of combinations in canonical order where there are many."""
     count = len(problem.multiplicity)
     blocks = np.array_split(np.arange(count), -(-count // _BLOCK))
     columns = []
     for block in blocks:
         part = replace(problem, points=problem.points.at(block), multiplicity=problem.multiplicity[block])
-        clusters = local_search(part, moves=_moves(part, effort), seed=seed)
+        clusters = local_search(part, moves=_moves(part, effort), seed=seed, deadline=deadline)
         columns.append(np.where(clusters == NONE, NONE, clusters + block[0]))
     return np.concatenate(columns)
 

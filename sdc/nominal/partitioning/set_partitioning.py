@@ -76,7 +76,7 @@ def partition_optimally(
     problem: PartitionProblem, *, work: Work, seed: int, deadline: Deadline
 ) -> IntegerPartition:
     """Find a partition of least weight and prove it, as far as the work allows."""
-    incumbent = local_search(problem, moves=work.moves, seed=seed)
+    incumbent = local_search(problem, moves=work.moves, seed=seed, deadline=deadline)
     fractional = solve_fractional(
         problem,
         (price_greedily, ExactPricing(work.pricing_nodes)),

@@ -34,6 +34,19 @@ def check(frame: pd.DataFrame, k: int, **options: object) -> None:
         assert result.lower_bound in (None, result.weight)
 
 
+def test_a_local_search_ends_at_its_time_limit_and_looking_at_the_clock_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frame = small_frame(7, 60, values=4, variables=4)
+    at_once = partition(frame, 3, algorithm="local-search", effort="fast")
+    monkeypatch.setattr("sdc.nominal.partitioning.local_search.STRETCH", 7)
+    step_by_step = partition(frame, 3, algorithm="local-search", effort="fast")
+    np.testing.assert_array_equal(step_by_step.labels, at_once.labels)
+    limited = partition(frame, 3, algorithm="local-search", time_limit=1e-9)
+    assert (at_once.stopped_by, limited.stopped_by) == ("work", "time")
+    assert np.bincount(limited.labels).min() >= 3
+
+
 def test_cluster_of_the_motivating_example_prefers_identical_records() -> None:
     # Example 4.1.1: {GER, OTH, OTH} weighs 2, {GER, OTH, m GER} weighs 4.
     frame = pd.DataFrame(
