@@ -20,6 +20,7 @@ from sdc.cta import CellTable, adjust
 from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, with_adjacent_multiples
 from sdc.kernels.compile import forget_earlier
 from sdc.microaggregation import individual_ranking, microaggregate
+from sdc.microaggregation.file_bound.bound import file_bound
 from sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
 from sdc.microaggregation.methods import ALGORITHMS
 from sdc.microaggregation.principal_cuts import CutTree
@@ -36,6 +37,7 @@ def clusters() -> None:
         microaggregate(points, 3, effort=effort)
     nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
     CutTree.grow(points, keys, 2).assign(points, keys)
+    file_bound(points, 3, reach=np.ones(12))
     linked_share(points, points)
 
 
