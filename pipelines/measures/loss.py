@@ -31,7 +31,7 @@ class Loss:
         Of the numeric variables as written; the loss is SSE/SST.
     objective, lower_bound, whole_file_lower_bound : float or None
         What the clusterings cost before rounding, nominal variables and weights of variables included; what
-        no clustering given the blocking is below; what no clustering at all is below (weak). None where not
+        no clustering given the blocking is below; what no clustering at all is below. None where not
         proved for every record of the release.
     by_variable : mapping of variable to its SSE/SST
     weighted_by : str or None

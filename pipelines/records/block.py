@@ -28,8 +28,8 @@ from sdc.clusters.representatives import represent
 from sdc.errors import InvalidParameter, SdcError
 from sdc.measures.moments import Moments
 from sdc.microaggregation import microaggregate
-from sdc.microaggregation.bounds import nearest_neighbour_bound
 from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
+from sdc.microaggregation.file_bound.bound import WORK, file_bound
 from sdc.microaggregation.sse import sum_of_squares
 
 #: Beside a record where representatives are chosen together: its cluster, and with the position of a nominal
@@ -41,8 +41,8 @@ CLUSTERS_OF_A_BLOCK = 1 << 31
 #: What a block is protected by when the method asked for fails on it.
 FALLBACK = "mdav"
 
-#: Largest block whose nearest neighbours are all looked up for the bound of the whole file, in records and in
-#: differences of coordinates (some seconds).
+#: Largest block whose records are all compared for the bound of the whole file, in records and in differences
+#: of coordinates (some seconds).
 BOUND_RECORDS, BOUND_WORK = 20_000, 2 * 10**10
 
 
@@ -69,7 +69,7 @@ def protect_block(
             protected = _with_clusters(protected, block, labels, clustering)
         moments = _moments(block, protected, clustering)
         report |= certificate | _clusters(block, labels, clustering)
-        report["file_bound"] = _file_bound(block, points, clustering)
+        report["file_bound"] = _file_bound(block, points, clustering, certificate["lower_bound"])
         if moments is not None:
             report |= {"sse": float(moments.sse.sum())}
     except SdcError as error:  # its messages never hold a value
@@ -263,14 +263,19 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -
     return counts
 
 
-def _file_bound(block: pa.Table, points: Points, clustering: ClusteringTask) -> float | None:
+def _file_bound(
+    block: pa.Table, points: Points, clustering: ClusteringTask, lower_bound: float | None
+) -> float | None:
     """What these records cost at least in any clustering of the whole file; None for too large a block.
 
-    None with weights, too: a light neighbour far away costs a heavy record hardly anything.
+    None with weights, too: a light neighbour far away costs a heavy record hardly anything. A bound that the
+    method proved (`lower_bound`) holds where nothing was cut off.
     """
     if points.record_weights is not None:
         return None
+    reach = clustering.plan.reach(block[BLOCK][0].as_py(), block)
+    if lower_bound is not None and np.all(np.isinf(reach)):
+        return lower_bound
     if not clustering.k <= len(points) <= BOUND_RECORDS or len(points) ** 2 * points.width > BOUND_WORK:
         return None
-    reach = clustering.plan.reach(block[BLOCK][0].as_py(), block)
-    return nearest_neighbour_bound(points.spread(), clustering.k, reach=reach)
+    return file_bound(points.spread(), clustering.k, reach=reach, work=WORK[clustering.effort])
