@@ -26,10 +26,32 @@ _BESIDE = Path(__file__).parents[1] / "__pycache__"
 
 def kernel(function: F) -> F:
     """Compile in nopython mode, cached on disk where a folder for it can be written."""
+    return _compiled(function, _nrt=True)
+
+
+def borrowing(function: F) -> F:
+    """Compile like a kernel one that makes no array: it only borrows those it is given.
+
+    Numba counts the references to an array atomically, at each call that takes it and for each row that is
+    looked at; where a call does little, to count takes longer than to work. A kernel that borrows counts
+    none. The compiler refuses it where it would make an array.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def embedded(function: F) -> F:
+    """Compile like a kernel that borrows one that becomes part of each kernel that calls it.
+
+    For what a loop calls at every step with the many arrays of a state, which a call passes one by one.
+    """
+    return _compiled(function, _nrt=False, forceinline=True)
+
+
+def _compiled(function: F, **options: bool) -> F:
     try:
-        return cast(F, numba.njit(cache=True, nogil=True)(function))
+        return cast(F, numba.njit(cache=True, nogil=True, **options)(function))
     except RuntimeError:  # numba: no locator available, nothing is writable
-        return cast(F, numba.njit(cache=False, nogil=True)(function))
+        return cast(F, numba.njit(cache=False, nogil=True, **options)(function))
 
 
 def inlined(function: F) -> F:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import borrowing
 
 _DOUBLE = 1.0 / (1 << 53)
 
@@ -17,7 +17,7 @@ def new_stream(*seeds: int) -> np.ndarray:
     return np.random.SeedSequence(seeds).generate_state(1, np.uint64)
 
 
-@kernel
+@borrowing
 def next_bits(state: np.ndarray) -> np.uint64:
     """Next 64 random bits."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -27,13 +27,13 @@ def next_bits(state: np.ndarray) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@kernel
+@borrowing
 def integer_below(state: np.ndarray, bound: int) -> int:
     """Integer from 0 to bound - 1 (bound below 2**31, where the modulo's bias is below 2**-22)."""
     return int(np.int64((next_bits(state) >> np.uint64(11)) % np.uint64(bound)))
 
 
-@kernel
+@borrowing
 def uniform(state: np.ndarray) -> float:
     """Number from 0 to below 1."""
     return (next_bits(state) >> np.uint64(11)) * _DOUBLE

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import embedded, kernel
+from sdc.kernels.lanes import inner_product
 from sdc.kernels.prefetch import AHEAD, prefetch_row
 
 #: Records from which the direction of a cut is computed, evenly spaced over the node.
@@ -241,20 +242,10 @@ def _project(values, order, direction):
     return projections
 
 
-@kernel
+@embedded
 def along(point, direction):
-    """Inner product: four sums that fill a vector, in an order that is fixed, and so are the bits."""
-    p = len(direction)
-    whole = p - p % 4
-    q, r, s, z = 0.0, 0.0, 0.0, 0.0
-    for d in range(0, whole, 4):
-        q += point[d] * direction[d]
-        r += point[d + 1] * direction[d + 1]
-        s += point[d + 2] * direction[d + 2]
-        z += point[d + 3] * direction[d + 3]
-    for d in range(whole, p):
-        q += point[d] * direction[d]
-    return (q + r) + (s + z)
+    """Inner product."""
+    return inner_product(point, direction)
 
 
 @kernel

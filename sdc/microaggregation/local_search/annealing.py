@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import borrowing, kernel
 from sdc.kernels.prefetch import CACHED, prefetch, prefetch_row
 from sdc.kernels.random import next_bits, uniform
 from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
-from sdc.microaggregation.local_search.moves import best_move
+from sdc.microaggregation.local_search.moves import best_move, scratch
 from sdc.microaggregation.local_search.noise import COUNT, NOISE
 from sdc.microaggregation.local_search.search_state import SearchState, move, refresh
 from sdc.stop import Deadline
@@ -85,7 +85,7 @@ def anneal(
 
     Parameters
     ----------
-    near : (n, m) int32 array
+    near : (n, m) uint32 array
         Near records of each record, nearest first.
     scales : (n,) float64 array, positive
         Unit of temperature of each record: what it costs where it lies.
@@ -118,7 +118,7 @@ def anneal(
         )
         moves += tried
     refresh(state)
-    moves += visit(state, near, np.arange(len(scales)), k, 0.0, True, stream)
+    moves += visit(state, near, np.arange(len(scales)), k, 0.0, True, scratch(near), stream)
     refresh(state)
     return moves
 
@@ -139,6 +139,7 @@ def _cool(state, near, k, order, falling, hot, cold, favour, greedy, level, end,
     """Let the logarithm `level` of the temperature fall below `end`; return it and the moves tried."""
     n = len(order)
     tried = visits = frozen = active = 0
+    around = scratch(near)
     while level >= end:
         temperature = np.exp(level)
         while active < n and falling[active] * hot * ROUNDED >= temperature:
@@ -151,7 +152,7 @@ def _cool(state, near, k, order, falling, hot, cold, favour, greedy, level, end,
             level = min(np.log(falling[active] * hot), level - step)
             continue
         chosen = _ascending(order, frozen, active)
-        tried += visit(state, near, chosen, k, temperature, greedy, stream)
+        tried += visit(state, near, chosen, k, temperature, greedy, around, stream)
         visits += active - frozen
         if visits >= REFRESH_EVERY * n:
             refresh(state)
@@ -174,12 +175,11 @@ def _ascending(order, start, stop):
     return np.flatnonzero(marked)
 
 
-@kernel
-def visit(state, near, chosen, k, temperature, greedy, stream):
+@borrowing
+def visit(state, near, chosen, k, temperature, greedy, around, stream):
     """Visit the records `chosen` once; return the moves tried."""
     tried = 0
     waits = state.points.size > CACHED
-    toward = np.empty(state.points.shape[1])
     for t in range(len(chosen)):
         i = chosen[t]
         if waits:
@@ -195,7 +195,7 @@ def visit(state, near, chosen, k, temperature, greedy, stream):
                 continue
         place = np.int64(next_bits(stream) >> _PLACE)
         heat = 0.0 if greedy else temperature
-        gain, target, partner, moves = best_move(state, near[i], i, k, heat, place + 1, toward)
+        gain, target, partner, moves = best_move(state, near[i], i, k, heat, place + 1, around)
         tried += moves
         # In the bath to stay gains nothing, and has its noise too.
         if accepts(gain, temperature, stream) if greedy else gain > temperature * NOISE[place]:
@@ -203,7 +203,7 @@ def visit(state, near, chosen, k, temperature, greedy, stream):
     return tried
 
 
-@kernel
+@borrowing
 def _prefetch_visits(state, near, chosen, t):
     """Ask for what the visits after the t-th read: each visit asks for what the visit before it found."""
     labels, last = state.labels, len(chosen) - 1
@@ -213,9 +213,8 @@ def _prefetch_visits(state, near, chosen, t):
         b = labels[j]
         prefetch(state.sizes, b)
         prefetch_row(state.members, b)
-        prefetch_row(state.sums, b)
-        prefetch(state.masses, b)
-        prefetch(state.energies, b)
+        prefetch_row(state.pulls, b)
+        prefetch(state.inverses, b)
     for j in near[chosen[min(t + 1, last)]]:
         b = labels[j]
         for s in range(state.sizes[b]):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import borrowing
 from sdc.kernels.random import uniform
 from sdc.microaggregation.local_search.diverse_changes import may_join, may_leave
 from sdc.microaggregation.local_search.moves import join_gain
 from sdc.microaggregation.local_search.search_state import join, leave, refresh_cluster, set_energy
 
 
-@kernel
+@borrowing
 def accepts(gain, temperature, stream):
     """Metropolis: every gain, and a loss with probability exp(gain / temperature)."""
     if gain > 0.0:
@@ -25,14 +25,15 @@ def accepts(gain, temperature, stream):
     return uniform(stream) < np.exp(gain / temperature)
 
 
-@kernel
+@borrowing
 def dissolve(state, near, a, k, temperature, stream):
     """Try to send each member of cluster a to the best cluster around it."""
     size = state.sizes[a]
     largest = state.members.shape[1]
     total = -state.energies[a]
-    movers = state.members[a, :size].copy()
-    targets = np.empty(size, dtype=np.int64)
+    movers, targets = state.aside[0, :size], state.aside[1, :size]
+    for t in range(size):
+        movers[t] = state.members[a, t]
     for t in range(size):
         i = movers[t]
         largest_gain, target = -np.inf, -1
@@ -56,7 +57,7 @@ def dissolve(state, near, a, k, temperature, stream):
     return True
 
 
-@kernel
+@borrowing
 def _undo_dissolve(state, movers, targets, moved, a):
     for t in range(moved - 1, -1, -1):
         leave(state, movers[t])
@@ -66,7 +67,7 @@ def _undo_dissolve(state, movers, targets, moved, a):
     return False
 
 
-@kernel
+@borrowing
 def create(state, near, i, k, temperature, stream):
     """Try to make a cluster of record i and the k - 1 nearest that their clusters can spare."""
     capacity = len(state.sizes)
@@ -76,8 +77,7 @@ def create(state, near, i, k, temperature, stream):
         or not may_leave(state, state.diversity, i)
     ):
         return False
-    chosen = np.empty(k, dtype=np.int64)
-    origins = np.empty(k, dtype=np.int64)
+    chosen, origins = state.aside[0, :k], state.aside[1, :k]
     fresh = state.free[state.free[capacity] - 1]
     chosen[0], origins[0] = i, state.labels[i]
     before = state.energies[origins[0]]
@@ -119,7 +119,7 @@ def create(state, near, i, k, temperature, stream):
     return False
 
 
-@kernel
+@borrowing
 def _seen(origins, count, cluster):
     seen = False
     for t in range(count):
@@ -127,7 +127,7 @@ def _seen(origins, count, cluster):
     return seen
 
 
-@kernel
+@borrowing
 def release(state, cluster):
     """Give back the number of an empty cluster."""
     capacity = len(state.sizes)

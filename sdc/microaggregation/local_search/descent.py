@@ -13,7 +13,7 @@ import numpy as np
 from sdc.kernels.compile import kernel
 from sdc.microaggregation.local_search.cluster_moves import create, dissolve
 from sdc.microaggregation.local_search.diverse_changes import may_part
-from sdc.microaggregation.local_search.moves import best_move
+from sdc.microaggregation.local_search.moves import best_move, scratch
 from sdc.microaggregation.local_search.search_state import (
     SearchState,
     join,
@@ -47,9 +47,9 @@ def descend(state: SearchState, near: np.ndarray, k: int, passes: int, deadline:
 @kernel
 def _pass(state, near, k, stream):
     changes = 0
-    toward = np.empty(state.points.shape[1])
+    around = scratch(near)
     for i in range(len(state.labels)):
-        improved = _improve_record(state, near[i], i, k, toward) or create(state, near, i, k, 0.0, stream)
+        improved = _improve_record(state, near[i], i, k, around) or create(state, near, i, k, 0.0, stream)
         changes += int(improved)
         j = near[i, 0]
         if state.labels[i] != state.labels[j]:
@@ -61,9 +61,9 @@ def _pass(state, near, k, stream):
 
 
 @kernel
-def _improve_record(state, near, i, k, toward):
+def _improve_record(state, near, i, k, around):
     """Make the best shift or swap of record i, if it gains."""
-    gain, target, partner, _ = best_move(state, near, i, k, 0.0, np.int64(0), toward)
+    gain, target, partner, _ = best_move(state, near, i, k, 0.0, np.int64(0), around)
     if target < 0:
         return False
     energy = state.energies[state.labels[i]] + state.energies[target]

@@ -5,10 +5,10 @@ The diversity of the state is an argument of its own, as only then None is known
 
 from __future__ import annotations
 
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import borrowing
 
 
-@kernel
+@borrowing
 def may_leave(state, diversity, i):
     """Whether the cluster of record i stays diverse without the record."""
     if diversity is None:
@@ -16,7 +16,7 @@ def may_leave(state, diversity, i):
     return _stays(state, diversity, i, -1)
 
 
-@kernel
+@borrowing
 def may_swap(state, diversity, i, j):
     """Whether the clusters of records i and j stay diverse when the two change places."""
     if diversity is None:
@@ -24,7 +24,7 @@ def may_swap(state, diversity, i, j):
     return _stays(state, diversity, i, j) and _stays(state, diversity, j, i)
 
 
-@kernel
+@borrowing
 def may_join(state, diversity, i, chosen, k):
     """Whether record i, the `chosen` and others to come can be a diverse cluster of k."""
     if diversity is None:
@@ -38,7 +38,7 @@ def may_join(state, diversity, i, chosen, k):
     return True
 
 
-@kernel
+@borrowing
 def may_part(state, diversity, records, cut):
     """Whether the first `cut` of the records, and the others, are diverse."""
     if diversity is None:
@@ -51,7 +51,7 @@ def may_part(state, diversity, records, cut):
     return True
 
 
-@kernel
+@borrowing
 def _stays(state, diversity, i, j):
     """Whether the cluster of record i stays diverse with record j in its place (-1: with nobody)."""
     codes, least = diversity
@@ -68,7 +68,7 @@ def _stays(state, diversity, i, j):
     return True
 
 
-@kernel
+@borrowing
 def _held(column, members, i, code):
     """Whether a member other than record i has this code."""
     held = False
@@ -77,7 +77,7 @@ def _held(column, members, i, code):
     return held
 
 
-@kernel
+@borrowing
 def _distinct(column, records, enough):
     """Distinct codes among the records, counted up to `enough`."""
     distinct = 0

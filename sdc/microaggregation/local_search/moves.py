@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels.compile import inlined, kernel
+from sdc.kernels.compile import borrowing, embedded, kernel
+from sdc.kernels.lanes import exchange
 from sdc.microaggregation.local_search.diverse_changes import may_leave, may_swap
 from sdc.microaggregation.local_search.noise import NOISE, WRAP
 
 
 @kernel
-def best_move(state, near, i, k, temperature, place, toward):
+def scratch(near):
+    """Scratch of `best_move`, which borrows its arrays."""
+    return np.empty((2, near.shape[1]), np.uint32)
+
+
+@embedded
+def best_move(state, near, i, k, temperature, place, around):
     """The move of record i that is chosen at a temperature: a shift to the cluster of a near record, or a
     swap with one of its members.
 
@@ -20,12 +27,12 @@ def best_move(state, near, i, k, temperature, place, toward):
 
     Parameters
     ----------
-    near : (m,) int32 array
+    near : (m,) uint32 array
         Near records of record i.
     temperature : float
     place : int
         Where in `NOISE` the numbers of the moves begin; drawn by the caller.
-    toward : (p,) float64 array
+    around : (2, m) uint32 array
         Scratch.
 
     Returns
@@ -39,18 +46,24 @@ def best_move(state, near, i, k, temperature, place, toward):
     """
     labels, sizes = state.labels, state.sizes
     a = labels[i]
+    x, weight = state.points[i], state.weights[i]
+    pull, inverse = state.pulls[a], state.inverses[a]
     largest, target, partner, tried = -np.inf, -1, -1, 0
     largest_size = state.members.shape[1]
-    for t in range(len(near)):
-        b = labels[near[t]]
-        if b == a or _met(labels, near, t, b):
-            continue
-        gain, j = _best_swap(state, i, b, temperature, place + tried, toward, np.inf)
-        while gain > largest and not may_swap(state, state.diversity, i, j):
-            gain, j = _best_swap(state, i, b, temperature, place + tried, toward, gain)
-        tried += sizes[b]
-        if gain > largest:
-            largest, target, partner = gain, b, j
+    for t in range(_clusters(labels, near, a, around)):
+        b = around[0, t]
+        both = weight * (inverse + state.inverses[b])
+        for s in range(sizes[b]):
+            j = state.members[b, s]
+            if state.alike or state.weights[j] == weight:
+                gain = weight * exchange(x, state.points[j], pull, state.pulls[b], both)
+            else:
+                gain = _unequal_swap(state, i, j, a, b)
+            moved = gain != 0.0
+            gain += temperature * NOISE[(place + tried) & WRAP]
+            tried += 1
+            if moved and gain > largest and may_swap(state, state.diversity, i, j):
+                largest, target, partner = gain, b, j
         if sizes[a] > k and sizes[b] < largest_size:
             gain = shift_gain(state, i, b) + temperature * NOISE[(place + tried) & WRAP]
             tried += 1
@@ -59,61 +72,24 @@ def best_move(state, near, i, k, temperature, place, toward):
     return largest, target, partner, tried
 
 
-@kernel
-def _met(labels, near, stop, cluster):
-    """Whether one of the first `stop` near records lies in the cluster."""
-    met = False
-    for t in range(stop):
-        met = met or labels[near[t]] == cluster
-    return met
+@embedded
+def _clusters(labels, near, a, around):
+    """Write the clusters of near records other than a, each once, into the first row; return how many.
 
-
-@inlined
-def _best_swap(state, i, b, temperature, place, toward, below):
-    """Largest gain, with noise and below a limit, of record i changing places with a member of cluster b that
-    differs, and that member.
-
-    With equal weights w the gain is w (y - x) ((1 / W_a + 1 / W_b) w (y - x) + 2 (S_a / W_a - S_b / W_b)),
-    zero to the last bit for an equal record, which is no move.
+    Without a branch: which records share a cluster cannot be predicted.
     """
-    a = state.labels[i]
-    x, weight = state.points[i], state.weights[i]
-    sums_a, sums_b = state.sums[a], state.sums[b]
-    u, v = 1.0 / state.masses[a], 1.0 / state.masses[b]
-    both = weight * (u + v)
-    for d in range(len(x)):
-        toward[d] = 2.0 * (u * sums_a[d] - v * sums_b[d])
-    largest, partner = -np.inf, -1
-    for t in range(state.sizes[b]):
-        j = state.members[b, t]
-        if state.weights[j] == weight:
-            gain = weight * _equal_swap(x, state.points[j], both, toward)
-        else:
-            gain = _unequal_swap(state, i, j, a, b)
-        if gain != 0.0:
-            gain += temperature * NOISE[(place + t) & WRAP]
-            if largest < gain < below:
-                largest, partner = gain, j
-    return largest, partner
+    count = 0
+    for t in range(len(near)):
+        b = labels[near[t]]
+        fresh = np.int64(b != a)
+        for s in range(t):
+            fresh &= np.int64(around[1, s] != b)
+        around[0, count] = around[1, t] = b
+        count += fresh
+    return count
 
 
-@inlined
-def _equal_swap(x, y, both, toward):
-    """Four sums fill a vector; their order is fixed, and so are the bits."""
-    p = len(x)
-    whole = p - p % 4
-    q, r, s, z = 0.0, 0.0, 0.0, 0.0
-    for d in range(0, whole, 4):
-        q += (y[d] - x[d]) * (both * (y[d] - x[d]) + toward[d])
-        r += (y[d + 1] - x[d + 1]) * (both * (y[d + 1] - x[d + 1]) + toward[d + 1])
-        s += (y[d + 2] - x[d + 2]) * (both * (y[d + 2] - x[d + 2]) + toward[d + 2])
-        z += (y[d + 3] - x[d + 3]) * (both * (y[d + 3] - x[d + 3]) + toward[d + 3])
-    for d in range(whole, p):
-        q += (y[d] - x[d]) * (both * (y[d] - x[d]) + toward[d])
-    return (q + r) + (s + z)
-
-
-@kernel
+@borrowing
 def _unequal_swap(state, i, j, a, b):
     """Gain of a swap of records of unequal weights.
 
@@ -130,7 +106,7 @@ def _unequal_swap(state, i, j, a, b):
     return gain
 
 
-@kernel
+@borrowing
 def shift_gain(state, i, b):
     """Gain of record i moving to cluster b (sizes are not looked at)."""
     a = state.labels[i]
@@ -150,7 +126,7 @@ def shift_gain(state, i, b):
     )
 
 
-@kernel
+@borrowing
 def join_gain(state, i, b):
     """Energy that cluster b gains by record i (what i's own cluster loses is not counted)."""
     weight = state.weights[i]

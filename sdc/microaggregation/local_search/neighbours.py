@@ -49,7 +49,7 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
 
     Returns
     -------
-    (n, min(count, n - 1)) int32 array
+    (n, min(count, n - 1)) uint32 array
         Positions, nearest first; a record that met fewer is padded with itself.
     """
     n = len(points)
@@ -60,7 +60,7 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
     else:
         for tree in range(trees):
             _look_in_tree(points, new_stream(seed, tree), max(LEAF, count), keys)
-    near = keys.astype(np.int32)  # the lower half: the position
+    near = keys.astype(np.uint32)  # the lower half: the position
     missing = keys == _NONE
     near[missing] = np.nonzero(missing)[0]
     return near
@@ -82,7 +82,7 @@ def near_contents(
 
     Returns
     -------
-    (n, min(count, n - 1)) int32 array, or fewer columns where there are few contents
+    (n, min(count, n - 1)) uint32 array, or fewer columns where there are few contents
         As of `nearest_neighbours`; equal records first where records repeat.
     """
     n = len(points)
@@ -102,7 +102,7 @@ def near_contents(
     steps = np.minimum(np.arange(1, equal + 1), repeats[contents, None] - 1)
     alike = first[contents, None] + (place[:, None] + steps) % repeats[contents, None]
     unlike = first[near] + place[:, None] % repeats[near]
-    return np.ascontiguousarray(order[np.hstack([alike, unlike])], dtype=np.int32)
+    return np.ascontiguousarray(order[np.hstack([alike, unlike])], dtype=np.uint32)
 
 
 @kernel

@@ -17,7 +17,7 @@ def local_scales(points: np.ndarray, weights: np.ndarray, near: np.ndarray, k: i
     ----------
     points : (n, p) float64 array
     weights : (n,) float64 array
-    near : (n, m) int32 array
+    near : (n, m) uint32 array
         Near records of each record.
     k : int
     """

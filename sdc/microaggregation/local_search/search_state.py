@@ -13,7 +13,7 @@ import numpy as np
 
 from sdc.clusters.diversity import Diversity
 from sdc.errors import SolverFailed
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import borrowing
 
 #: Diverse clusters may grow to so many times the largest of the start, or of those of 2k - 1.
 ROOM = 2
@@ -26,14 +26,22 @@ class SearchState(NamedTuple):
     ----------
     points : (n, p) float64 array, not changed
     weights : (n,) float64 array, not changed
-    labels : (n,) int32 array
-    members : (capacity, largest size) int32 array; the first ``sizes[c]`` of row c
+    alike : bool
+        Whether all weights are equal.
+    labels : (n,) uint32 array
+    members : (capacity, largest size) uint32 array; the first ``sizes[c]`` of row c
     sizes : (capacity,) int32 array; 0 where a cluster was dissolved
     sums : (capacity, p) float64 array
     masses : (capacity,) float64 array
     energies : (capacity,) float64 array
+    inverses : (capacity,) float64 array
+        One over the mass.
+    pulls : (capacity, p) float64 array
+        Twice the mean.
     free : (capacity + 1,) int32 array
         Unused cluster numbers as a stack; its height in the last place.
+    aside : (2, largest size) int64 array
+        Scratch: kernels that borrow their arrays can make none.
     diversity : tuple of (n, q) and (q,) int64 arrays, not changed, or None
         Codes and least numbers of distinct ones, as of `Diversity`. None has kernels of its own, which
         lose no time to it.
@@ -41,13 +49,17 @@ class SearchState(NamedTuple):
 
     points: np.ndarray
     weights: np.ndarray
+    alike: bool
     labels: np.ndarray
     members: np.ndarray
     sizes: np.ndarray
     sums: np.ndarray
     masses: np.ndarray
     energies: np.ndarray
+    inverses: np.ndarray
+    pulls: np.ndarray
     free: np.ndarray
+    aside: np.ndarray
     diversity: tuple[np.ndarray, np.ndarray] | None
 
 
@@ -75,20 +87,24 @@ def search_state_of(
     state = SearchState(
         points,
         weights,
-        labels.astype(np.int32),
-        np.zeros((capacity, largest), dtype=np.int32),
+        bool(np.all(weights == weights[0])),
+        labels.astype(np.uint32),
+        np.zeros((capacity, largest), dtype=np.uint32),
         np.zeros(capacity, dtype=np.int32),
         np.zeros((capacity, p)),
         np.zeros(capacity),
         np.zeros(capacity),
+        np.zeros(capacity),
+        np.zeros((capacity, p)),
         np.zeros(capacity + 1, dtype=np.int32),
+        np.empty((2, largest), dtype=np.int64),
         None if diversity is None else (diversity.codes, diversity.least),
     )
     _fill(state)
     return state
 
 
-@kernel
+@borrowing
 def _fill(state):
     capacity = len(state.sizes)
     for i in range(len(state.labels)):
@@ -102,14 +118,14 @@ def _fill(state):
     refresh(state)
 
 
-@kernel
+@borrowing
 def refresh(state):
     """Recompute sums, masses and energies from the members, which ends the drift of updates."""
     for cluster in range(len(state.sizes)):
         refresh_cluster(state, cluster)
 
 
-@kernel
+@borrowing
 def refresh_cluster(state, cluster):
     """Recompute sum, mass and energy of one cluster from its members."""
     sums = state.sums[cluster]
@@ -121,14 +137,11 @@ def refresh_cluster(state, cluster):
         mass += weight
         for d in range(len(sums)):
             sums[d] += weight * state.points[i, d]
-    energy = 0.0
-    for d in range(len(sums)):
-        energy += sums[d] * sums[d]
     state.masses[cluster] = mass
-    state.energies[cluster] = energy / mass if mass > 0.0 else 0.0
+    set_energy(state, cluster)
 
 
-@kernel
+@borrowing
 def swap(state, i, j):
     """Let records i and j, of different clusters, change places."""
     a, b = state.labels[i], state.labels[j]
@@ -144,7 +157,7 @@ def swap(state, i, j):
     set_energy(state, b)
 
 
-@kernel
+@borrowing
 def shift(state, i, b):
     """Move record i to cluster b."""
     a = state.labels[i]
@@ -154,7 +167,7 @@ def shift(state, i, b):
     set_energy(state, b)
 
 
-@kernel
+@borrowing
 def move(state, i, target, partner):
     """Let record i change places with `partner` in cluster `target`, or shift there where that is -1."""
     if partner < 0:
@@ -163,7 +176,7 @@ def move(state, i, target, partner):
         swap(state, i, partner)
 
 
-@kernel
+@borrowing
 def leave(state, i):
     """Take record i out of its cluster, whose energy is left to the caller."""
     a = state.labels[i]
@@ -173,7 +186,7 @@ def leave(state, i):
     add(state, a, i, -1.0)
 
 
-@kernel
+@borrowing
 def join(state, i, b):
     """Put record i, which is in no cluster, into cluster b, whose energy is left to the caller."""
     state.members[b, state.sizes[b]] = i
@@ -182,7 +195,7 @@ def join(state, i, b):
     add(state, b, i, 1.0)
 
 
-@kernel
+@borrowing
 def place_of(state, i):
     """Place of record i among the members of its cluster."""
     row = state.members[state.labels[i]]
@@ -192,7 +205,7 @@ def place_of(state, i):
     return place
 
 
-@kernel
+@borrowing
 def add(state, cluster, i, sign):
     """Add (sign 1) or take away (-1) record i in the sum and mass of a cluster."""
     weight = sign * state.weights[i]
@@ -201,11 +214,18 @@ def add(state, cluster, i, sign):
         state.sums[cluster, d] += weight * state.points[i, d]
 
 
-@kernel
+@borrowing
 def set_energy(state, cluster):
-    """Set the energy of a cluster from its sum and mass."""
+    """Set what follows from the sum and mass of a cluster; of an empty one it is not read."""
+    if state.sizes[cluster] == 0:
+        state.energies[cluster] = 0.0
+        return
     energy = 0.0
-    for d in range(state.points.shape[1]):
-        energy += state.sums[cluster, d] * state.sums[cluster, d]
     mass = state.masses[cluster]
-    state.energies[cluster] = energy / mass if state.sizes[cluster] > 0 else 0.0
+    inverse = 1.0 / mass
+    for d in range(state.points.shape[1]):
+        coordinate = state.sums[cluster, d]
+        energy += coordinate * coordinate
+        state.pulls[cluster, d] = 2.0 * (inverse * coordinate)
+    state.inverses[cluster] = inverse
+    state.energies[cluster] = energy / mass

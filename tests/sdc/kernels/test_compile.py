@@ -5,7 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numba
+import numpy as np
 import pytest
+from numba.core.errors import TypingError
 from numba.core.event import install_recorder
 
 from sdc.compile_ahead import PARTS, compile_ahead
@@ -13,13 +15,40 @@ from sdc.kernels import compile as kernels
 
 
 def test_where_nothing_is_writable_a_kernel_is_compiled_in_memory(monkeypatch):
-    def refusing(cache, nogil):
+    def refusing(cache, **options):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
-        return numba.njit(cache=False, nogil=nogil)
+        return numba.njit(cache=False, **options)
 
     monkeypatch.setattr(kernels, "numba", SimpleNamespace(njit=refusing))
     assert kernels.kernel(lambda x: x + 1)(2) == 3
+
+
+@pytest.mark.parametrize("compiled", [kernels.borrowing, kernels.embedded])
+def test_a_kernel_that_borrows_can_make_no_array(compiled):
+    @compiled
+    def last(array):
+        return array[len(array) - 1][0]
+
+    @compiled
+    def made(n):
+        return np.empty(n)[0]
+
+    assert last(np.arange(6.0).reshape(3, 2)) == 4.0
+    with pytest.raises(TypingError):
+        made(3)
+
+
+def test_a_kernel_that_makes_arrays_may_be_called_by_one_that_borrows():
+    @kernels.kernel
+    def summed(n):
+        return np.arange(n).sum()
+
+    @kernels.borrowing
+    def twice(n):
+        return 2 * summed(n)
+
+    assert twice(4) == 12
 
 
 def test_a_read_only_installation_caches_in_a_private_folder(monkeypatch, tmp_path):

@@ -35,7 +35,7 @@ def _start(n=60, k=3, seed=0, heaviest=2.0):
 
 
 def best_move(partition, near, i, k, temperature=0.0, place=0):
-    return moves.best_move(partition, near, i, k, temperature, place, np.empty(partition.points.shape[1]))
+    return moves.best_move(partition, near, i, k, temperature, place, np.empty((2, len(near)), np.uint32))
 
 
 def _sse(partition):

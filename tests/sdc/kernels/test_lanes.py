@@ -1,0 +1,49 @@
+"""Sums in lanes are those of the definition, to the last bit, for every number of coordinates."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+from sdc.kernels.lanes import LANES, exchange, inner_product
+
+
+@numba.njit
+def _product(x, y):
+    return inner_product(x, y)
+
+
+@numba.njit
+def _exchange(x, y, here, there, both):
+    return exchange(x, y, here, there, both)
+
+
+def _in_lanes(terms):
+    whole = len(terms) - len(terms) % LANES
+    lanes = np.zeros(LANES)
+    for start in range(0, whole, LANES):
+        lanes += terms[start : start + LANES]
+    for term in terms[whole:]:
+        lanes[0] += term
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+
+
+@pytest.mark.parametrize("p", [*range(10), 13, 50])
+def test_the_order_of_a_sum_is_that_of_its_definition(p):
+    x, y, here, there = np.random.default_rng(p).normal(size=(4, p))
+    assert _product(x, y) == _in_lanes(x * y)
+    apart = y - x
+    assert _exchange(x, y, here, there, 0.7) == _in_lanes(apart * (0.7 * apart + (here - there)))
+
+
+def test_equal_records_gain_exactly_nothing_by_changing_places():
+    x, here, there = np.random.default_rng(0).normal(size=(3, 13))
+    assert _exchange(x, x.copy(), here, there, 0.3) == 0.0
+
+
+@pytest.mark.parametrize("other", [np.zeros((4, 4)), np.zeros(8)[::2], np.zeros(4, dtype=np.float32)])
+def test_only_contiguous_arrays_of_double_precision_are_summed(other):
+    with pytest.raises(TypingError, match="summed in lanes"):
+        _product(np.zeros(4), other)
