@@ -48,10 +48,11 @@ def embedded(function: F) -> F:
 
 
 def _compiled(function: F, **options: bool) -> F:
+    compiled: Any = numba.njit
     try:
-        return cast(F, numba.njit(cache=True, nogil=True, **options)(function))
+        return cast(F, compiled(cache=True, nogil=True, **options)(function))
     except RuntimeError:  # numba: no locator available, nothing is writable
-        return cast(F, numba.njit(cache=False, nogil=True, **options)(function))
+        return cast(F, compiled(cache=False, nogil=True, **options)(function))
 
 
 def inlined(function: F) -> F:

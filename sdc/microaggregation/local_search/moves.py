@@ -78,7 +78,7 @@ def _clusters(labels, near, a, around):
 
     Without a branch: which records share a cluster cannot be predicted.
     """
-    count = 0
+    count = np.int64(0)
     for t in range(len(near)):
         b = labels[near[t]]
         fresh = np.int64(b != a)
