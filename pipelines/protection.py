@@ -115,6 +115,10 @@ class Protection:
         SpecificationError
             Where it was protected by another specification: its gate, approval and areas were that one's.
         """
+        if not isinstance(protected, ProtectedFrame):
+            raise InputRejected(
+                f"publish takes what protect answered, with its evidence: found a {type(protected).__name__}."
+            )
         if protected._specification != self.specification:
             raise SpecificationError(
                 "These records were protected by another specification, which said how they are judged, who "

@@ -102,7 +102,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         text = "This job has published its release already"
         return _answer(areas, release_id, text, retain(areas, name))
     if waits_already(areas, release_id):
-        return _answer(areas, release_id, "This release is verified and waiting for approval already")
+        return _waits(areas, release_id, "This release is verified and waiting for approval already")
     if follows:
         refuse_beside_waiting(areas, name, release_id)
     with progress.stage("check"):
@@ -153,7 +153,7 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
             let_wait(waiting, areas)
             release.page.write(Ledger(areas).status(release_id))
             redraw_index(areas)
-            return _answer(areas, release_id, "Verified, and waiting for approval")
+            return _waits(areas, release_id, "Verified, and waiting for approval")
         with job.progress.stage("publish"):
             publish(waiting.staged, waiting.manifest, areas, waiting.entry, accepted=waiting.accepted)
     except MicroguardError:
@@ -260,3 +260,13 @@ def _answer(
     outcome = Outcome(f"{text}.\nRelease: {public}\nReport: {report}", content)
     outcome = with_night(outcome, night or joint_of(areas, release_id).get("night", {}))
     return outcome if retained is None else retained.added_to(outcome)
+
+
+def _waits(areas: Areas, release_id: str, text: str) -> Outcome:
+    """The answer where a person decides: what to read, and how to say so; there is no release yet."""
+    record = areas.record_place(release_id)
+    report = f"{record}/{PAGE}"
+    decide = f"microguard approve {record} --by NAME, or microguard reject"
+    content = {"release_id": release_id, "waiting": record, "report": report}
+    outcome = Outcome(f"{text}; nothing is public.\nReport: {report}\nDecide: {decide}", content)
+    return with_night(outcome, joint_of(areas, release_id).get("night", {}))

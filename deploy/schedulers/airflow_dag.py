@@ -29,13 +29,13 @@ def microguard_persons() -> None:
 
     @task(retries=3, retry_delay=timedelta(minutes=5))
     def release() -> str:
-        """Where the release is; a run that died is tried again, one that was refused is not."""
+        """Id of the release; a run that died is tried again, one that was refused is not."""
         night = protect(SPECIFICATION)
         if night.refused:
             raise AirflowFailException(night.reason)
         if night.exit_code:
             raise RuntimeError(night.reason)
-        return str(night.outcome["release"])
+        return str(night.outcome["release_id"])
 
     release() >> BashOperator(task_id="verify", bash_command=f"microguard verify {quote(PUBLIC_AREA)}")
 

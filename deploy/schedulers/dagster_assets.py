@@ -25,7 +25,7 @@ def persons() -> MaterializeResult:
     night = protect(SPECIFICATION)
     if night.exit_code:
         raise Failure(night.reason, allow_retries=not night.refused)
-    return MaterializeResult(metadata={"release": str(night.outcome["release"])})
+    return MaterializeResult(metadata={"release": str(night.outcome["release_id"])})
 
 
 _job = define_asset_job("microguard_persons", selection=[persons])

@@ -95,7 +95,7 @@ def test_dagster_tries_again_what_was_not_refused(monkeypatch, tmp_path, code, a
 
     def protect(specification: str) -> nightly.Night:
         nights.append(specification)
-        return nightly.Night(code, {"release": "lake/persons/1", "reason": "It is so."})
+        return nightly.Night(code, {"release_id": "1" * 32, "reason": "It is so."})
 
     monkeypatch.setattr(dagster_assets, "protect", protect)
     done = dagster.materialize([dagster_assets.persons], raise_on_error=False)

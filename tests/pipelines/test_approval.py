@@ -23,6 +23,8 @@ def verified(spark, tmp_path_factory):
     spec = specification(folder, publish={"approval": "required"}, method={"effort": "fast"})
     outcome, areas = run(spark, spec)
     assert "waiting for approval" in outcome.text
+    assert f"microguard approve {areas.record(outcome.content['release_id'])} --by NAME" in outcome.text
+    assert "release" not in outcome.content  # there is none yet
     assert not areas.public.folder.exists()
     copy = shutil.copytree(folder, folder.with_name("copy"))
     return spec, areas, areas.record(outcome.content["release_id"]), copy

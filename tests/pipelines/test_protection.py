@@ -33,6 +33,8 @@ def test_a_frame_of_pandas_is_refused_with_the_way_to_one_of_spark(tmp_path):
     for call in (protection.check, protection.protect):
         with pytest.raises(InputRejected, match=r"pandas DataFrame: .* spark.createDataFrame"):
             call(persons())
+    with pytest.raises(InputRejected, match="publish takes what protect answered"):
+        protection.publish(persons())
 
 
 def lineage(areas, release_id):

@@ -223,7 +223,10 @@ MALFORMED = (
     ),
     Malformed("variable is text", SEX, 'sex = "nominal"', ("[variables] sex", 'found "nominal"', "a table")),
     Malformed(
-        "numeric region", '"region" }', '"region", kind = "numeric" }', ("[variables] region.kind", "for names")
+        "numeric region",
+        '"region" }',
+        '"region", kind = "numeric" }',
+        ("[variables] region.kind", "for names"),
     ),
     Malformed("nominal weight", '"weight" }', '"weight", kind = "nominal" }', ("[variables] weight.kind",)),
     Malformed("two regions", '"other" }', '"region" }', ('["region", "hours"]', "at most one")),
