@@ -41,7 +41,7 @@ def test_a_mixed_release_keeps_records_types_and_promise(spark, mixed_release):
     assert found["risk"]["all"]["after"]["classes_below_k"] == 0
     assert 0 < found["loss"]["all"]["information_loss"] < 1
     assert all(verdict["passed"] for verdict in found["verdicts"])
-    assert list(found["stages"])[:3] == ["read", "screen", "check"]
+    assert {"read", "screen", "check"} <= set(found["stages"])
     again, _ = run(spark, mixed_release.spec)
     assert again.as_json()["release_id"] == mixed_release.answer.as_json()["release_id"]
     assert "already" in again.summary()
