@@ -263,10 +263,11 @@ def _answer(
 
 
 def _waits(areas: Areas, release_id: str, text: str) -> Outcome:
-    """The answer where a person decides: what to read, and how to say so; there is no release yet."""
+    """The answer where a person decides: what to read, how to say so, and where the release will be."""
     record = areas.record_place(release_id)
     report = f"{record}/{PAGE}"
     decide = f"microguard approve {record} --by NAME, or microguard reject"
-    content = {"release_id": release_id, "waiting": record, "report": report}
+    release = areas.public.place(release_id)
+    content = {"release_id": release_id, "release": release, "waiting": record, "report": report}
     outcome = Outcome(f"{text}; nothing is public.\nReport: {report}\nDecide: {decide}", content)
     return with_night(outcome, joint_of(areas, release_id).get("night", {}))

@@ -24,7 +24,8 @@ def verified(spark, tmp_path_factory):
     outcome, areas = run(spark, spec)
     assert "waiting for approval" in outcome.text
     assert f"microguard approve {areas.record(outcome.content['release_id'])} --by NAME" in outcome.text
-    assert "release" not in outcome.content  # there is none yet
+    assert outcome.content["waiting"] == str(areas.record(outcome.content["release_id"]))
+    assert outcome.content["release"] not in outcome.text  # it is not there yet
     assert not areas.public.folder.exists()
     copy = shutil.copytree(folder, folder.with_name("copy"))
     return spec, areas, areas.record(outcome.content["release_id"]), copy
