@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import borrowing, kernel
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
 from sdc.microaggregation.records import Records
@@ -61,10 +61,11 @@ def _cut_pairs(points, mass, totals, mass_left, identity, remaining, k, labels, 
     """Cut up to so many pairs of clusters while 3k records remain; return how many do, and the next label."""
     distances = np.empty(remaining)
     chosen = np.empty(k, dtype=np.int64)
+    centre = np.empty(points.shape[0])
     while remaining >= 3 * k and pairs > 0:
-        _distances_to(points, totals / mass_left[0], remaining, distances)
+        _distances_to_mean(points, totals, mass_left, centre, remaining, distances)
         r = _farthest(distances, identity, remaining)
-        _distances_to_record(points, r, remaining, distances)
+        _distances_to_record(points, r, centre, remaining, distances)
         s = identity[_farthest(distances, identity, remaining)]
         remaining = _cut_cluster(
             points, mass, totals, mass_left, identity, remaining, distances, k, chosen, labels, label
@@ -74,7 +75,7 @@ def _cut_pairs(points, mass, totals, mass_left, identity, remaining, k, labels, 
             place += 1
         if place == remaining:  # s is among the k nearest to r: all records are equally far from r
             place = _farthest(distances, identity, remaining)
-        _distances_to_record(points, place, remaining, distances)
+        _distances_to_record(points, place, centre, remaining, distances)
         remaining = _cut_cluster(
             points, mass, totals, mass_left, identity, remaining, distances, k, chosen, labels, label + 1
         )
@@ -88,10 +89,11 @@ def _cut_rest(points, mass, totals, mass_left, identity, remaining, k, labels, l
     """Cluster the fewer than 3k records that remain; return the next free label."""
     distances = np.empty(remaining)
     chosen = np.empty(k, dtype=np.int64)
+    centre = np.empty(points.shape[0])
     if remaining >= 2 * k:
-        _distances_to(points, totals / mass_left[0], remaining, distances)
+        _distances_to_mean(points, totals, mass_left, centre, remaining, distances)
         r = _farthest(distances, identity, remaining)
-        _distances_to_record(points, r, remaining, distances)
+        _distances_to_record(points, r, centre, remaining, distances)
         remaining = _cut_cluster(
             points, mass, totals, mass_left, identity, remaining, distances, k, chosen, labels, label
         )
@@ -115,12 +117,21 @@ def _totals(points, mass):
     return totals, mass_left
 
 
-@kernel
-def _distances_to_record(points, record, remaining, distances):
-    _distances_to(points, points[:, record].copy(), remaining, distances)
+@borrowing
+def _distances_to_mean(points, totals, mass_left, centre, remaining, distances):
+    for d in range(len(centre)):
+        centre[d] = totals[d] / mass_left[0]
+    _distances_to(points, centre, remaining, distances)
 
 
-@kernel
+@borrowing
+def _distances_to_record(points, record, centre, remaining, distances):
+    for d in range(len(centre)):
+        centre[d] = points[d, record]
+    _distances_to(points, centre, remaining, distances)
+
+
+@borrowing
 def _distances_to(points, centre, remaining, distances):
     # One coordinate of a strip of records at a time: the compiler vectorises over records, which
     # needs no reordering of sums.
@@ -136,7 +147,7 @@ def _distances_to(points, centre, remaining, distances):
                 distances[j] += difference * difference
 
 
-@kernel
+@borrowing
 def _farthest(distances, identity, remaining):
     place = 0
     for j in range(1, remaining):
@@ -147,7 +158,7 @@ def _farthest(distances, identity, remaining):
     return place
 
 
-@kernel
+@borrowing
 def _cut_cluster(points, mass, totals, mass_left, identity, remaining, distances, k, chosen, labels, label):
     """Label the k nearest by `distances` and take them out; return how many remain."""
     count = 0
@@ -170,9 +181,14 @@ def _cut_cluster(points, mass, totals, mass_left, identity, remaining, distances
             chosen[slot] = before
             slot -= 1
         chosen[slot] = j
-    places = np.sort(chosen[:count])
+    for t in range(1, count):  # by place: the last one first is taken out
+        place, slot = chosen[t], t
+        while slot > 0 and chosen[slot - 1] > place:
+            chosen[slot] = chosen[slot - 1]
+            slot -= 1
+        chosen[slot] = place
     for t in range(count - 1, -1, -1):
-        place = places[t]
+        place = chosen[t]
         labels[identity[place]] = label
         remaining -= 1
         mass_left[0] -= mass[place]
