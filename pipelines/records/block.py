@@ -121,6 +121,7 @@ def _solve(
         "record_weights": points.record_weights,
         "diversity": diversity,
         "seed": seed,
+        "share_of_run": clustering.share(len(points)),
     }
     fallback: dict[str, Any] = {}
     try:

@@ -102,6 +102,11 @@ class Plan:
     def _stratum_of(self, block: int) -> int:
         return int(np.searchsorted(self.strata[_FIRST].to_numpy(), block, side="right")) - 1
 
+    @property
+    def records(self) -> int:
+        """Records of all blocks."""
+        return int(np.sum(self.strata["records"].to_numpy()))
+
     def sizes(self) -> np.ndarray:
         """Expected records of each block, (blocks,); 0 for the leaves of a tree that is not used."""
         sizes = np.zeros(self.blocks)

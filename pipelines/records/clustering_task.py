@@ -57,6 +57,10 @@ class ClusteringTask:
         """How the variables become coordinates of points."""
         return self.plan.coordinates
 
+    def share(self, records: int) -> float:
+        """The share that so many records are of the run: the work of a search follows it."""
+        return min(1.0, records / self.plan.records)
+
     @property
     def numeric(self) -> tuple[str, ...]:
         """Numeric variables of the clustering."""

@@ -50,7 +50,7 @@ class FinishedBlock:
             content.update(diversity.codes.tobytes())
             content.update(diversity.least.tobytes())
         method = (task.effort, task.algorithm, sorted(task.parameters.items()))
-        asked = (task.k, seed, *method, points.values.shape)
+        asked = (task.k, seed, *method, points.values.shape, task.share(len(points)))
         content.update(repr(asked).encode())
         place, folder = task.resume
         return cls(place, f"{folder}/{block}-{content.hexdigest()}.npz", len(points), task.k, diversity)

@@ -117,7 +117,10 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "mdav-in-blocks": Algorithm(local_search.construct),
     "local-search": Algorithm(
-        local_search.search, parameters=frozenset({"effort"}), efforts=("standard", "thorough"), diverse=True
+        local_search.search,
+        parameters=frozenset({"effort", "share_of_run"}),
+        efforts=("standard", "thorough"),
+        diverse=True,
     ),
     "maximum-distance": Algorithm(maximum_distance.solve),
     "projection-pv": Algorithm(projections.solve_variable, nominal=False),

@@ -32,6 +32,7 @@ def microaggregate(
     record_weights: Any = None,
     nominal: Any = None,
     diversity: Diversity | None = None,
+    share_of_run: float = 1.0,
     ranking: str | None = None,
     rounding: str | None = None,
     gain: float | None = None,
@@ -47,8 +48,9 @@ def microaggregate(
         Smallest cluster size, 2 <= k <= n.
     effort : {"fast", "standard", "thorough", "exact"}
         fast: MDAV, above about 10,000 records inside blocks of about 250. standard: then local search over
-        all of them. thorough: several searches and a set-partitioning program over the clusters met; up to
-        20,000 records without weights it proves a lower bound. exact: column generation with a proved bound.
+        all of them, of a small file again and again, and a set-partitioning program over the clusters met.
+        thorough: more of the same, and up to 20,000 records without weights a proved lower bound.
+        exact: column generation with a proved bound.
     algorithm : str
         "auto" picks by effort and number of variables; else a name of `ALGORITHMS`.
     standardise : bool
@@ -63,6 +65,9 @@ def microaggregate(
         Distinct values of other variables that every cluster must hold. local-search heeds it; the clusters
         of every other algorithm are merged until they do, and those of an algorithm that has effort thorough
         searched from there, but at effort fast. Bounds are of clusterings that need not.
+    share_of_run : float
+        Share that these records are of all that a run clusters, block by block; above 0, at most 1. At effort
+        standard a small file is searched longer, and many of them share what goes beyond one search.
     ranking : str, optional
         Ranking criterion of k-ward and fixed-size projections, where the algorithm takes one.
     rounding : str, optional
@@ -85,6 +90,8 @@ def microaggregate(
     """
     check_name("effort", effort, EFFORTS)
     seed = checked_seed(seed)
+    if not isinstance(share_of_run, float | int) or not 0.0 < share_of_run <= 1.0:
+        raise InvalidParameter("share_of_run must be above 0 and at most 1")
     deadline = Deadline.after(time_limit)
     encoded, order = Records.of(
         records,
@@ -108,11 +115,21 @@ def microaggregate(
     row.check(name, encoded, effort, given)
     if "effort" in row.parameters:
         given["effort"] = effort
+    if "share_of_run" in row.parameters:
+        given["share_of_run"] = share_of_run
     heeded = encoded if row.diverse else replace(encoded, diversity=None)
     clustering = row.solver(effort)(heeded, k, deadline=deadline, seed=seed, **given)
     if encoded.diversity is not None and not encoded.diversity.held(clustering.labels):
         searched = effort if effort != "fast" and "thorough" in row.efforts else None
-        clustering = made_diverse(encoded, clustering, k, deadline=deadline, seed=seed, effort=searched)
+        clustering = made_diverse(
+            encoded,
+            clustering,
+            k,
+            deadline=deadline,
+            seed=seed,
+            effort=searched,
+            share_of_run=share_of_run,
+        )
     _check(clustering, encoded, k)
     if effort == "thorough" and not deadline.passed:
         clustering = _bounded(clustering, encoded, k)

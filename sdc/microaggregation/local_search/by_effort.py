@@ -2,15 +2,19 @@
 
 fast: MDAV, of the whole file or, where that is large, in blocks. standard: from there, a few short
 annealings, which settle where the dear records go and are crossed, then a long one of all the others, which
-also erases the penalty of blocks. thorough: several of these, crossed, and a set-partitioning program over
-all clusters they ended in. Work is fixed by n, k and effort, never by the clock. Where clusters must be
-diverse, those of the start are merged until they are, and no change of a search leaves one that is not.
+also erases the penalty of blocks. A small file is searched several times, and the best of that annealed again
+and again and crossed with what it was: what got cheaper is kept part by part, so that each time is a trial of
+every place of the file. A set-partitioning program puts the clusters together that all of these ended in.
+thorough does more of it. Work is fixed by n, k, effort and how many records the run has in all, never by the
+clock. Where clusters must be diverse, those of the start are merged until they are, and no change of a search
+leaves one that is not.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -49,6 +53,13 @@ HOTTEST, COLDEST, FAVOUR = 0.7, 0.1, 0.5
 #: begin as hot as the root of their number allows.
 BATH_SWEEPS = 100
 GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
+#: An annealing of the best partition met begins so hot, in turn: hot enough to leave it, and less hot, where
+#: what changes falls into more parts.
+AGAIN_HOTTEST = (0.7, 0.55)
+#: Sweeps of one of these, at least; fewer of them are made where there are not as many.
+AGAIN_SWEEPS = 200
+#: So many of them between two programs over the clusters met, which take up to as long.
+BETWEEN_PROGRAMS = 5
 #: Share of the clusters that scale is typical of: a few giants must not heat the whole file.
 TYPICAL = 0.99
 #: Share of the visits where clusters must be diverse: each costs more, as more moves are looked at.
@@ -66,9 +77,15 @@ class Work:
     Attributes
     ----------
     visits : int
-        Visits of a record at k = 3, in all; fewer at a larger k, whose visits cost more.
-    searches : int
-        Searches of a small file, which share the visits.
+        Visits of a record at k = 3, in all, of a large file; fewer at a larger k, whose visits cost more.
+    searches, search_share : int, float
+        Searches of a small file from its start, and the share of these visits that each takes.
+    again, again_share : float, float
+        Annealings of the best partition that these and one another found, likewise.
+    dealt_out : bool
+        Whether all blocks of a run share the searches beyond the first, and what is annealed again.
+    step_entries : int
+        Steps of a program over the clusters met, times its entries.
     fewest_sweeps, most_sweeps : int
         Visits of each record in the mean, in all, whatever `visits` says.
     neighbours, trees : int
@@ -77,6 +94,11 @@ class Work:
 
     visits: int
     searches: int
+    search_share: float
+    again: float
+    again_share: float
+    dealt_out: bool
+    step_entries: int
     fewest_sweeps: int
     most_sweeps: int
     neighbours: int
@@ -87,15 +109,24 @@ class Work:
         visits = self.visits * min(1.0, COST_K / k) ** COST_POWER
         return min(self.most_sweeps, max(self.fewest_sweeps, visits / n - VISITS_BEFORE))
 
+    def shared(self, share: float) -> Work:
+        """The work of a block that is this share of its run.
+
+        What goes beyond one search is dealt out, so that a run of many small regions takes no longer for it.
+        """
+        if not self.dealt_out:
+            return self
+        return replace(self, searches=max(1, int(share * self.searches)), again=share * self.again)
+
     def near(self, k: int) -> int:
         """Near records looked at."""
         return min(MOST_NEIGHBOURS, max(self.neighbours, NEIGHBOURS_PER_K * k))
 
 
-#: About two seconds for a small file, and half a minute.
+#: A second for a large file and, where that is the whole run, three to five for a small one; half a minute.
 WORK = {
-    "standard": Work(1_500_000, 1, 4, 2_000, 8, 5),
-    "thorough": Work(20_000_000, 8, 100, 40_000, 12, 8),
+    "standard": Work(1_500_000, 2, 0.7, 5, 0.36, True, 60_000, 4, 2_000, 8, 5),
+    "thorough": Work(20_000_000, 4, 0.075, 15, 0.047, False, 300_000, 100, 40_000, 12, 8),
 }
 
 
@@ -109,9 +140,15 @@ def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clu
 
 
 def search(
-    records: Records, k: int, *, deadline: Deadline, seed: int, effort: str = "standard"
+    records: Records,
+    k: int,
+    *,
+    deadline: Deadline,
+    seed: int,
+    effort: str = "standard",
+    share_of_run: float = 1.0,
 ) -> Clustering:
-    """standard and thorough: local search over the whole file."""
+    """standard and thorough: local search over the whole file, at standard as long as its share of a run."""
     k = _smallest_size(records, k)
     contents = number_contents(records.values)
     blocks = cut(records, k)
@@ -123,13 +160,21 @@ def search(
         return replace(started, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
     if started.optimal:
         return started
-    searched, work = _searched(records, labels, contents, blocks, k, seed, WORK[effort], deadline)
+    most = WORK[effort].shared(share_of_run)
+    searched, work = _searched(records, labels, contents, blocks, k, seed, most, deadline)
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
     return Clustering.of(records, searched, "local-search", stopped_by=stopped_by, work=work)
 
 
 def made_diverse(
-    records: Records, clustering: Clustering, k: int, *, deadline: Deadline, seed: int, effort: str | None
+    records: Records,
+    clustering: Clustering,
+    k: int,
+    *,
+    deadline: Deadline,
+    seed: int,
+    effort: str | None,
+    share_of_run: float = 1.0,
 ) -> Clustering:
     """The clustering with clusters merged until they are diverse, and searched from there at an effort.
 
@@ -141,7 +186,7 @@ def made_diverse(
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:
         contents, blocks = number_contents(records.values), cut(records, k)
-        most = WORK["standard" if effort == "standard" else "thorough"]
+        most = WORK["standard" if effort == "standard" else "thorough"].shared(share_of_run)
         labels, searched = _searched(records, labels, contents, blocks, k, seed, most, deadline)
         work.update(searched)
     stopped_by: StoppedBy = "time" if deadline.passed or clustering.stopped_by == "time" else "work"
@@ -210,31 +255,45 @@ class _Searches:
 
     def run(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
         """The best labels that a search from these finds, at least as good, and the work."""
-        n = len(self._records)
-        searches = self._work.searches if n <= RECOMBINED_RECORDS else 1
-        share = 1.0 if self._records.diversity is None else DIVERSE_SHARE
-        sweeps = share * self._work.sweeps(n, self._k) / searches
-        recombination = Recombination(self._records, self._state(labels).members.shape[1])
+        n, work = len(self._records), self._work
+        sweeps = work.sweeps(n, self._k)
+        if self._records.diversity is not None:
+            sweeps *= DIVERSE_SHARE
+        total = work.again * work.again_share * sweeps
+        times = int(min(work.again, total / AGAIN_SWEEPS))
+        if n > RECOMBINED_RECORDS or (work.searches == 1 and times == 0):
+            return self._search(labels, sweeps, 0), {"moves": self._moves}
+        met = Recombination(self._records, self._state(labels).members.shape[1], work.step_entries)
         incumbent = labels
-        for number in range(searches):
-            searched = self._search(labels, sweeps, number)
+        for number in range(work.searches):
+            searched = self._search(labels, work.search_share * sweeps, number)
+            met.add(searched)
             incumbent = cross(self._records, incumbent, searched)
-            recombination.add(searched)
-            if self._deadline.passed:
-                break
-        if searches == 1 or self._deadline.passed:
-            return incumbent, {"moves": self._moves}
-        recombination.add(incumbent)
-        combined, nodes = recombination.combine(self._deadline)
-        state = self._state(combined)
-        changes = descend(state, self._near, self._k, PASSES, self._deadline)
-        return state.labels, {
+        changes = nodes = 0
+        for time in range(times):
+            searched = self._anneal_again(incumbent, total / times, time)
+            met.add(searched)
+            incumbent = cross(self._records, incumbent, searched)
+            if (time + 1) % BETWEEN_PROGRAMS == 0 or time + 1 == times:
+                incumbent, made, branched = self._combined(met, incumbent)
+                changes, nodes = changes + made, nodes + branched
+        return incumbent, {
             "moves": self._moves,
             "changes": changes,
-            "searches": searches,
-            "columns": recombination.columns,
+            "searches": work.searches + times,
+            "columns": met.columns,
             "nodes": nodes,
         }
+
+    def _combined(self, met: Recombination, incumbent: np.ndarray) -> tuple[np.ndarray, int, int]:
+        """The best partition that the clusters met allow, after a descent; its changes, and nodes."""
+        if self._deadline.passed:
+            return incumbent, 0, 0
+        met.add(incumbent)
+        combined, nodes = met.combine(self._deadline)
+        state = self._state(combined)
+        changes = descend(state, self._near, self._k, PASSES, self._deadline)
+        return _numbered(state.labels), changes, nodes
 
     def _search(self, labels: np.ndarray, sweeps: float, number: int) -> np.ndarray:
         """Short annealings, crossed, and a long one; of few sweeps one greedy annealing."""
@@ -244,15 +303,29 @@ class _Searches:
             greedy = Schedule(hot, GREEDY_COLD, sweeps, 0.0, greedy=True)
             scales = np.full(len(records), _typical_cost(records, labels))
             return cross(records, labels, self._anneal(labels, greedy, scales, number, 0))
-        scales = local_scales(records.values, records.weights, self._near, self._k)
         incumbent = labels
         opening = Schedule(OPENING_HOT, OPENING_COLD, OPENING_SHARE * sweeps, OPENING_FAVOUR)
         for place in range(OPENINGS):
-            searched = self._anneal(labels, opening, scales, number, place)
+            searched = self._anneal(labels, opening, self._scales, number, place)
             incumbent = cross(records, incumbent, searched)
         long = Schedule(HOTTEST, COLDEST, (1.0 - OPENINGS * OPENING_SHARE) * sweeps, FAVOUR)
-        settled = np.minimum(scales, np.quantile(scales, SETTLED))
-        return cross(records, incumbent, self._anneal(incumbent, long, settled, number, OPENINGS))
+        return cross(records, incumbent, self._anneal(incumbent, long, self._settled, number, OPENINGS))
+
+    def _anneal_again(self, incumbent: np.ndarray, sweeps: float, time: int) -> np.ndarray:
+        """Where an annealing of the best partition met ends."""
+        hottest = AGAIN_HOTTEST[time % len(AGAIN_HOTTEST)]
+        schedule = Schedule(hottest, COLDEST, sweeps, FAVOUR)
+        return self._anneal(incumbent, schedule, self._settled, self._work.searches + time, OPENINGS)
+
+    @cached_property
+    def _scales(self) -> np.ndarray:
+        """What each record costs where it lies."""
+        return local_scales(self._records.values, self._records.weights, self._near, self._k)
+
+    @cached_property
+    def _settled(self) -> np.ndarray:
+        """The same where the dearest are not visited before the others."""
+        return np.minimum(self._scales, np.quantile(self._scales, SETTLED))
 
     def _state(self, labels: np.ndarray) -> SearchState:
         records = self._records
@@ -264,7 +337,12 @@ class _Searches:
         state = self._state(labels)
         stream = new_stream(self._seed, number, place)
         self._moves += anneal(state, self._near, self._k, schedule, scales, stream, self._deadline)
-        return np.unique(state.labels, return_inverse=True)[1].astype(np.int64).ravel()
+        return _numbered(state.labels)
+
+
+def _numbered(labels: np.ndarray) -> np.ndarray:
+    """The labels as numbers from 0 without a gap, (n,) int64."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
 
 
 def _typical_cost(records: Records, labels: np.ndarray) -> float:

@@ -15,9 +15,9 @@ from sdc.microaggregation.sse import squares_by_cluster
 from sdc.solver import Limits, Status, solve
 from sdc.stop import Deadline
 
-#: Steps of the program times its entries, and steps at least: it is nearly always done within thirty. Where
-#: many clusters cost the same it goes on for minutes in cuts and heuristics at the root.
-STEP_ENTRIES, FEWEST_STEPS = 300_000, 10
+#: Steps of the program at least: it is nearly always done within thirty. Where many clusters cost the same it
+#: goes on for minutes in cuts and heuristics at the root.
+FEWEST_STEPS = 10
 #: Clusters left after reduced-cost fixing: more than this overruns any limit on nodes.
 LARGEST_PROGRAM = 20_000
 
@@ -30,10 +30,13 @@ class Recombination:
     records : Records
     largest : int
         Largest cluster size.
+    step_entries : int
+        Steps of the program times its entries, at most.
     """
 
-    def __init__(self, records: Records, largest: int) -> None:
+    def __init__(self, records: Records, largest: int, step_entries: int) -> None:
         self._records = records
+        self._step_entries = step_entries
         self._width = largest
         self._members = np.empty((0, self._width), dtype=np.int64)
         self._costs = np.empty(0)
@@ -69,7 +72,7 @@ class Recombination:
         promising = np.sort(promising[:LARGEST_PROGRAM])
         program = set_partitioning(self._costs[promising], incidence[:, promising], integer=True)
         limits = Limits(
-            steps=max(FEWEST_STEPS, STEP_ENTRIES // program.matrix.nnz), seconds=deadline.remaining
+            steps=max(FEWEST_STEPS, self._step_entries // program.matrix.nnz), seconds=deadline.remaining
         )
         solution = solve(program, limits, start=self._start(promising))
         if solution.values is None or solution.objective is None or solution.objective >= self._sse:

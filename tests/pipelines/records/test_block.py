@@ -21,9 +21,11 @@ from pipelines.records.weighing import Weighing
 CANARY = "CANARY"
 
 
-def plan(scales):
+def plan(scales, records=8):
     """One stratum, one block."""
-    return Plan(pa.table({"__first": [0], "__tree": [-1]}), (), Coordinates(scales, {}), 1)
+    return Plan(
+        pa.table({"records": [records], "__first": [0], "__tree": [-1]}), (), Coordinates(scales, {}), 1
+    )
 
 
 def clustering(**changes):
@@ -103,6 +105,17 @@ def test_a_variable_missing_in_the_whole_block_stays_missing():
     assert moments.records.tolist() == [4, 0]
 
 
+def test_a_block_of_a_long_run_is_searched_no_longer_than_its_share_allows():
+    random = np.random.default_rng(3)
+    table = block(random.normal(size=90).tolist(), rent=random.normal(size=90))
+    moves = {}
+    for records in (90, 90_000):
+        scales = {"income": Scale(0.0, 1.0, 90), "rent": Scale(0.0, 1.0, 90)}
+        task = clustering(effort="standard", plan=plan(scales, records))
+        moves[records] = protect_block(table, task)[1]["work"]["moves"]
+    assert moves[90] > 2 * moves[90_000]
+
+
 def test_a_mixed_block_takes_modes_that_occur_together():
     table = block([1.0, 1.1, 1.2, 9.0, 9.1, 9.2], sex=["f", "f", "m", "m", "m", None])
     protected, _, _ = protect_block(table, clustering(k=3, nominal=("sex",)))
@@ -112,7 +125,7 @@ def test_a_mixed_block_takes_modes_that_occur_together():
 def weighted(**weights):
     scales = {"income": Scale(0.0, 1.0, 8)}
     coordinates = Coordinates(scales, {}, weights)
-    return Plan(pa.table({"__first": [0], "__tree": [-1]}), (), coordinates, 1)
+    return Plan(pa.table({"records": [4], "__first": [0], "__tree": [-1]}), (), coordinates, 1)
 
 
 def test_records_stay_with_those_alike_in_what_weighs_more():
@@ -274,6 +287,8 @@ def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
     assert again.equals(first)
     changed, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.5]), kept)
     assert (len(changed), report["status"]) == (0, "failed")  # other content: not the kept labels
+    longer = replace(kept, plan=plan({"income": Scale(2.0, 1.0, 4)}, 9_000))
+    assert protect_block(table, longer)[1]["status"] == "failed"  # of a longer run: searched less
 
 
 @pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])

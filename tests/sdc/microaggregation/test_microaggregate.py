@@ -174,6 +174,15 @@ def test_the_same_seed_gives_the_same_labels_and_another_may_not(effort):
     assert np.array_equal(one.labels, two.labels)
 
 
+def test_a_small_file_is_searched_longer_than_a_block_of_a_long_run_and_no_worse():
+    records = np.random.default_rng(5).normal(size=(200, 4))
+    whole, half, block = (microaggregate(records, 3, share_of_run=share) for share in (1.0, 0.5, 0.001))
+    assert whole.work["moves"] > 2 * block.work["moves"]
+    assert whole.work["moves"] > half.work["moves"] > block.work["moves"]
+    assert block.sse >= whole.sse * (1 - 1e-12)
+    assert block.sse >= half.sse * (1 - 1e-12)
+
+
 def test_tiers_lose_less_the_more_is_spent():
     records = np.random.default_rng(4).normal(size=(3_500, 3))
     fast = microaggregate(records, 3, effort="fast")
@@ -254,6 +263,8 @@ GOOD = np.arange(12.0).reshape(6, 2)
         (GOOD, 2, {"algorithm": "magic"}, InvalidParameter),
         (GOOD, 2, {"seed": -1}, InvalidParameter),
         (GOOD, 2, {"time_limit": 0}, InvalidParameter),
+        (GOOD, 2, {"share_of_run": 0.0}, InvalidParameter),
+        (GOOD, 2, {"share_of_run": 1.5}, InvalidParameter),
         (GOOD, 2, {"algorithm": "mdav", "effort": "exact"}, UnsupportedCombination),
         (GOOD, 2, {"algorithm": "mdav", "ranking": "fpc"}, UnsupportedCombination),
         (GOOD, 2, {"rounding": "simple"}, UnsupportedCombination),

@@ -275,7 +275,7 @@ def test_records_without_a_typical_spread_find_near_records_too(kind):
 def test_recombination_puts_together_the_best_of_two_partitions():
     points = np.array([[0.0], [1], [2], [10], [11], [12]])
     far = np.vstack([points, points + 100])
-    met = Recombination(Records(far, np.ones(12), 1), 5)
+    met = Recombination(Records(far, np.ones(12), 1), 5, 300_000)
     good, bad = [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1]
     met.add(np.array([*good, *(label + 2 for label in bad)]))
     met.add(np.array([*bad, *(label + 2 for label in good)]))
@@ -290,7 +290,7 @@ def test_a_recombination_that_is_cut_short_keeps_the_best_partition_met(monkeypa
     monkeypatch.setattr(recombination, "FEWEST_STEPS", 0)
     random = np.random.default_rng(4)
     points = random.integers(0, 3, (60, 6)).astype(float)
-    met = Recombination(Records(points, np.ones(60), 1), 5)
+    met = Recombination(Records(points, np.ones(60), 1), 5, 300_000)
     partitions = [random.permutation(np.repeat(np.arange(20), 3)) for _ in range(12)]
     for labels in partitions:
         met.add(labels)
