@@ -9,7 +9,7 @@ import numpy as np
 
 from sdc.arguments import check_name, checked_seed
 from sdc.clusters.diversity import Diversity
-from sdc.errors import SolverFailed
+from sdc.errors import InvalidParameter, SolverFailed
 from sdc.microaggregation.clustering import Clustering
 from sdc.microaggregation.file_bound.bound import KIND, WORK, file_bound
 from sdc.microaggregation.heuristics.genetic import GeneticParams
