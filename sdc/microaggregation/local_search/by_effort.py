@@ -53,9 +53,9 @@ HOTTEST, COLDEST, FAVOUR = 0.7, 0.1, 0.5
 #: begin as hot as the root of their number allows.
 BATH_SWEEPS = 100
 GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
-#: An annealing of the best partition met begins so hot, in turn: hot enough to leave it, and less hot, where
-#: what changes falls into more parts.
-AGAIN_HOTTEST = (0.7, 0.55)
+#: An annealing of the best partition met begins so hot, in turn: hot enough to leave it once, and mild three
+#: times, where what changes falls into more parts that can get cheaper apart.
+AGAIN_HOTTEST = (0.7, 0.4, 0.4, 0.4)
 #: Sweeps of one of these, at least; fewer of them are made where there are not as many.
 AGAIN_SWEEPS = 200
 #: So many of them between two programs over the clusters met, which take up to as long.
@@ -123,10 +123,10 @@ class Work:
         return min(MOST_NEIGHBOURS, max(self.neighbours, NEIGHBOURS_PER_K * k))
 
 
-#: A second for a large file and, where that is the whole run, three to five for a small one; half a minute.
+#: A second for a large file and, where that is the whole run, two to three for a small one; half a minute.
 WORK = {
-    "standard": Work(1_500_000, 2, 0.7, 5, 0.36, True, 60_000, 4, 2_000, 8, 5),
-    "thorough": Work(20_000_000, 4, 0.075, 15, 0.047, False, 300_000, 100, 40_000, 12, 8),
+    "standard": Work(1_500_000, 2, 0.7, 10, 0.36, True, 60_000, 4, 2_000, 8, 5),
+    "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, False, 300_000, 100, 40_000, 12, 8),
 }
 
 
