@@ -100,7 +100,8 @@ def run(quick: bool = False) -> Iterator[Table]:
     yield comparison(parts, instances)
     if not quick:
         _assert_targets(instances)
-    for part in (regression, scale, in_parts, certificates, ways_to_publish):
+    yield regression.table(parts, quick)
+    for part in (scale, in_parts, certificates, ways_to_publish):
         for name, make in part.tables(quick).items():
             yield parts.table(name, make)
     parts.forget()
