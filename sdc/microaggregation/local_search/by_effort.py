@@ -39,7 +39,7 @@ RECOMBINED_RECORDS = 6_000
 VISITS_BEFORE = 15
 #: Visits fall with this power of k from here on, slower than what each costs grows: larger k takes more
 #: seconds, at most about twice as many.
-COST_K, COST_POWER = 3, 0.4
+COST_K, COST_POWER = 3, 0.6
 #: Near records looked at, per k and at most: what a visit costs grows with them.
 NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 2, 64
 #: Short annealings before the long one, and the share of all visits that each takes; they favour dear
@@ -125,7 +125,7 @@ class Work:
 
 #: A second for a large file and, where that is the whole run, two to three for a small one; half a minute.
 WORK = {
-    "standard": Work(1_500_000, 2, 0.7, 10, 0.36, True, 60_000, 4, 2_000, 8, 5),
+    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, True, 60_000, 4, 2_000, 8, 5),
     "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, False, 300_000, 100, 40_000, 12, 8),
 }
 
