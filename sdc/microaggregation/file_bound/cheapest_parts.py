@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sdc.kernels.compile import kernel
+from sdc.microaggregation.exact_pricing.candidate_lists import insert
 
 #: Members still to come from which on a node's pairs are summed anew: below, it costs more than it prunes.
 _TIGHTENED_REST = 3
@@ -532,15 +533,3 @@ def squared_distance(values: np.ndarray, i: int, j: int) -> float:
         difference = values[i, d] - values[j, d]
         total += difference * difference
     return total
-
-
-@kernel
-def insert(least: np.ndarray, m: int, value: float) -> None:
-    """Keep the m least values, ascending."""
-    if m == 0 or value >= least[m - 1]:
-        return
-    b = m - 1
-    while b > 0 and least[b - 1] > value:
-        least[b] = least[b - 1]
-        b -= 1
-    least[b] = value
