@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pipelines.drafting.counted import K, by_pattern, counts_units
+from pipelines.drafting.dependencies import dependencies
 from pipelines.drafting.first_guess import Guess, is_key_type, most_categories
 from pipelines.drafting.keys import FEWEST_THINGS, MOST_WITNESSES, holds_together, repeats_by_period
 from pipelines.drafting.names import says
 from pipelines.drafting.profile import Column, Profile
+from pipelines.measures.guessing import Dependency
 from schemas.errors import InputRejected
 
 MOST_REJECTED = 0.2
 """Share of the records that missing numbers may cost together."""
-REPEATED_SHARE = 0.5
-"""As in a run: a column whose values mostly occur once tells a reader of the release nothing."""
+AS_THEY_ARE = ("region", "sensitive", "weight")
+"""Roles of columns that vary and are published as they are."""
 
 
 def with_repeated_keys(guesses: list[Guess], profile: Profile) -> list[Guess]:
@@ -102,12 +104,13 @@ def with_weights_that_count(guesses: list[Guess], profile: Profile) -> list[Gues
 
 def with_codes(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """A whole number that tells a category (activity A88, which tells A21) is a finer code, not an amount."""
+    nominal = [each for each in guesses if each.role == "quasi_identifier" and each.kind == "nominal"]
     result = []
     for each in guesses:
         column = each.column
         if each.kind == "numeric" and column is not None and column.is_whole:
             coarse = column.distinct <= most_categories(profile.records)
-            if coarse and not says(each.name, "amount") and _tells(each, guesses, profile):
+            if coarse and not says(each.name, "amount") and dependencies([each], nominal, profile):
                 each = replace(each, kind="nominal", why=f"a code that tells another, {each.why}")
         result.append(each)
     return result
@@ -167,37 +170,21 @@ def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
 
 def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """A column published as it is must not tell a protected one: it is protected, too."""
-    result = []
-    for each in guesses:
-        if each.role in ("region", "sensitive", "weight") and _tells(each, guesses, profile):
-            kind = "numeric" if each.role == "weight" else "nominal"
-            why = f"it would be {each.role}, but it tells another variable"
-            each = replace(each, role="quasi_identifier", kind=kind, why=why)
-        result.append(each)
-    return result
+    while True:
+        published = [each for each in guesses if each.role in AS_THEY_ARE]
+        protected = [each for each in guesses if each.role == "quasi_identifier"]
+        told = {each.column: each for each in reversed(dependencies(published, protected, profile))}
+        if not told:
+            return guesses
+        guesses = [_protected(each, told[each.name]) if each.name in told else each for each in guesses]
 
 
-def _tells(each: Guess, guesses: list[Guess], profile: Profile) -> bool:
-    """Whether every value goes with one value of a protected category, and most values occur again."""
-    assert each.column is not None
-    alone, _, uniques, _ = profile.classes([each.column], K)
-    if profile.records - uniques < REPEATED_SHARE * profile.records:
-        return False
-    others = [
-        other.column
-        for other in guesses
-        if other.role == "quasi_identifier" and other.kind == "nominal" and other.column is not None
-        if other.column is not each.column and other.column.distinct > 1
-    ]
-    if not others:
-        return False
-    glance = profile.glance([each.column, *others])
-    seen = len(glance.drop_duplicates(each.column.label))
-    return any(
-        profile.classes([each.column, other], K)[0] == alone
-        for other in others
-        if len(glance.drop_duplicates([each.column.label, other.label])) == seen
-    )
+def _protected(each: Guess, dependency: Dependency) -> Guess:
+    """A column that tells a variable, as a quasi-identifier."""
+    kind = "numeric" if each.role == "weight" else "nominal"
+    beside = " beside another column" if dependency.beside else ""
+    why = f"it would be {each.role}, but it tells another variable{beside}"
+    return replace(each, role="quasi_identifier", kind=kind, why=why)
 
 
 def with_some_quasi_identifier(guesses: list[Guess]) -> list[Guess]:

@@ -168,8 +168,12 @@ class Profile:
 
     def glance(self, columns: Sequence[Column]) -> pd.DataFrame:
         """Codes of the values of some columns in the first records, by label; -1 is missing."""
+        return self.codes(columns, f"rowid < {GLANCE}")
+
+    def codes(self, columns: Sequence[Column], condition: str = "true") -> pd.DataFrame:
+        """Codes of the values of some columns in all records, by label; -1 is missing."""
         labels = ", ".join(column.label for column in columns)
-        frame = self._engine.execute(f"SELECT {labels} FROM file WHERE rowid < {GLANCE}").df()
+        frame = self._engine.execute(f"SELECT {labels} FROM file WHERE {condition}").df()
         return pd.DataFrame({label: pd.factorize(frame[label])[0] for label in frame.columns})
 
     def drawn(

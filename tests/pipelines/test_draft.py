@@ -179,6 +179,35 @@ def test_a_region_that_tells_a_category_is_protected_with_it(
     assert roles(drafted(write(people)))["region"] == "nominal"
 
 
+@pytest.mark.parametrize("repeats", [1, 60])
+def test_a_column_that_tells_another_as_a_run_would_refuse_it_is_protected(
+    repeats: int, people: pd.DataFrame, write: Callable[..., Path]
+) -> None:
+    random = np.random.default_rng(1)
+    people = pd.concat([people.drop(columns="person_id")] * repeats, ignore_index=True)
+    branch = random.integers(0, 12, len(people))
+    people["section"] = np.array(["a", "b", "c", "d"])[branch // 3]
+    people["diagnosis"] = np.where(
+        random.random(len(people)) < 0.005, "d0", "d" + pd.Series(branch.astype(str))
+    )
+    people["religion"] = random.choice(["p", "q", "r"], len(people))
+    drafted_roles = roles(drafted(write(people)))
+    assert drafted_roles["diagnosis"] == "nominal"
+    assert drafted_roles["religion"] == "sensitive"
+
+
+def test_two_columns_that_tell_a_third_together_are_not_both_published(
+    people: pd.DataFrame, write: Callable[..., Path]
+) -> None:
+    random = np.random.default_rng(1)
+    one, other = random.integers(0, 20, len(people)), random.random(len(people)) < 0.2
+    people["group"] = np.array(["a", "b", "c", "d", "e", "f"])[one // 5 + other]
+    people["diagnosis"] = "d" + pd.Series(one.astype(str))
+    people["religion"] = np.where(other, "p", "q")
+    drafted_roles = roles(drafted(write(people)))
+    assert "nominal" in (drafted_roles["diagnosis"], drafted_roles["religion"])
+
+
 def test_parquet_types_decide_and_nested_columns_stay_inside(tmp_path: Path) -> None:
     n = 200
     table = pa.table(

@@ -1,0 +1,49 @@
+"""Columns that tell a protected variable, by the measure that a run refuses them by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from pipelines.drafting.first_guess import Guess
+from pipelines.drafting.profile import Profile
+from pipelines.measures.guessing import Dependency, Guessing, dependencies_among, guessing
+
+
+def dependencies(
+    published: Sequence[Guess], protected: Sequence[Guess], profile: Profile
+) -> list[Dependency]:
+    """Published columns, alone or two together, that tell a protected variable.
+
+    Parameters
+    ----------
+    published, protected : sequence of Guess
+    profile : Profile
+    """
+    columns = {each.name: each.column for each in (*published, *protected) if each.column is not None}
+    pairs = [
+        Dependency(one.name, other.name)
+        for one in published
+        for other in protected
+        if one.name != other.name and {one.name, other.name} <= columns.keys()
+    ]
+    if not pairs:
+        return []
+
+    def numbered(codes: pd.DataFrame) -> dict[str, np.ndarray]:
+        return {
+            name: codes[column.label].to_numpy(dtype=np.int64) + 1
+            for name, column in columns.items()
+            if column.label in codes
+        }
+
+    def whole(pair: Dependency) -> Guessing:
+        codes = numbered(profile.codes([columns[pair.column], columns[pair.determines]]))
+        return guessing(codes[pair.column], codes[pair.determines])
+
+    nominal = [each.name for each in protected if each.kind == "nominal"]
+    region = next((each.name for each in published if each.role == "region"), None)
+    glance = numbered(profile.glance(list(columns.values())))
+    return dependencies_among(pairs, glance, nominal, region, whole)
