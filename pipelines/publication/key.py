@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pipelines.engine.files import private_folder, sync_folder
 from schemas.errors import SpecificationError
+from schemas.specification.consistency import among_releases
 
 KEY_BYTES = 32
 KEY_VARIABLE = "MICROGUARD_KEY_FILE"
@@ -50,14 +51,17 @@ def required_key(public: Path | None, place: str) -> bytes:
 
 
 def key_of(path: Path, public: Path | None) -> bytes:
-    """The key in a file outside of the public area; created where there is none yet.
+    """The key in a file outside of every public area; created where there is none yet.
 
     Raises
     ------
     SpecificationError
     """
-    if public is not None and public.resolve() in path.resolve().parents:
-        raise SpecificationError(f"{KEY_VARIABLE} names a file inside the public area: choose another.")
+    inside = public is not None and public.resolve() in path.resolve().parents
+    if inside or among_releases(os.path.realpath(path)):
+        raise SpecificationError(
+            f"{KEY_VARIABLE} names a file inside the public area of a specification: choose another."
+        )
     try:
         if path != key_file():  # a folder that the environment names is not made: it may be a slip
             private_folder(path.parent)

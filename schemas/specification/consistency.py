@@ -21,6 +21,10 @@ FREQUENCY = "frequency"
 """Column of the published tables that holds the number of records."""
 CURRENT = "current.json"
 """File of a public area that names its current release."""
+LEDGER = "ledger.jsonl"
+"""File of an evidence area that says what was published from it."""
+BELOW = ("", "*/", "*/*/")
+"""Where an evidence area is looked for below a public one: its folders are few, its releases many."""
 STORES = ("s3", "gs", "az", "abfs", "abfss")
 """Schemes of object stores that an area can be in."""
 
@@ -92,6 +96,9 @@ def _paths(spec: Specification) -> Iterator[Fault]:
     elif _inside(public, evidence):
         allowed = "a place outside the evidence area, which only the agency may enter"
         yield fault(("publish", "path"), spec.publish.path, allowed)
+    elif _beside_evidence(public):
+        allowed = "a place apart from every evidence area: a folder above or below it, or it, has a ledger"
+        yield fault(("publish", "path"), spec.publish.path, allowed)
     if _inside(source, public):
         yield fault(("input", "path"), spec.input.path, "a place outside the public area")
     shared = spec.shared_ledger
@@ -99,8 +106,8 @@ def _paths(spec: Specification) -> Iterator[Fault]:
     if ledger is not None and _inside(ledger, public):
         yield fault(("publish", "ledger"), spec.publish.ledger, "a place outside the public area")
     for key, place in (("evidence", evidence), ("ledger", ledger)):
-        if place is not None and not _inside(place, public) and _among_releases(place):
-            allowed = "a place outside every public area: a folder above it has releases"
+        if place is not None and not _inside(place, public) and among_releases(place):
+            allowed = "a place outside every public area: it, or a folder above it, has releases"
             yield fault(("publish", key), getattr(spec.publish, key), allowed)
     for key, place in (("path", public), ("evidence", evidence), ("ledger", ledger)):
         if place is not None and place != source and _inside(place, source):
@@ -154,9 +161,22 @@ def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _among_releases(path: str) -> bool:
-    """Whether a folder above is the public area of some specification."""
-    return "://" not in path and any((folder / CURRENT).is_file() for folder in Folder(path).parents)
+def among_releases(path: str) -> bool:
+    """Whether a place is the public area of some specification, or lies in one."""
+    return "://" not in path and any((folder / CURRENT).is_file() for folder in _upwards(path))
+
+
+def _beside_evidence(path: str) -> bool:
+    """Whether a place is the evidence area of some specification, lies in one, or has one in it."""
+    if "://" in path:
+        return False
+    below = (found for depth in BELOW for found in Folder(path).glob(depth + LEDGER))
+    return any((folder / LEDGER).is_file() for folder in _upwards(path)) or any(below)
+
+
+def _upwards(path: str) -> tuple[Folder, ...]:
+    """A folder and all above it."""
+    return (Folder(path), *Folder(path).parents)
 
 
 def _blocking(spec: Specification) -> Iterator[Fault]:

@@ -97,6 +97,15 @@ def test_a_key_in_the_public_area_is_refused(areas, monkeypatch):
     assert not areas.public.folder.exists()
 
 
+def test_a_key_in_the_public_area_of_another_specification_is_refused(areas, tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "current.json").write_text("{}")
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "other" / "key"))
+    with pytest.raises(SpecificationError, match="inside the public area"):
+        areas.key()
+    assert not (tmp_path / "other" / "key").exists()
+
+
 def test_a_public_area_that_no_folder_can_be_is_refused_before_the_work(areas):
     areas.public.require_writable()
     assert not areas.public.folder.exists()

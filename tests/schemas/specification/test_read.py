@@ -172,17 +172,30 @@ def test_an_input_below_the_public_area_is_refused_whatever_its_scheme_is_called
         read_specification(sound, places)
 
 
-def test_evidence_and_ledger_below_the_public_area_of_another_specification_are_refused(
-    sound: Path, tmp_path: Path
+@pytest.mark.parametrize("inside", ["", "/deeper/inside"])
+def test_evidence_and_ledger_in_the_public_area_of_another_specification_are_refused(
+    sound: Path, tmp_path: Path, inside: str
 ) -> None:
     (tmp_path / "open" / "deeper").mkdir(parents=True)
     for key in ("evidence", "ledger"):
-        place = [f"publish.{key}=open/deeper/{key}"]
+        place = [f"publish.{key}=open{inside}"]
         assert read_specification(sound, place).publish
         (tmp_path / "open" / "current.json").write_text("{}")
         with pytest.raises(SpecificationError, match=rf"\[publish\] {key}.*outside every public area"):
             read_specification(sound, place)
         (tmp_path / "open" / "current.json").unlink()
+
+
+@pytest.mark.parametrize("path", ["agency/evidence", "agency/evidence/lake", "agency", "."])
+def test_a_public_area_in_or_around_the_evidence_of_another_specification_is_refused(
+    sound: Path, tmp_path: Path, path: str
+) -> None:
+    place = [f"publish.path={path}", "publish.evidence=/elsewhere", "input.path=/data"]
+    assert read_specification(sound, place).publish
+    (tmp_path / "agency" / "evidence").mkdir(parents=True)
+    (tmp_path / "agency" / "evidence" / "ledger.jsonl").touch()
+    with pytest.raises(SpecificationError, match=r"\[publish\] path.*apart from every evidence area"):
+        read_specification(sound, place)
 
 
 _scalars = (
