@@ -76,14 +76,17 @@ class Comparison:
 
     @cached_property
     def classes_after(self) -> Classes:
-        """Those of the protected ones; `alone` by each of `joined_columns`, and by all of them together."""
+        """Those of the protected ones; `alone` by each of `joined_columns`, and by all of them together.
+
+        Groups of variables are joined already, and where there are any `alone` is known without columns.
+        """
         joined = joined_columns(self.specification)
         return classes_of(
             self.protected,
             self.joint_keys,
             self.specification,
             self.records,
-            further=[*([name] for name in joined), joined] if joined else [],
+            further=[*([name] for name in joined), joined] if joined or self.specification.groups else [],
             sensitive=self.specification.sensitive,
         )
 

@@ -1,7 +1,8 @@
 """Records that are unique once columns published as they are join the protected variables.
 
 Sensitive variables are not joined: the attacker of this measure looks for them. The region is among the
-protected ones already.
+protected ones already. Groups of variables are each protected alone: whoever knows those of all groups has
+joined them, without any other column.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from schemas.specification.model import Specification
 REMEDY = (
     "protect the column, leave it out, raise the limit, or have a steward accept it by name in quality.accept"
 )
+GROUPED = f"protect the groups of variables as one, or {REMEDY}"
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,9 @@ class Uniques:
 
 
 def _take(comparison: Comparison) -> Uniques | None:
-    columns = joined_columns(comparison.specification)
-    if not columns:
+    columns, counts = joined_columns(comparison.specification), comparison.classes_after.alone
+    if not counts:
         return None
-    counts = comparison.classes_after.alone
     return Uniques(comparison.records, dict(zip(columns, counts, strict=False)), counts[-1])
 
 
@@ -50,8 +51,10 @@ def _limits(specification: Specification) -> Iterator[Requirement]:
     if one is not None:
         for name in columns:
             yield Requirement(MetricKey("unique_published", name), REMEDY, at_most=one)
-    if all_of_them is not None and columns:
-        yield Requirement(MetricKey("unique_jointly"), REMEDY, at_most=all_of_them)
+    grouped = bool(specification.groups)
+    if all_of_them is not None and (columns or grouped):
+        remedy = GROUPED if grouped else REMEDY
+        yield Requirement(MetricKey("unique_jointly"), remedy, at_most=all_of_them)
 
 
 def _attacks(section: Uniques, k: int) -> Iterator[tuple[float, str]]:

@@ -261,7 +261,7 @@ class Quality(Section):
     Sensitive variables are not joined: who knows them has nothing left to learn.
     """
     max_unique_jointly: Share = 0.05
-    """The same, joined with all columns published as they are."""
+    """The same, joined with all columns published as they are; with groups, of all groups' variables too."""
     max_homogeneous: Share = 0.05
     """Share of records in classes with one value of a sensitive variable."""
     min_entropy_diversity: Annotated[Number, Field(ge=1)] | None = None
