@@ -23,7 +23,7 @@ from pipelines.gate.expectations import import_ahead
 from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
 from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
-from pipelines.intake.screen import ScreenedInput, screen
+from pipelines.intake.screen import ScreenedInput, require_unchanged, screen
 from pipelines.job import Job
 from pipelines.measures.measure import take_all
 from pipelines.product import NothingNew, P, Product, W
@@ -132,7 +132,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         text = "Nothing changes tonight: the release that stands is current"
         return _answer(areas, night.release_id, text, retain(areas, name), night.counts)
     try:
-        return _verified(product, job, screened, protected, entry, judged, accepted)
+        return _verified(product, job, microdata, screened, protected, entry, judged, accepted)
     except MicroguardError:
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
         raise
@@ -172,6 +172,7 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
 def _verified(
     product: Product[P, W],
     job: Job,
+    microdata: Microdata,
     screened: ScreenedInput,
     protected: P,
     entry: Entry,
@@ -187,6 +188,7 @@ def _verified(
         staged = product.stage(job, protected, release_id)
     with progress.stage("verify"):
         written = product.read_back(job, protected, staged)
+        require_unchanged(microdata, product.reader, screened)  # whose records are not read again
         counts = product.counts(screened, protected, written)
         verdicts = judge(
             "release",

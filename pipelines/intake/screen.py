@@ -24,6 +24,7 @@ from pipelines.intake.read import Microdata
 from pipelines.intake.recode import trees_of
 from pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
 from pipelines.intake.typed import UNREADABLE
+from schemas.errors import ProtectionFailed
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
@@ -144,6 +145,25 @@ def screen(
     )
 
 
+def require_unchanged(microdata: Microdata, specification: Specification, screened: ScreenedInput) -> None:
+    """Refuse an input that has other records by now than those that were screened.
+
+    What is published would not be what ledger and sketch know it by, and could be differenced later.
+
+    Raises
+    ------
+    ProtectionFailed
+    """
+    with reading(specification):
+        row = microdata.frame.agg(*_content(microdata)).first()
+        assert row is not None
+    if _fingerprint(row, microdata, specification) != screened.fingerprint:
+        raise ProtectionFailed(
+            "The records are not those that were screened: the input changed during the run, or gives other "
+            "records each time it is read. Nothing was published; call this again when the input is settled."
+        )
+
+
 def pattern_of(group: Group, specification: Specification) -> int:
     """Bits of `PATTERN` that belong to a clustering's variables."""
     return sum(1 << i for i, name in enumerate(specification.numeric) if name in group.variables)
@@ -178,21 +198,27 @@ def _names(microdata: Microdata) -> list[str]:
     return [name for name in microdata.frame.columns if name != UNREADABLE]
 
 
-def _metrics(microdata: Microdata, specification: Specification) -> list[Column]:
-    """Everything that is counted, for one pass over the file.
-
-    Sums of hashes are split in halves, so that 2^31 records do not overflow them. The number of
-    categories is estimated by registers that take maxima, the same for any partitioning.
-    """
-    accepted = f.col(REASON).isNull()
+def _content(microdata: Microdata) -> list[Column]:
+    """What a fingerprint is made of; sums of hashes in halves, so that 2^31 records do not overflow them."""
     row_hash = f.xxhash64(*content_of(_names(microdata)))
-    numbers = [*specification.numeric, *specification.with_role("weight")]
     return [
         f.count(f.lit(1)).alias("records"),
-        f.count_if(accepted).alias("accepted"),
         f.sum(f.shiftright(row_hash, 32)).alias("high"),
         f.sum(row_hash.bitwiseAND(f.lit(0xFFFFFFFF))).alias("low"),
         f.bit_xor(row_hash).alias("mixed"),
+    ]
+
+
+def _metrics(microdata: Microdata, specification: Specification) -> list[Column]:
+    """Everything that is counted, for one pass over the file.
+
+    The number of categories is estimated by registers that take maxima, the same for any partitioning.
+    """
+    accepted = f.col(REASON).isNull()
+    numbers = [*specification.numeric, *specification.with_role("weight")]
+    return [
+        *_content(microdata),
+        f.count_if(accepted).alias("accepted"),
         *[f.count_if(f.col(REASON) == reason).alias(f"reason{i}") for i, reason in enumerate(REASONS)],
         *[f.count_if(column(name).isNull()).alias(f"missing{i}") for i, name in enumerate(_names(microdata))],
         *[

@@ -12,6 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as f
 
+import pipelines.run
 from pipelines.audit.release import audit
 from pipelines.engine.column_names import column
 from pipelines.records import product
@@ -335,3 +336,34 @@ def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
     with pytest.raises(AnalysisException):
         spark.range(1).select(column("no such column"))
     assert not logged
+
+
+def test_an_input_that_changes_while_it_is_read_is_not_published(spark, tmp_path, monkeypatch):
+    persons(60, seed=1).to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path, method={"effort": "fast"})
+    keep = pipelines.run.keep_sketch
+
+    def changed(*arguments):
+        keep(*arguments)
+        persons(60, seed=2).to_parquet(tmp_path / "data", index=False)
+
+    monkeypatch.setattr(pipelines.run, "keep_sketch", changed)
+    with pytest.raises((ProtectionFailed, InputRejected), match=r"changed during the run|cannot be read"):
+        run(spark, spec)
+    assert not (tmp_path / "lake").exists()
+    monkeypatch.undo()
+    assert "Published" in run(spark, spec)[0].summary()
+
+
+def test_groups_that_together_single_out_everybody_need_a_steward(spark, tmp_path):
+    persons(60).to_parquet(tmp_path / "data", index=False)
+    roles = {"age": ROLES["age"], "income": ROLES["income"]}
+    roles |= {name: {"role": "identifier"} for name in ROLES if name not in roles}
+    grouped = {"groups": [{"name": name, "variables": [name]} for name in ("age", "income")]}
+    grouped["method"] = {"effort": "fast"}
+    accepted = dict.fromkeys(("max_unique_published", "max_homogeneous"), "a test")
+    with pytest.raises(GateRefused, match=r"unique_jointly.*the groups of variables as one"):
+        run(spark, specification(tmp_path, roles, **grouped, quality={"accept": accepted}))
+    answer, areas = run(spark, specification(tmp_path, roles, **grouped))
+    assert "Published" in answer.summary()
+    assert quality(areas)["uniques_published"]["jointly"] > 0
