@@ -59,11 +59,28 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
 
 def with_recodes(frame: DataFrame, specification: Specification) -> DataFrame:
     """Recoded as the specification says; what no code, order or matrix knows is marked."""
-    changed = recoded(frame, specification, _UNKNOWN)
+    changed = _without_signs(recoded(frame, specification, _UNKNOWN))
     flags = f.col(UNREADABLE) + f.when(f.col(_UNKNOWN), CODE).otherwise(0)
     flags = flags + f.when(out_of_order(changed, specification), ORDER).otherwise(0)
     flags = flags + f.when(unpriced(changed, specification), COSTS).otherwise(0)
     return changed.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
+
+
+def _without_signs(frame: DataFrame) -> DataFrame:
+    """Every zero as one: a small loss that was rounded to -0.0 equals 0.0, and whoever reads it knows."""
+    zeros = {
+        entry.name: f.lit(0.0).cast(entry.dataType)
+        for entry in frame.schema
+        if isinstance(entry.dataType, t.FloatType | t.DoubleType)
+    }
+    return frame.select(
+        *[
+            f.when(column(name) == 0, zeros[name]).otherwise(column(name)).alias(name)
+            if name in zeros
+            else column(name)
+            for name in frame.columns
+        ]
+    )
 
 
 def _present(name: str, specification: Specification) -> Column:

@@ -1,5 +1,6 @@
 """Recoding: what becomes of values before anything is counted, and what is refused."""
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,3 +149,18 @@ def test_the_manifest_lists_recodes_without_a_path(tmp_path):
 
 def test_bands_say_where_they_begin_and_end():
     assert band_labels((0.5, 1000000)) == ("under 0.5", "0.5 to under 1000000", "1000000 and over")
+
+
+@pytest.mark.spark
+def test_no_zero_says_from_which_side_it_was_rounded(spark, tmp_path):
+    frame = pd.DataFrame({"profit": [-0.3, 0.3, 7.4, -2.0], "region": [-0.0, 0.0, 0.0, 1.0]})
+    roles = {
+        "profit": {"role": "other", "kind": "numeric", "round_to": 1},
+        "region": {"role": "region"},
+        "size": {"role": "quasi_identifier", "kind": "numeric"},
+    }
+    frame.assign(size=1).astype({"region": np.float32}).to_parquet(tmp_path / "data", index=False)
+    found = read(spark, specification(tmp_path, roles)).frame.select("profit", "region").toArrow()
+    assert found["profit"].to_pylist() == [0.0, 0.0, 7.0, -2.0]
+    assert not np.signbit(found["profit"].to_numpy()[:2]).any()
+    assert not np.signbit(found["region"].to_numpy()).any()
