@@ -69,10 +69,10 @@ def _of_magnitudes(problem: TableProblem, intervals: Intervals) -> Attacks:
     known = problem.known
     level = np.maximum(known.lower_protection, known.upper_protection)[intervals.cells]
     sizes = np.abs(known.values[intervals.cells])
-    measured = (level > 0) & (sizes > 0)
+    measured = level > 0
     middle = np.abs(intervals.known_upper + intervals.known_lower)[measured] / 2
     half = (intervals.known_upper - intervals.known_lower)[measured] / 2
-    share = np.minimum((level / np.where(sizes > 0, sizes, 1.0))[measured], 1.0)
+    share = level[measured] / np.maximum(sizes, level)[measured]
     error = half / np.maximum(middle * share, 1e-300)
     determined = int(np.sum(intervals.determined[measured]))
     section = {

@@ -143,7 +143,7 @@ def table_problem(
     rules = list(_rules(cells, table, least))
     by_rules = reduce(or_, rules) if rules else _none(len(cells))
     a_priori = a_priori_information(cells, specification)
-    by_rule = kept_non_negative(_cell_table(cells, table, by_rules, a_priori))
+    by_rule = _as_signed(cells, _cell_table(cells, table, by_rules, a_priori))
     variables = identical_cells(by_rule, of_the_same_units(cells, table))
     by_variable = table_of_variables(by_rule, variables)
     names = _names(cells, variables)
@@ -158,11 +158,22 @@ def table_problem(
         secret, known = _as_counts(by_variable, moves.base, key, names, held)
     elif table.levels == "secret":
         known = with_room_for_factors(by_variable, table.spread)
-        secret = kept_non_negative(with_secret_levels(by_variable, key, names, table.spread))
+        secret = _as_signed(cells, with_secret_levels(by_variable, key, names, table.spread))
     else:
         secret = known = by_variable
     secret = keep_standing(secret, by_variable, held)
     return TableProblem(by_rule, variables, secret, known, tuple(names), moves, held)
+
+
+def _as_signed(cells: Cells, problem: CellTable) -> CellTable:
+    """The table kept non-negative, unless some contributions are negative, whatever the balances are."""
+    signed = cells.gross is not None and bool(np.any(cells.gross > np.abs(cells.units)))
+    return problem if signed else kept_non_negative(problem)
+
+
+def _gross(cells: Cells) -> np.ndarray:
+    """(cells,) sums of absolute contributions, as far as they are known."""
+    return cells.largest.sum(axis=1) if cells.gross is None else cells.gross
 
 
 def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
@@ -231,7 +242,7 @@ def _rules(cells: Cells, table: Table, least: int) -> Iterator[Sensitivity]:
             scale = 10.0**table.digits
             yield Sensitivity(sensitivity.sensitive, sensitivity.lower * scale, sensitivity.upper * scale)
         else:
-            yield minimum_contributors(counts, cells.units, least, table.safety_range)
+            yield minimum_contributors(counts, cells.units, least, table.safety_range, gross=_gross(cells))
     for rule in table.dominance:
         yield dominance(cells.largest, cells.units, rule.n, rule.k, gross=cells.gross)
     if table.p_percent is not None:

@@ -61,13 +61,18 @@ def possible_reach(
 
 
 def _rise(values: np.ndarray, published: np.ndarray, amount: np.ndarray) -> np.ndarray:
-    sizes = np.abs(values)
-    share = np.where((sizes > 0) & np.isfinite(amount), amount / np.where(sizes > 0, sizes, 1.0), 0.0)
-    return np.where(np.isfinite(amount), np.abs(published) * share / (1 + share), amount)
+    share, is_share = _share(values, amount)
+    return np.where(is_share, np.abs(published) * share / (1 + share), amount)
 
 
 def _fall(values: np.ndarray, published: np.ndarray, amount: np.ndarray) -> np.ndarray:
-    sizes = np.abs(values)
-    share = np.where((sizes > 0) & np.isfinite(amount), amount / np.where(sizes > 0, sizes, 1.0), 0.0)
+    share, is_share = _share(values, amount)
     read = np.abs(published) * share / (1 - np.minimum(share, _LARGEST_FALL))
-    return np.where(np.isfinite(amount) & (share < _LARGEST_FALL), read, amount)
+    return np.where(is_share & (share < _LARGEST_FALL), read, amount)
+
+
+def _share(values: np.ndarray, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(cells,) amounts as shares of the values, and whether they are: none is of a balance of 0."""
+    sizes = np.abs(values)
+    is_share = (sizes > 0) & np.isfinite(amount)
+    return np.where(is_share, amount / np.where(sizes > 0, sizes, 1.0), 0.0), is_share

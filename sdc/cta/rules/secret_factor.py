@@ -48,8 +48,9 @@ def largest_factors(table: CellTable, spread: float) -> Spread:
     sizes = np.abs(table.values)
 
     def share(level: np.ndarray) -> np.ndarray:
-        known = (sizes > 0) & (level > 0)
-        return np.where(known, np.minimum(level / np.where(known, sizes, 1.0), LARGEST_SHARE), 1e-9)
+        given = level > 0
+        of_value = level / np.where(given, np.maximum(sizes, level), 1.0)  # of a balance of 0, all
+        return np.where(given, np.minimum(of_value, LARGEST_SHARE), 1e-9)
 
     p, q = share(table.lower_protection), share(table.upper_protection)
     upper = ((1 + q) * (1 + spread * q) / (1 - spread * q) - 1) / q

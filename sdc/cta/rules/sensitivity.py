@@ -68,14 +68,24 @@ def minimum_frequency(counts: ArrayLike, least: int) -> Sensitivity:
 
 
 def minimum_contributors(
-    contributors: ArrayLike, totals: ArrayLike, least: int, percent: float
+    contributors: ArrayLike,
+    totals: ArrayLike,
+    least: int,
+    percent: float,
+    gross: ArrayLike | None = None,
 ) -> Sensitivity:
-    """Magnitudes with fewer than `least` contributors: a percentage of the total up or down."""
+    """Magnitudes with fewer than `least` contributors: a percentage of the total up or down.
+
+    With contributions of either sign, of their `gross` sum: of two that nearly cancel each other each
+    contributor would know the other's from the balance, however small a part of it is added.
+    """
     if least < 2 or not percent > 0:
         raise InvalidParameter("needs a minimum of 2 contributors or more and a positive percentage")
-    numbers, sums = _amounts("contributors", contributors), _amounts("totals", totals)
-    sensitive = (numbers > 0) & (numbers < least) & (sums != 0)
-    level = np.where(sensitive, np.abs(sums) * percent / 100, 0.0)
+    numbers, sizes = _amounts("contributors", contributors), np.abs(_amounts("totals", totals))
+    if gross is not None:
+        sizes = np.maximum(np.abs(_amounts("gross", gross)), sizes)
+    sensitive = (numbers > 0) & (numbers < least) & (sizes != 0)
+    level = np.where(sensitive, sizes * percent / 100, 0.0)
     return Sensitivity(sensitive, level, level)
 
 

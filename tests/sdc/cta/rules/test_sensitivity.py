@@ -49,6 +49,13 @@ def test_two_rules_join_at_the_larger_level():
     assert joined.upper.tolist() == pytest.approx([60, 5])
 
 
+def test_few_contributors_that_cancel_are_protected_by_what_they_contribute():
+    found = minimum_contributors([2, 2, 2, 5], [0.1, 0, 10, 0], 3, 20, gross=[1999.9, 1000, 10, 1000])
+    assert found.sensitive.tolist() == [True, True, True, False]
+    assert found.upper == pytest.approx([399.98, 200, 2, 0])
+    assert minimum_contributors([1], [0.0], 3, 20).sensitive.tolist() == [False], "nobody contributes"
+
+
 def test_capacities_leave_room_for_the_level_and_zero_cells_cost_as_the_dearest():
     assert capacities([100, -50], 10, [0, 8]).tolist() == [10, 8]
     assert inverse_costs([2.0, 0.5, 0]).tolist() == [0.5, 2, 2]
