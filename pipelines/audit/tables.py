@@ -77,7 +77,7 @@ def margins(engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str,
         for parts in _parts(engine, folder, table, manifest):
             keys = ", ".join(quoted_name(name) for name in table["columns"])
             value = quoted_name(manifest["value"]["name"])
-            there = f"coalesce(m.{value}, 0)" if manifest.get("zeros") == "omit" else f"m.{value}"
+            there = f"coalesce(m.{value}, 0)" if manifest.get("kind") == "frequency" else f"m.{value}"
             ((compared, different),) = engine.execute(
                 f"SELECT count(*), count(*) FILTER (WHERE {_off(there, manifest)}) FROM "
                 f"(SELECT {keys}, sum({value}) AS s, count(*) AS parts FROM ({parts}) GROUP BY ALL) AS p "
@@ -105,7 +105,7 @@ def _grouped(
     put += [f"{total} AS {quoted_name(name)}" for name in levels]
     keys = ", ".join(quoted_name(name) for name in names)
     kind = " || ".join(f"({quoted_name(name)} = {total})::text" for name in names)
-    there = "coalesce(m.v, 0)" if manifest.get("zeros") == "omit" else "m.v"
+    there = "coalesce(m.v, 0)" if manifest.get("kind") == "frequency" else "m.v"
     ((compared, different),) = engine.execute(
         f"""
         WITH cells AS (SELECT DISTINCT * EXCLUDE (t) FROM ({_every_cell(folder, manifest)})),

@@ -1,11 +1,13 @@
 """Combinations of occurring codes that no record has: cells of 0, which a table of counts must not lack.
 
 A combination that is left out says that nobody is there. Where a true zero, and a small count published as 0,
-both stand in the table (or neither: `table.zeros`), nothing follows from either.
+both stand in the table (or neither: `table.zeros`), nothing follows from either. Of a code itself it would:
+that it occurs is why it is listed. So a code of nothing but zeros is not published.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from schemas.errors import InputRejected
@@ -47,3 +49,18 @@ def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> 
     for each in nodes[1:]:
         crossed = crossed.merge(each, how="cross")
     return crossed.reindex(columns=list(codes.columns), fill_value=table.total)
+
+
+def of_nothing_but_zeros(
+    codes: pd.DataFrame, units: np.ndarray, table: Table, dimensions: tuple[str, ...]
+) -> np.ndarray:
+    """(cells,) whether a cell of a table has a code of which, and of whose parts, all cells are 0."""
+    hidden = np.zeros(len(codes), dtype=bool)
+    for dimension in dimensions:
+        levels = list(table.levels_of(dimension))
+        for depth, level in enumerate(levels):
+            inside = (codes[level] != table.total).to_numpy()
+            keys = [codes.loc[inside, name] for name in levels[: depth + 1]]
+            largest = pd.Series(units[inside], index=codes.index[inside]).groupby(keys).transform("max")
+            hidden[inside] |= (largest == 0).to_numpy()
+    return hidden

@@ -15,6 +15,7 @@ from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
 from pipelines.publication.stage import Staged, StagedFiles, table_files
 from pipelines.publication.work.task_frames import ROW_GROUP
+from pipelines.tables.empty_cells import of_nothing_but_zeros
 from pipelines.tables.tau_argus import write_tau_argus
 from schemas.specification.table import Table
 
@@ -49,14 +50,16 @@ def published(codes: pd.DataFrame, units: np.ndarray, table: Table) -> dict[str,
     ----------
     codes : (cells, columns) frame
     units : (cells,) array
-        Protected values in units of the last digit. Where `table.zeros` is "omit" cells of 0 are left out,
-        whether their true value is 0 or not.
+        Protected values in units of the last digit. Of drawn counts cells of 0 are left out where
+        `table.zeros` is "omit", and else codes of nothing but zeros, whether these are true ones or not.
     """
     contents = {}
     for dimensions, name in zip(table.tables, table_files(table.tables), strict=True):
         inside = rows_of(codes, table, dimensions)
         if table.zeros == "omit":
             inside &= units != 0
+        elif table.counts and table.levels == "secret":
+            inside[inside] = ~of_nothing_but_zeros(codes[inside], units[inside], table, dimensions)
         columns = columns_of(table, dimensions)
         arrays = {column: pa.array(codes.loc[inside, column], pa.string()) for column in columns}
         arrays[table.value_name] = _values(units[inside], table)

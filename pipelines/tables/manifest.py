@@ -66,7 +66,8 @@ ONE_VALUE = (
 )
 ABSENT = "A cell that does not occur had no contributor; cells are neither added nor removed."
 COUNTS_ZEROS = (
-    "A zero is no evidence of absence: small counts are published as 0 too.",
+    "A zero is no evidence of absence, nor is a code that is not listed: small counts are published as 0 "
+    "too, and codes of nothing but zeros are left out.",
     "No cell of 0 is listed, whether nobody was there or a small count was published as 0.",
 )
 

@@ -110,7 +110,7 @@ def verify_written_table(
     lines = wrong = 0
     for frame, dimensions in zip(frames, table.tables, strict=True):
         for totals in _totals(frame, table, dimensions):
-            if table.zeros == "omit":  # a total of nothing but zeros is not there
+            if table.counts:  # a total of nothing but zeros is not there
                 totals = totals.fillna({_UNITS: 0})
             lines += len(totals)
             wrong += int((totals[_UNITS] != totals["parts"]).sum())
@@ -130,7 +130,7 @@ def verify_written_table(
         as_staged=as_staged,
         as_declared=as_declared,
         relaxed=original.relaxed,
-        groupings=original.groupings,
+        groupings=dict(_shown(together, original, table)),
     )
 
 
@@ -176,7 +176,16 @@ def _grouped(written: pd.Series, original: Original, table: Table) -> Iterator[p
         sums = parts.groupby(columns, sort=False)[_UNITS].sum().rename("parts").reset_index()
         sums = sums[[kind in kinds for kind in _kinds(sums, table)]]
         linked = sums.merge(cells, on=columns, how="left")
-        yield linked.fillna({_UNITS: 0}) if table.zeros == "omit" else linked
+        yield linked.fillna({_UNITS: 0}) if table.counts else linked
+
+
+def _shown(
+    written: pd.DataFrame, original: Original, table: Table
+) -> Iterator[tuple[tuple[str, tuple[str, ...]], pd.DataFrame]]:
+    """The groupings as far as readers may know them: of counts, a code that is not there may still occur."""
+    for (finer, coarser), codes in original.groupings.items():
+        there = codes[finer].isin(written[finer]) if table.counts else slice(None)
+        yield (finer, coarser), codes[there]
 
 
 def levels_beside(table: Table, finer: str) -> tuple[str, ...]:
@@ -197,7 +206,7 @@ def _compared(written: pd.Series, original: Original, table: Table) -> tuple[int
     values = written.reindex(index)
     missing = values.isna().to_numpy()
     foreign = len(written) - int(np.sum(~missing))
-    if table.zeros == "omit":
+    if table.counts:
         values, missing = values.fillna(0), np.zeros(len(values), dtype=bool)
     change = np.where(missing, 0.0, values.to_numpy(float) - original.units)
     sensitive = (original.lower > 0) | (original.upper > 0)

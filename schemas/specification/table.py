@@ -249,8 +249,8 @@ class Table(Section):
     """With secret levels: how wide the band of a changed value is, half of it over the protected share of its
     middle. 1: knowing the direction does not give the protected per cent away; less costs less."""
     zeros: Literal["all", "omit"] = "all"
-    """Counts: every combination of occurring codes is published, or no zero at all, so that true zeros and
-    small counts published as 0 look alike."""
+    """Counts: every combination of codes is published, but of codes of nothing but zeros, or no zero at all,
+    so that true zeros and small counts published as 0 look alike."""
     tau_argus: bool = False
     """Whether the protected tables are published as tau-ARGUS files (`.tab`, `.rda`, `.hrc`) as well: codes
     and values, no status, which would tell what is sensitive. `input.metadata` asks for it."""

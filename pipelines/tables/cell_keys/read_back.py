@@ -38,7 +38,7 @@ def verify_noisy_table(
     -------
     WrittenTable
         `open`: cells with two values in linked tables; `unprotected`: counts that are too small to be
-        published; `astray`: cells too far from their count, zeros that are none, missing or foreign ones.
+        published; `astray`: cells too far from their count, zeros that are none, or foreign ones.
     """
     read = {name: pq.read_table(folder / FOLDER / name) for name in staged}
     declared = all(read[name].schema.equals(content.schema) for name, content in staged.items())
@@ -49,10 +49,8 @@ def verify_noisy_table(
     by_cell = together.groupby(columns, sort=False)[value].agg(["min", "max"])
     written = by_cell["min"].reindex(original.index)
     foreign = len(by_cell) - int(written.notna().sum())
-    counts, shown = original.to_numpy(), written.to_numpy(float)
-    astray = ~(np.abs(shown - counts) <= largest) | (
-        (counts == 0) & (shown != 0)
-    )  # a missing one is no number
+    counts, shown = original.to_numpy(), written.fillna(0).to_numpy(float)  # of codes of nothing but zeros
+    astray = (np.abs(shown - counts) > largest) | ((counts == 0) & (shown != 0))
     small = (shown != 0) & (shown < least)
     return WrittenTable(
         cells=len(together),
