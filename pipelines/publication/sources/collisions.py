@@ -18,6 +18,10 @@ from pipelines.publication.ledger import NEVER_PUBLIC, Entry, Ledger
 from pipelines.publication.sources.shared_ledger import SharedEntry, SharedLedger, shared_ledger
 from pipelines.publication.sources.source_sketch import FILE, SHARED, SourceSketch, same_records, share_units
 from schemas.errors import GateRefused
+from schemas.roles import PUBLISHED
+
+#: Of tonight's columns, the share by which a release whose sketch is lost may be of the same records.
+ALIKE_BY_NAME = 0.5
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class _Known:
     file: str  # which of tonight's two sketches is by the same key
     sketch: Callable[[], SourceSketch | None]
     stands: bool
+    columns: frozenset[str] = frozenset()  # of records of this evidence area, which have a sketch
 
 
 def source_of(entry: Entry) -> str:
@@ -82,11 +87,12 @@ def collisions(tonight: Entry, areas: Areas) -> list[Collision]:
     areas : Areas
     """
     entry, sketches = shared_entry(tonight, areas), _sketches(tonight, areas)
+    columns = _columns(tonight)
     colliding = []
     for known in _known(tonight, areas):
         sketch = sketches[known.file]
         if not _may_stand_beside(entry, known):
-            same = _same_source(entry, sketch, known)
+            same = _same_source(entry, sketch, columns, known)
             if same is not None:
                 colliding.append(_collision(known, same))
         elif entry.content == "table" and _by_another_key(sketch, known.sketch()):
@@ -107,8 +113,8 @@ def refuse_collisions(tonight: Entry, areas: Areas) -> None:
         unknown = sum(not each.compared for each in colliding)
         note = (
             f" With {unknown} of them the records cannot be compared: the source is one, or what was kept of "
-            "them is by another key than tonight's (of the file that MICROGUARD_KEY_FILE names, or of the "
-            "evidence area)."
+            "them is lost while the columns are alike, or by another key than tonight's (of the file that "
+            "MICROGUARD_KEY_FILE names, or of the evidence area)."
             if unknown
             else ""
         )
@@ -144,6 +150,13 @@ def _declared(entry: Entry) -> str:
     return str(entry.identity.get("specification", {}).get("release", {}).get("source") or "")
 
 
+def _columns(entry: Entry) -> frozenset[str]:
+    """Columns published of records, by the specification they were made by."""
+    variables = entry.identity.get("specification", {}).get("variables", {})
+    records = entry.identity.get("content", "records") == "records"
+    return frozenset(name for name, each in variables.items() if records and each.get("role") in PUBLISHED)
+
+
 def _known(tonight: Entry, areas: Areas) -> list[_Known]:
     """Every other release that readers may have seen: of this evidence area, and of those it shares with."""
     here = _known_here(areas)
@@ -168,6 +181,7 @@ def _known_here(areas: Areas) -> list[_Known]:
             FILE,
             partial(SourceSketch.read, areas.record(each.release_id) / FILE),
             each.release_id in standing,
+            _columns(each),
         )
         for each in seen.values()
     ]
@@ -192,14 +206,17 @@ def _by_another_key(sketch: SourceSketch | None, other: SourceSketch | None) -> 
     return sketch is not None and other is not None and sketch.key != other.key
 
 
-def _same_source(tonight: SharedEntry, sketch: SourceSketch | None, known: _Known) -> bool | None:
+def _same_source(
+    tonight: SharedEntry, sketch: SourceSketch | None, columns: frozenset[str], known: _Known
+) -> bool | None:
     """True where the records are the same, False where that cannot be known, None where they are others."""
     other = known.sketch()
     named_alike = tonight.source == known.entry.source
     if _by_another_key(sketch, other):
         return False
     if sketch is None or other is None:
-        return False if named_alike else None
+        lost = other is None and len(columns & known.columns) >= max(2, ALIKE_BY_NAME * len(columns))
+        return False if named_alike or lost else None
     if same_records(sketch, other):
         return True
     if named_alike and tonight.declared and known.entry.declared:  # the same units, says the specification

@@ -131,6 +131,22 @@ def test_a_source_that_is_one_by_name_and_cannot_be_compared_is_refused(agency):
         refuse_collisions(agency.entry(B, OTHER, name="people", source="town"), agency.areas())
 
 
+def test_records_whose_sketch_was_lost_are_refused_beside_columns_of_the_same_names(agency):
+    roles = {name: {"role": "quasi_identifier"} for name in ("region", "sex", "income")}
+    lost = agency.entry(A, SKETCH)
+    (agency.areas().record(A) / FILE).write_bytes(b"")
+    lost.identity["specification"]["variables"] = roles
+    for event in ("intended", "published"):
+        Ledger(agency.areas()).append(replace(lost, event=event))
+    tonight = agency.entry(B, SKETCH, name="people", lake="other")
+    names = {"alike": ("region", "sex", "education"), "others": ("region", "size", "turnover")}
+    found = {}
+    for which, columns in names.items():
+        tonight.identity["specification"]["variables"] = {name: {"role": "other"} for name in columns}
+        found[which] = [each.release_id for each in collisions(tonight, agency.areas("other"))]
+    assert found == {"alike": [A], "others": []}
+
+
 def test_what_was_kept_by_another_key_cannot_be_compared_and_is_refused_whatever_its_name(agency):
     """A run without MICROGUARD_KEY_FILE makes a key of its own, and would find nothing again."""
     agency.publish(A, sketch_of(FRAME, key=b"o" * 32))
