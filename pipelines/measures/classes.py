@@ -28,6 +28,8 @@ DIGITS = 9
 
 _COUNTS = ("records", "classes", "classes_below_k", "records_below_k", "uniques")
 _HOLDER, _WEIGHT = "holder", "weight"
+#: Of a number, and of the range it has in the file: whoever knows a sensitive number within it knows it.
+CLOSE = 0.01
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Homogeneity:
     Attributes
     ----------
     records, homogeneous : int
-        Records, and those in classes with one value of the variable.
+        Records, and those in classes with one value of the variable, or numbers that are `CLOSE`.
     least_distinct : int
         Of the values of a class.
     least_entropy_diversity : float
@@ -113,6 +115,7 @@ def classes_of(
     *,
     further: Sequence[Sequence[str]] = (),
     sensitive: Sequence[str] = (),
+    numbers: Sequence[str] = (),
 ) -> Classes:
     """Look at the classes of a frame.
 
@@ -132,6 +135,8 @@ def classes_of(
         For `Classes.alone`.
     sensitive : sequence of str
         For `Classes.homogeneity`.
+    numbers : sequence of str
+        Those of them that are magnitudes.
     """
     columns = [class_hash(names)]
     if specification.counted is not None:
@@ -145,9 +150,21 @@ def classes_of(
         frame = _with_share(frame, name, f"__share{i}", records)
         columns += [f.xxhash64(*content_of([name])).alias(f"value{i}")]
         columns += [f.col(f"__share{i}").alias(f"share{i}")]
-    look = _Look(specification.release.k, len(further), len(sensitive))
+        if name in numbers:
+            missing = f.lit(float("nan"))
+            columns += [f.coalesce(column(name).cast("double"), missing).alias(f"number{i}")]
+    look = _Look(specification.release.k, len(further), len(sensitive), _close(frame, sensitive, numbers))
     lines = by_class(frame.select(*columns), records, look, look.schema).collect()
     return _together(lines, len(further), sensitive)
+
+
+def _close(frame: DataFrame, sensitive: Sequence[str], numbers: Sequence[str]) -> dict[int, float]:
+    """By place of a sensitive number, how far apart its values may be to be `CLOSE` in the file."""
+    places = [i for i, name in enumerate(sensitive) if name in numbers]
+    value = {i: column(sensitive[i]).cast("double") for i in places}
+    ranges = [(f.max(value[i]) - f.min(value[i])).alias(str(i)) for i in places]
+    row = frame.agg(*ranges).first() if ranges else None
+    return {} if row is None else {i: CLOSE * (row[str(i)] or 0.0) for i in places}
 
 
 def _with_share(frame: DataFrame, name: str, alias: str, records: int) -> DataFrame:
@@ -165,6 +182,7 @@ class _Look:
     k: int
     further: int
     sensitive: int
+    close: Mapping[int, float]
 
     @property
     def columns(self) -> dict[str, str]:
@@ -202,6 +220,9 @@ class _Look:
             line[f"alone{i}"] = _once(columns[f"further{i}"], columns.get(_HOLDER))
         for i in range(self.sensitive):
             given_away = _given_away(place, columns[f"value{i}"], columns[f"share{i}"])
+            if i in self.close:
+                alike = _alike(place, columns[f"value{i}"], columns[f"number{i}"], self.close[i])
+                given_away["homogeneous"] = members[alike].sum()
             line |= {f"{name}{i}": value for name, value in given_away.items()}
         return {name: np.array([line[name]]) for name in self.columns}
 
@@ -242,6 +263,16 @@ def _given_away(place: np.ndarray, value: np.ndarray, share: np.ndarray) -> dict
         "entropy": entropy.min(),
         "t": np.add.reduceat(excess, starts).max(),
     }
+
+
+def _alike(place: np.ndarray, value: np.ndarray, number: np.ndarray, close: float) -> np.ndarray:
+    """Classes whose numbers are one, or `CLOSE` to each other; one that is missing is close to none."""
+    order = np.lexsort((value, place))
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    one = np.minimum.reduceat(value[order], starts) == np.maximum.reduceat(value[order], starts)
+    least, most = (each.reduceat(number[order], starts) for each in (np.minimum, np.maximum))
+    of_number = CLOSE * np.maximum(np.abs(least), np.abs(most))
+    return np.asarray(one | ((most - least < close) & (most - least <= of_number)))
 
 
 def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> Classes:

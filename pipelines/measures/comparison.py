@@ -76,18 +76,17 @@ class Comparison:
 
     @cached_property
     def classes_after(self) -> Classes:
-        """Those of the protected ones; `alone` by each of `joined_columns`, and by all of them together.
-
-        Groups of variables are joined already, and where there are any `alone` is known without columns.
-        """
-        joined = joined_columns(self.specification)
+        """Those of the protected ones; `alone` by each of `joins`."""
+        specification = self.specification
+        kinds = {name: specification.variables[name].kind for name in specification.sensitive}
         return classes_of(
             self.protected,
             self.joint_keys,
-            self.specification,
+            specification,
             self.records,
-            further=[*([name] for name in joined), joined] if joined or self.specification.groups else [],
-            sensitive=self.specification.sensitive,
+            further=joins(specification),
+            sensitive=specification.sensitive,
+            numbers=[name for name, kind in kinds.items() if kind == "numeric"],
         )
 
     @cached_property
@@ -119,3 +118,13 @@ def joined_columns(specification: Specification) -> tuple[str, ...]:
     """Columns published as they are by which an attacker may know records; sensitive ones are looked for."""
     known = {specification.region, *specification.sensitive}
     return tuple(name for name in specification.published_as_it_is if name not in known)
+
+
+def joins(specification: Specification) -> list[tuple[str, ...]]:
+    """What the protected variables are joined with: each of `joined_columns`, all of them (none where groups
+    of variables are joined already), and each sensitive variable that has others beside it.
+    """
+    joined, sensitive = joined_columns(specification), specification.sensitive
+    known = sensitive if len(sensitive) > 1 else ()
+    jointly = [joined] if joined or known or specification.groups else []
+    return [*((name,) for name in joined), *jointly, *((name,) for name in known)]

@@ -1,16 +1,17 @@
 """Records that are unique once columns published as they are join the protected variables.
 
-Sensitive variables are not joined: the attacker of this measure looks for them. The region is among the
-protected ones already. Groups of variables are each protected alone: whoever knows those of all groups has
-joined them, without any other column.
+Sensitive variables are not joined: the attacker of this measure looks for them. Who knows one of several
+looks for the others; how many records that finds is counted and not limited, as k values of a class are
+nearly always k different ones. The region is among the protected variables already. Groups of these are
+protected one by one: whoever knows those of all groups has joined them, without any other column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pipelines.measures.comparison import Comparison, joined_columns
+from pipelines.measures.comparison import Comparison, joined_columns, joins
 from pipelines.measures.measure import Measure
 from schemas.requirements.records import MetricKey, Requirement
 from schemas.specification.model import Specification
@@ -23,18 +24,29 @@ GROUPED = f"protect the groups of variables as one, or {REMEDY}"
 
 @dataclass(frozen=True)
 class Uniques:
-    """Records unique on the protected variables and one column, by column, and all columns together."""
+    """Records unique on the protected variables and one column, by column, and all columns together.
+
+    `by_sensitive`: the same by each sensitive variable, where there are several.
+    """
 
     records: int
     by_column: dict[str, int]
     jointly: int
+    by_sensitive: dict[str, int] = field(default_factory=dict)
 
 
 def _take(comparison: Comparison) -> Uniques | None:
-    columns, counts = joined_columns(comparison.specification), comparison.classes_after.alone
-    if not counts:
+    specification, counts = comparison.specification, comparison.classes_after.alone
+    alone = dict(zip(joins(specification), counts, strict=True))
+    if not alone:
         return None
-    return Uniques(comparison.records, dict(zip(columns, counts, strict=False)), counts[-1])
+    columns = joined_columns(specification)
+    return Uniques(
+        comparison.records,
+        {name: alone[name,] for name in columns},
+        alone.get(columns, 0),
+        {name: alone[name,] for name in specification.sensitive if (name,) in alone},
+    )
 
 
 def _metrics(section: Uniques, comparison: Comparison) -> Mapping[MetricKey, float]:
@@ -64,6 +76,13 @@ def _attacks(section: Uniques, k: int) -> Iterator[tuple[float, str]]:
         "Whoever knows the protected variables and every other published column but the sensitive ones "
         f"finds one record alone in {100 * share:.3g} % of the cases.",
     )
+    for name, found in section.by_sensitive.items():
+        share = found / section.records if section.records else 0.0
+        yield (
+            share,
+            f"Whoever knows the protected variables and {name} reads the other sensitive variables of one "
+            f"record alone in {100 * share:.3g} % of the cases.",
+        )
 
 
 UNIQUES: Measure[Comparison, Uniques] = Measure(

@@ -106,6 +106,23 @@ def test_what_classes_give_away_is_that_of_every_sensitive_variable(spark):
         )
 
 
+def test_numbers_that_are_close_give_a_class_away_and_dates_that_differ_do_not(spark):
+    frame = pd.DataFrame(
+        {
+            "region": np.repeat(["a", "b", "c", "d", "e"], 3),
+            "income": 1.0,
+            "weight": 1.0,
+            "wage": [1000.01, 1000.0, 1003.0, 1000, 1500, 1000, 7, 7, 7, 1000, np.nan, 1000, 0, 0, 9e4],
+            "born": [1980, 1985, 1990, *[1950] * 3, 1950, 2000, 1990, 1950, 1960, 1970, 1980, 1990, 2000],
+        }
+    )
+    asked = {"sensitive": ["wage", "born"]}
+    exactly = looked_at(spark, frame, 3, **asked).homogeneity
+    assert (exactly["wage"].homogeneous, exactly["born"].homogeneous) == (3, 3)
+    closely = looked_at(spark, frame, 3, **asked, numbers=["wage", "born"]).homogeneity
+    assert (closely["wage"].homogeneous, closely["born"].homogeneous) == (6, 3)
+
+
 def test_no_partitioning_changes_them_and_of_no_records_there_are_none(spark):
     frame, asked = file(), {"further": [["note"]], "sensitive": ["illness"], "weight": "weight"}
     first, other = (looked_at(spark, frame, parts, **asked) for parts in (1, 5))

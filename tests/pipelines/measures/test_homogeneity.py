@@ -81,3 +81,17 @@ def test_a_release_with_good_roles_and_diversity_passes_them(spark, tmp_path):
 def test_what_a_steward_accepts_by_name_stands_in_the_ledger(mixed_release):
     entry = json.loads(mixed_release.areas.ledger.read_text().splitlines()[-1])
     assert entry["accept"]["max_homogeneous"] == "a test of something else"
+
+
+def test_who_knows_one_of_two_sensitive_variables_reads_the_other_and_the_page_says_of_how_many(
+    spark, tmp_path
+):
+    persons(60).to_parquet(tmp_path / "data", index=False)
+    roles = ROLES | {"note": {"role": "sensitive"}, "weight": {"role": "identifier"}}
+    _, areas = run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
+    frame, section = published(areas), quality(areas)["uniques_published"]
+    keys = ["region", "sex", "age", "income"]
+    by_hand = {name: int((frame.groupby([*keys, name]).size() == 1).sum()) for name in ("diagnosis", "note")}
+    assert (section["by_sensitive"], section["by_column"], section["jointly"]) == (by_hand, {}, 0)
+    page = (areas.record(areas.public.served()) / "report.html").read_text()
+    assert "Whoever knows the protected variables and note reads" in page
