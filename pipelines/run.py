@@ -212,8 +212,8 @@ def _verified(
     successor = bool(set(Ledger(areas).ever(entry.name)) - {release_id})
     disclosable = {
         **measured.disclosable,
-        "records_suppressed": float(counts.suppressed),
-        "records_rejected": float(sum(counts.rejected.values())),
+        "records_suppressed": _to_multiples(counts.suppressed, specification.release.k),
+        "records_rejected": _to_multiples(sum(counts.rejected.values()), specification.release.k),
     }
     allowed: tuple[str, ...] = specification.publish.disclose
     disclosed = {name: disclosable[name] for name in allowed if name in disclosable}
@@ -224,6 +224,11 @@ def _verified(
     with progress.stage("describe"):
         files = described(staged.files, manifest)
     return Verified(protected, Waiting(files, manifest, entry, accepted), evidence, page, verdicts)
+
+
+def _to_multiples(count: int, k: int) -> float:
+    """A number of records as it may be public: of fewer than k it says no more than of none, or of k."""
+    return float(k * round(count / k))
 
 
 def _unaccounted(counts: Counts) -> float:

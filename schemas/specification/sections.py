@@ -308,7 +308,8 @@ class Publish(Section):
     """Folder or object store that several evidence areas share, so that each finds the records it is given
     again among those that the others published. Relative to the specification."""
     disclose: Annotated[tuple[Disclosable, ...], Field(strict=False)] = ()
-    """Whole-file measures against the original that a steward allows to be public."""
+    """Whole-file measures against the original that a steward allows to be public; numbers of records to
+    multiples of k."""
 
 
 class Series(Section):

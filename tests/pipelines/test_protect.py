@@ -367,3 +367,14 @@ def test_groups_that_together_single_out_everybody_need_a_steward(spark, tmp_pat
     answer, areas = run(spark, specification(tmp_path, roles, **grouped))
     assert "Published" in answer.summary()
     assert quality(areas)["uniques_published"]["jointly"] > 0
+
+
+@pytest.mark.parametrize(("few", "disclosed"), [(1, 0), (2, 3)])
+def test_disclosed_numbers_of_records_are_multiples_of_k(spark, tmp_path, few, disclosed):
+    frame = persons(60)
+    frame.loc[frame.index[:few], "region"] = "tiny"
+    frame.to_parquet(tmp_path / "data", index=False)
+    chosen = {"blocking": {"small_regions": "suppress"}, "publish": {"disclose": ["records_suppressed"]}}
+    _, areas = run(spark, specification(tmp_path, **chosen, method={"effort": "fast"}))
+    manifest = json.loads((areas.public.release(areas.public.served()) / "manifest.json").read_text())
+    assert manifest["disclosed"] == {"records_suppressed": disclosed}
