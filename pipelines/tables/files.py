@@ -43,7 +43,9 @@ def rows_of(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> n
     return inside
 
 
-def published(codes: pd.DataFrame, units: np.ndarray, table: Table) -> dict[str, pa.Table]:
+def published(
+    codes: pd.DataFrame, units: np.ndarray, table: Table, unlisted: np.ndarray | None = None
+) -> dict[str, pa.Table]:
     """File name -> content, of all tables.
 
     Parameters
@@ -52,10 +54,14 @@ def published(codes: pd.DataFrame, units: np.ndarray, table: Table) -> dict[str,
     units : (cells,) array
         Protected values in units of the last digit. Of drawn counts cells of 0 are left out where
         `table.zeros` is "omit", and else codes of nothing but zeros, whether these are true ones or not.
+    unlisted : (cells,) boolean array, optional
+        Cells that are left out where they are 0.
     """
     contents = {}
     for dimensions, name in zip(table.tables, table_files(table.tables), strict=True):
         inside = rows_of(codes, table, dimensions)
+        if unlisted is not None:
+            inside &= ~(unlisted & (units == 0))
         if table.zeros == "omit":
             inside &= units != 0
         elif table.counts and table.levels == "secret":

@@ -64,7 +64,10 @@ ONE_VALUE = (
     "Cells of the same source are published with the same value in every table, so that several tables say "
     "no more about a cell than one of them. Microdata made from the same records may."
 )
-ABSENT = "A cell that does not occur had no contributor; cells are neither added nor removed."
+ABSENT = (
+    "A cell that does not occur had no contributor, or fewer than {least} who contribute nothing; no cell is "
+    "added."
+)
 COUNTS_ZEROS = (
     "A zero is no evidence of absence, nor is a code that is not listed: small counts are published as 0 "
     "too, and codes of nothing but zeros are left out.",
@@ -90,7 +93,9 @@ def table_limits(specification: Specification, table: Table) -> tuple[str, ...]:
         known = WITHIN_NOISE.format(**_noise(specification))
         return (INEXACT, NOISY_TOTALS, ATTACKER + known, ONE_VALUE, COUNTS_ZEROS[0])
     known = BANDS if table.base is None else WITHIN_A_BASE.format(base=table.base)
-    absent = COUNTS_ZEROS[table.zeros == "omit"] if table.counts and table.levels == "secret" else ABSENT
+    absent = ABSENT.format(least=table.minimum_frequency or specification.release.k)
+    if table.counts and table.levels == "secret":
+        absent = COUNTS_ZEROS[table.zeros == "omit"]
     return (INEXACT, ATTACKER + known, ONE_VALUE, absent)
 
 

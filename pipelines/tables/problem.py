@@ -171,6 +171,21 @@ def _as_signed(cells: Cells, problem: CellTable) -> CellTable:
     return problem if signed else kept_non_negative(problem)
 
 
+def few_with_nothing(cells: Cells, specification: Specification) -> np.ndarray | None:
+    """(cells,) whether a magnitude has contributors, fewer than the minimum, who all contribute 0.
+
+    No range protects nothing: a zero that is listed gives the amount of each of them away, one that is not
+    might as well have no contributor. None of counts, or where nobody knows how many contribute.
+    """
+    table = specification.table
+    assert table is not None
+    if table.kind == "frequency" or cells.contributors is None:
+        return None
+    least = table.minimum_frequency or specification.release.k
+    few = (cells.contributors > 0) & (cells.contributors < least)
+    return few & (cells.units == 0) & (_gross(cells) == 0)
+
+
 def _gross(cells: Cells) -> np.ndarray:
     """(cells,) sums of absolute contributions, as far as they are known."""
     return cells.largest.sum(axis=1) if cells.gross is None else cells.gross

@@ -23,7 +23,7 @@ from pipelines.tables.cells_of_table import cells_of_table
 from pipelines.tables.files import published
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison
 from pipelines.tables.nested_columns import refuse_nested_columns
-from pipelines.tables.problem import TableProblem, table_problem
+from pipelines.tables.problem import TableProblem, few_with_nothing, table_problem
 from pipelines.tables.published_cells import write_published_cells
 from pipelines.tables.read_back import Original, WrittenTable, verify_written_table
 from pipelines.tables.standing import (
@@ -80,7 +80,7 @@ class Tables(TableProduct[TableComparison]):
         units = comparison.adjustment.values[comparison.problem.variables]
         return ProtectedTable(
             comparison,
-            published(cells.codes, units, self.table),
+            published(cells.codes, units, self.table, few_with_nothing(cells, self.specification)),
             standing,
             {**self._origin, "release_id": release_id},
         )

@@ -130,7 +130,7 @@ def verify_written_table(
         as_staged=as_staged,
         as_declared=as_declared,
         relaxed=original.relaxed,
-        groupings=dict(_shown(together, original, table)),
+        groupings=dict(_shown(together, original)),
     )
 
 
@@ -180,12 +180,11 @@ def _grouped(written: pd.Series, original: Original, table: Table) -> Iterator[p
 
 
 def _shown(
-    written: pd.DataFrame, original: Original, table: Table
+    written: pd.DataFrame, original: Original
 ) -> Iterator[tuple[tuple[str, tuple[str, ...]], pd.DataFrame]]:
-    """The groupings as far as readers may know them: of counts, a code that is not there may still occur."""
+    """The groupings as far as readers may know them: a code that no file has may still occur."""
     for (finer, coarser), codes in original.groupings.items():
-        there = codes[finer].isin(written[finer]) if table.counts else slice(None)
-        yield (finer, coarser), codes[there]
+        yield (finer, coarser), codes[codes[finer].isin(written[finer])]
 
 
 def levels_beside(table: Table, finer: str) -> tuple[str, ...]:
@@ -206,8 +205,8 @@ def _compared(written: pd.Series, original: Original, table: Table) -> tuple[int
     values = written.reindex(index)
     missing = values.isna().to_numpy()
     foreign = len(written) - int(np.sum(~missing))
-    if table.counts:
-        values, missing = values.fillna(0), np.zeros(len(values), dtype=bool)
+    left_out = missing & (table.counts | (original.units == 0))  # a zero, as far as readers can tell
+    values, missing = values.mask(left_out, 0), missing & ~left_out
     change = np.where(missing, 0.0, values.to_numpy(float) - original.units)
     sensitive = (original.lower > 0) | (original.upper > 0)
     near = sensitive & (change < original.upper) & (change > -original.lower)

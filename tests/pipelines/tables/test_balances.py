@@ -1,4 +1,4 @@
-"""Tables of amounts of either sign: what nearly cancels says as much as what adds up."""
+"""Tables of amounts: what cancels, and what is nothing at all, says as much as what adds up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.audit.release import audit
 from tests.pipelines.turnover import records, specification
 
 
@@ -32,3 +33,19 @@ def test_of_two_that_cancel_neither_knows_the_other_from_the_balance(adjusted, t
     (shown,) = table[(table["a21"] == "A") & (table["region"] == "east")]["turnover"]
     others = abs(float(shown) - planted[0] - planted[1])
     assert others >= 0.2 * 599.9, "the safety range of what they contribute, not of what is left of it"
+
+
+@pytest.mark.spark
+def test_that_a_firm_has_no_turnover_is_not_to_be_read_from_a_cell_of_its_own(adjusted, tmp_path):
+    frame = records()
+    frame = frame.assign(firm=np.arange(len(frame)).astype(str))
+    alone = {"a10": "CE", "a21": "F", "region": "west", "turnover": 0.0}
+    several = [alone | {"a21": "G", "firm": f"g{i}"} for i in range(3)]
+    frame = pd.concat([frame, pd.DataFrame([alone | {"firm": "z"}, *several])], ignore_index=True)
+    content = adjusted(specification(tmp_path, frame))
+    release = Path(content["release"])
+    table = pq.read_table(next(release.rglob("table/*.parquet"))).to_pandas()
+    assert "F" not in set(table["a21"])
+    assert (table[table["a21"] == "G"]["turnover"] == 0).all()
+    assert set(table[table["a21"] == "G"]["region"]) == {"west", "Total"}
+    assert audit(release).passed, audit(release).failures()
