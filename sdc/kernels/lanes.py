@@ -34,11 +34,7 @@ def _summed(term: Term, arrays: tuple[Any, ...], scalars: tuple[Any, ...] = ()) 
         Of a builder and the values of all arrays, then of all scalars, at one coordinate or at four.
     arrays, scalars : tuples of types
     """
-    for array in arrays:
-        if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
-            raise TypingError("only contiguous arrays of one dimension are summed in lanes")
-        if array.dtype != types.float64:
-            raise TypingError("only numbers of double precision are summed in lanes")
+    _check(arrays)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         rows = [
@@ -69,6 +65,14 @@ def _summed(term: Term, arrays: tuple[Any, ...], scalars: tuple[Any, ...] = ()) 
     return types.float64(*arrays, *scalars), generate
 
 
+def _check(arrays: tuple[Any, ...]) -> None:
+    for array in arrays:
+        if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
+            raise TypingError("only contiguous arrays of one dimension are summed in lanes")
+        if array.dtype != types.float64:
+            raise TypingError("only numbers of double precision are summed in lanes")
+
+
 def _four(builder: Any, data: Any, place: Any) -> Any:
     """The four numbers from a place on, wherever they begin."""
     start = builder.bitcast(builder.gep(data, [place]), _VECTOR.as_pointer())
@@ -96,7 +100,33 @@ def _exchange(typing: Any, x: Any, y: Any, here: Any, there: Any, both: Any) -> 
     return _summed(term, (x, y, here, there), (both,))
 
 
+def _add_multiple(typing: Any, sums: Any, factor: Any, x: Any) -> Any:
+    _check((sums, x))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        to, row = (cgutils.create_struct_proxy(kinds[at])(context, builder, arguments[at]) for at in (0, 2))
+        number = context.cast(builder, arguments[1], kinds[1], types.float64)
+        spread = _spread(builder, number)
+        length = cgutils.unpack_tuple(builder, to.shape)[0]
+        zero, step = ir.Constant(length.type, 0), ir.Constant(length.type, LANES)
+        whole = builder.and_(length, ir.Constant(length.type, -LANES))
+        with cgutils.for_range_slice(builder, zero, whole, step) as (place, _):
+            added = builder.fmul(spread, _four(builder, row.data, place))
+            start = builder.bitcast(builder.gep(to.data, [place]), _VECTOR.as_pointer())
+            builder.store(builder.fadd(builder.load(start, align=8), added), start, align=8)
+        with cgutils.for_range_slice(builder, whole, length, ir.Constant(length.type, 1)) as (place, _):
+            added = builder.fmul(number, builder.load(builder.gep(row.data, [place])))
+            start = builder.gep(to.data, [place])
+            builder.store(builder.fadd(builder.load(start), added), start)
+        return context.get_dummy_value()
+
+    return types.void(sums, factor, x), generate
+
+
 #: In a kernel, `inner_product(x, y)`.
 inner_product = cast(Callable[[Any, Any], float], intrinsic(_inner_product))
 #: In a kernel, `exchange(x, y, here, there, both)`: the sum of (y - x) (both (y - x) + (here - there)).
 exchange = cast(Callable[[Any, Any, Any, Any, Any], float], intrinsic(_exchange))
+#: In a kernel, `add_multiple(sums, factor, x)`: add factor times x to sums, coordinate by coordinate.
+add_multiple = cast(Callable[[Any, Any, Any], None], intrinsic(_add_multiple))

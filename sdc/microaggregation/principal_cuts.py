@@ -13,14 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.kernels.compile import embedded, kernel
-from sdc.kernels.lanes import inner_product
+from sdc.kernels.compile import borrowing, kernel
 from sdc.kernels.prefetch import AHEAD, prefetch_row
+from sdc.microaggregation.principal_component import (
+    POWER_ITERATIONS,
+    along,
+    find_component,
+    first_component,
+    new_sample,
+)
 
 #: Records from which the direction of a cut is computed, evenly spaced over the node.
 DIRECTION_SAMPLE = 256
-#: Power iterations for a direction: any direction cuts validly, so a rough one will do.
-POWER_ITERATIONS = 10
 
 _LAST_KEY = np.iinfo(np.int64).max
 _FIRST_KEY = np.iinfo(np.int64).min
@@ -186,66 +190,11 @@ def _threshold(projections: np.ndarray, keys: np.ndarray, place: int) -> tuple[f
 
 
 @kernel
-def first_component(values, order, start, stop, limit, iterations):
-    """First principal component of values[order[start:stop]], from at most `limit` of them, roughly.
-
-    Its largest entry (the first of them) is positive, so that the sign is determined.
-    """
-    p = values.shape[1]
-    size = min(limit, stop - start)
-    sample = np.empty((size, p))
-    for t in range(size):
-        row = order[start + t * (stop - start) // size]
-        for d in range(p):
-            sample[t, d] = values[row, d]
-    variances = np.empty(p)
-    for d in range(p):
-        mean = 0.0
-        for t in range(size):
-            mean += sample[t, d]
-        mean /= size
-        variances[d] = 0.0
-        for t in range(size):
-            sample[t, d] -= mean
-            variances[d] += sample[t, d] * sample[t, d]
-    direction = np.zeros(p)
-    direction[np.argmax(variances)] = 1.0
-    product = np.empty(p)
-    for _ in range(iterations):
-        product[:] = 0.0
-        for t in range(size):
-            projection = along(sample[t], direction)
-            for d in range(p):
-                product[d] += projection * sample[t, d]
-        length = 0.0
-        for d in range(p):
-            length += product[d] * product[d]
-        if not length > 0.0:
-            break
-        length = np.sqrt(length)
-        for d in range(p):
-            direction[d] = product[d] / length
-    largest = 0
-    for d in range(p):
-        if abs(direction[d]) > abs(direction[largest]):
-            largest = d
-    if direction[largest] < 0.0:
-        direction = -direction
-    return direction
-
-
-@kernel
 def _project(values, order, direction):
     projections = np.empty(len(order))
     for t in range(len(order)):
         projections[t] = along(values[order[t]], direction)
     return projections
-
-
-@embedded
-def along(point, direction):
-    """Inner product."""
-    return inner_product(point, direction)
 
 
 @kernel
@@ -270,13 +219,19 @@ def _assign(records, keys, directions, thresholds, tie_keys, left, right):
 
 @kernel
 def _cut_into_blocks(values, blocks, k):
-    n = values.shape[0]
+    n, p = values.shape
     order = np.arange(n)
-    projections = np.empty(n)
     offsets = np.zeros(blocks + 1, dtype=np.int64)
-    # Open nodes: start and stop in `order`, first block and number of blocks.
     stack = np.empty((128, 4), dtype=np.int64)
-    stack[0] = np.array([0, n, 0, blocks])
+    _cut(values, order, offsets, np.empty(n), new_sample(DIRECTION_SAMPLE, p), stack, k)
+    return order, offsets
+
+
+@borrowing
+def _cut(values, order, offsets, projections, sample, stack, k):
+    blocks = len(offsets) - 1
+    # Open nodes: start and stop in `order`, first block and number of blocks.
+    _open(stack, 0, 0, len(order), 0, blocks)
     height = 1
     while height > 0:
         height -= 1
@@ -284,28 +239,33 @@ def _cut_into_blocks(values, blocks, k):
         offsets[first] = start
         if count == 1:
             continue
-        direction = first_component(values, order, start, stop, DIRECTION_SAMPLE, POWER_ITERATIONS)
+        find_component(values, order, start, stop, POWER_ITERATIONS, sample)
         for t in range(start, stop):
             prefetch_row(values, order[min(t + AHEAD, stop - 1)])
-            projections[t] = along(values[order[t]], direction)
+            projections[t] = along(values[order[t]], sample.direction)
         half = count // 2
         place = start + cut_place(stop - start, half, count, k)
         select(projections, order, start, stop, place)
-        stack[height] = np.array([place, stop, first + half, count - half])
-        stack[height + 1] = np.array([start, place, first, half])
+        _open(stack, height, place, stop, first + half, count - half)
+        _open(stack, height + 1, start, place, first, half)
         height += 2
-    offsets[blocks] = n
-    return order, offsets
+    offsets[blocks] = len(order)
 
 
-@kernel
+@borrowing
+def _open(stack, height, start, stop, first, count):
+    stack[height, 0], stack[height, 1] = start, stop
+    stack[height, 2], stack[height, 3] = first, count
+
+
+@borrowing
 def cut_place(size, half, count, k):
     """Records of `size` that go to the first `half` of `count` blocks: a multiple of k near the share."""
     place = (size * half // count + k // 2) // k * k
     return min(max(place, half * k), size - (count - half) * k)
 
 
-@kernel
+@borrowing
 def select(keys, order, start, stop, place):
     """Arrange `order` and `keys` in [start, stop) so that the ranks before `place` come first.
 
@@ -339,12 +299,12 @@ def select(keys, order, start, stop, place):
             return
 
 
-@kernel
+@borrowing
 def _before(keys, order, a, b):
     return keys[a] < keys[b] or (keys[a] == keys[b] and order[a] < order[b])
 
 
-@kernel
+@borrowing
 def _swap(keys, order, a, b):
     keys[a], keys[b] = keys[b], keys[a]
     order[a], order[b] = order[b], order[a]

@@ -22,7 +22,7 @@ from sdc.microaggregation.local_search.search_state import (
     refresh,
     refresh_cluster,
 )
-from sdc.microaggregation.principal_cuts import POWER_ITERATIONS, first_component
+from sdc.microaggregation.principal_component import POWER_ITERATIONS, first_component
 from sdc.stop import Deadline
 
 #: Gains below this share of the energies they come from are rounding, not gains.

@@ -9,12 +9,16 @@ cost). Work is n log n for a fixed number of trees.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from sdc.kernels.compile import inlined, kernel
+from sdc.kernels.compile import borrowing, kernel
 from sdc.kernels.prefetch import AHEAD, prefetch_row
 from sdc.kernels.random import new_stream, uniform
-from sdc.microaggregation.principal_cuts import along, first_component, select
+from sdc.kernels.strips import STRIP, insert_key, squared_distances
+from sdc.microaggregation.principal_component import along, find_component, new_sample
+from sdc.microaggregation.principal_cuts import select
 
 #: Up to this many records all pairs are compared: a tenth of a second's work.
 EXACT_RECORDS = 3000
@@ -54,13 +58,14 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
     """
     n = len(points)
     count = min(count, n - 1)
-    keys = np.full((n, count), _NONE, dtype=np.uint64)
+    keys = np.full((n, count + -count % STRIP), _NONE, dtype=np.uint64)
     if n <= EXACT_RECORDS:
-        _compare(points, np.arange(n), 0, n, keys)
+        _compare_all(points, count, keys)
     else:
         for tree in range(trees):
-            _look_in_tree(points, new_stream(seed, tree), max(LEAF, count), keys)
-    near = keys.astype(np.uint32)  # the lower half: the position
+            _look_in_tree(points, new_stream(seed, tree), max(LEAF, count), count, keys)
+    keys = keys[:, :count]
+    near = keys.astype(np.uint32, order="C")  # the lower half: the position
     missing = keys == _NONE
     near[missing] = np.nonzero(missing)[0]
     return near
@@ -105,33 +110,86 @@ def near_contents(
     return np.ascontiguousarray(order[np.hstack([alike, unlike])], dtype=np.uint32)
 
 
+class _Leaf(NamedTuple):
+    """Scratch for comparing all pairs of some records: room for them in each array.
+
+    Attributes
+    ----------
+    across : (p, room) float64 array
+        Their coordinates.
+    centre : (p,) float64 array
+    squares : (room,) float64 array
+        Squared distances from one of them.
+    rounded, bits : (room,) float32 and uint32 arrays
+        The same as they are kept.
+    limits : (room,) uint32 array
+        Bits above which a square is not among the least of a record.
+    hits : (2, room) int64 array
+        Whose square is among the least of the one, and who have it among theirs.
+    """
+
+    across: np.ndarray
+    centre: np.ndarray
+    squares: np.ndarray
+    rounded: np.ndarray
+    bits: np.ndarray
+    limits: np.ndarray
+    hits: np.ndarray
+
+
 @kernel
-def _look_in_tree(points, state, leaf, keys):
-    n = len(points)
-    order = np.arange(n)
-    projections = np.empty(n)
+def _new_leaf(p, size):
+    places = size + -size % STRIP
+    rounded = np.empty(places, dtype=np.float32)
+    return _Leaf(
+        np.zeros((p, places)),
+        np.empty(p),
+        np.empty(places),
+        rounded,
+        rounded.view(np.uint32),
+        np.empty(places, dtype=np.uint32),
+        np.empty((2, places), dtype=np.int64),
+    )
+
+
+@kernel
+def _compare_all(points, count, keys):
+    n, p = points.shape
+    _compare(points, np.arange(n), 0, n, count, keys, _new_leaf(p, n))
+
+
+@kernel
+def _look_in_tree(points, state, most, count, keys):
+    n, p = points.shape
+    order, projections = np.arange(n), np.empty(n)
     stack = np.empty((128, 2), dtype=np.int64)
-    stack[0, 0], stack[0, 1] = 0, n
+    sample, leaf = new_sample(DIRECTION_SAMPLE, p), _new_leaf(p, most)
+    _cut_to_leaves(points, state, most, count, keys, order, projections, stack, sample, leaf)
+
+
+@borrowing
+def _cut_to_leaves(points, state, most, count, keys, order, projections, stack, sample, leaf):
+    stack[0, 0], stack[0, 1] = 0, len(points)
     height = 1
     while height > 0:
         height -= 1
         start, stop = stack[height, 0], stack[height, 1]
         size = stop - start
-        if size <= leaf:
-            _compare(points, order, start, stop, keys)
+        if size <= most:
+            _compare(points, order, start, stop, count, keys, leaf)
             continue
         first = start + int(uniform(state) * size / 2)
-        direction = first_component(points, order, first, stop, DIRECTION_SAMPLE, POWER_ITERATIONS)
+        find_component(points, order, first, stop, POWER_ITERATIONS, sample)
         mean, square = 0.0, 0.0
         for t in range(start, stop):
             prefetch_row(points, order[min(t + AHEAD, stop - 1)])
-            projections[t] = along(points[order[t]], direction)
+            projections[t] = along(points[order[t]], sample.direction)
             mean += projections[t]
             square += projections[t] * projections[t]
         mean /= size
         spread = np.sqrt(max(square / size - mean * mean, 0.0))
         threshold = mean + (uniform(state) - 0.5) * SLACK * spread
-        middle = start + np.sum(projections[start:stop] < threshold)
+        middle = start + _below(projections, start, stop, threshold)
         if min(middle - start, stop - middle) > SMALLEST_SHARE * size:
             _part(projections, order, start, stop, threshold)
         else:
@@ -142,7 +200,16 @@ def _look_in_tree(points, state, leaf, keys):
         height += 2
 
 
-@kernel
+@borrowing
+def _below(projections, start, stop, threshold):
+    """How many projections in [start, stop) are below the threshold."""
+    count = np.int64(0)
+    for t in range(start, stop):
+        count += projections[t] < threshold
+    return count
+
+
+@borrowing
 def _part(projections, order, start, stop, threshold):
     """Arrange `order` in [start, stop) so that records with projections below the threshold come first.
 
@@ -156,42 +223,34 @@ def _part(projections, order, start, stop, threshold):
         middle += projections[t] < threshold
 
 
-@kernel
-def _compare(points, order, start, stop, keys):
-    """Compare all pairs of order[start:stop]."""
-    p = points.shape[1]
+@borrowing
+def _compare(points, order, start, stop, count, keys, leaf):
+    """Compare all pairs of order[start:stop]; each record keeps its `count` least keys, at least."""
     size = stop - start
-    last = keys.shape[1] - 1
-    across = np.empty((p, size))
     for t in range(size):
-        for d in range(p):
-            across[d, t] = points[order[start + t], d]
-    row = np.empty(size)
-    squares = np.empty(size, dtype=np.float32)
-    bits = squares.view(np.uint32)
-    for s in range(size):
-        row[:] = 0.0
-        for d in range(p):
-            at = across[d, s]
-            line = across[d]
-            for t in range(s + 1, size):
-                row[t] += (line[t] - at) * (line[t] - at)
-        squares[:] = row
-        i = order[start + s]
-        for t in range(s + 1, size):
+        prefetch_row(keys, order[start + t])
+    for t in range(size):
+        i = order[start + t]
+        for d in range(points.shape[1]):
+            leaf.across[d, t] = points[i, d]
+        leaf.limits[t] = keys[i, count - 1] >> _HALF
+    for s in range(size - 1):
+        for d in range(points.shape[1]):
+            leaf.centre[d] = leaf.across[d, s]
+        first = (s + 1) // STRIP * STRIP
+        squared_distances(leaf.across, leaf.centre, first, size, leaf.squares)
+        for t in range(first, size):
+            leaf.rounded[t] = leaf.squares[t]
+        i, here, there = order[start + s], np.int64(0), np.int64(0)
+        for t in range(s + 1, size):  # without a branch, which could not be predicted
+            leaf.hits[0, here] = leaf.hits[1, there] = t
+            here += leaf.bits[t] <= leaf.limits[s]
+            there += leaf.bits[t] <= leaf.limits[t]
+        for hit in range(here):
+            t = leaf.hits[0, hit]
+            insert_key(keys, i, (np.uint64(leaf.bits[t]) << _HALF) | np.uint64(order[start + t]))
+        for hit in range(there):
+            t = leaf.hits[1, hit]
             j = order[start + t]
-            square = np.uint64(bits[t]) << _HALF
-            if square < keys[i, last]:
-                _insert(keys[i], square | np.uint64(j))
-            if square < keys[j, last]:
-                _insert(keys[j], square | np.uint64(i))
-
-
-@inlined
-def _insert(keys, key):
-    """Insert a key into sorted ones, unless it is there; the last falls out. Without a branch: which
-    place it takes cannot be predicted."""
-    for t in range(len(keys)):
-        here = keys[t]
-        keys[t] = min(here, key)
-        key = _NONE if here == key else max(here, key)
+            insert_key(keys, j, (np.uint64(leaf.bits[t]) << _HALF) | np.uint64(i))
+            leaf.limits[t] = keys[j, count - 1] >> _HALF

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdc.kernels.compile import kernel
-from sdc.microaggregation.heuristics.mdav import cluster_by_mdav
+from sdc.microaggregation.heuristics.mdav import cluster_by_mdav, new_free
 from sdc.microaggregation.principal_cuts import cut_into_blocks
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import sum_of_squares
@@ -107,16 +107,14 @@ def _mdav(records: Records, blocks: Blocks, k: int) -> np.ndarray:
     n = len(records)
     order, offsets = (np.arange(n), np.array([0, n])) if n * n <= WHOLE_FILE * k else blocks
     labels = np.empty(n, dtype=np.int64)
-    labels[order] = _mdav_by_block(records.values[order], records.weights[order], offsets, k)
+    _mdav_by_block(records.values, records.weights, order, offsets, k, labels)
     return labels
 
 
 @kernel
-def _mdav_by_block(values, weights, offsets, k):
-    labels = np.empty(len(values), dtype=np.int64)
+def _mdav_by_block(values, weights, order, offsets, k, labels):
+    free = new_free(np.diff(offsets).max(), values.shape[1], k)
     label = 0
     for b in range(len(offsets) - 1):
-        start, stop = offsets[b], offsets[b + 1]
-        across = values[start:stop].T.copy()
-        label = cluster_by_mdav(across, weights[start:stop], k, labels[start:stop], label)
-    return labels
+        block = order[offsets[b] : offsets[b + 1]]
+        label = cluster_by_mdav(values, weights, block, k, labels, label, free)

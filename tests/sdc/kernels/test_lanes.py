@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from sdc.kernels.lanes import LANES, exchange, inner_product
+from sdc.kernels.lanes import LANES, add_multiple, exchange, inner_product
 
 
 @numba.njit
@@ -18,6 +18,11 @@ def _product(x, y):
 @numba.njit
 def _exchange(x, y, here, there, both):
     return exchange(x, y, here, there, both)
+
+
+@numba.njit
+def _add(sums, factor, x):
+    add_multiple(sums, factor, x)
 
 
 def _in_lanes(terms):
@@ -36,6 +41,14 @@ def test_the_order_of_a_sum_is_that_of_its_definition(p):
     assert _product(x, y) == _in_lanes(x * y)
     apart = y - x
     assert _exchange(x, y, here, there, 0.7) == _in_lanes(apart * (0.7 * apart + (here - there)))
+
+
+@pytest.mark.parametrize("p", [*range(10), 13, 50])
+def test_a_multiple_is_added_to_each_coordinate(p):
+    sums, x = np.random.default_rng(p).normal(size=(2, p))
+    expected = sums + 0.3 * x
+    _add(sums, 0.3, x)
+    assert np.array_equal(sums, expected)
 
 
 def test_equal_records_gain_exactly_nothing_by_changing_places():

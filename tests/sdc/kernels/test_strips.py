@@ -1,0 +1,72 @@
+"""What is worked out in strips is what a loop over records finds, to the last bit."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+from sdc.kernels.strips import STRIP, farthest, insert_key, squared_distances
+
+HIGHEST = np.iinfo(np.uint64).max
+
+
+@numba.njit
+def _squares(points, centre, start, stop, squares):
+    squared_distances(points, centre, start, stop, squares)
+
+
+@numba.njit
+def _farthest(distances, ranks, count):
+    return farthest(distances, ranks, count)
+
+
+@numba.njit
+def _insert(keys, row, key):
+    insert_key(keys, row, key)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 40, 250])
+@pytest.mark.parametrize("p", [1, 4, 13])
+def test_squared_distances_add_up_coordinate_by_coordinate(n, p):
+    random = np.random.default_rng(n + p)
+    places = n + -n % STRIP
+    points, centre, squares = random.normal(size=(p, places)), random.normal(size=p), np.full(places, -1.0)
+    start = n // 2 // STRIP * STRIP
+    _squares(points, centre, start, n, squares)
+    total = np.zeros(places)
+    for row, at in zip(points, centre, strict=True):
+        total += (row - at) * (row - at)
+    assert np.array_equal(squares[start:n], total[start:n])
+    assert np.all(squares[:start] == -1.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 33, 100])
+def test_the_farthest_of_equal_ones_has_the_lowest_rank(count):
+    random = np.random.default_rng(count)
+    for _ in range(20):
+        distances = random.integers(0, 4, size=count).astype(np.float64)
+        ranks = random.permutation(count).astype(np.int64)
+        among = np.flatnonzero(distances == distances.max())
+        assert _farthest(distances, ranks, count) == among[np.argmin(ranks[among])]
+
+
+@pytest.mark.parametrize("width", [8, 16, 24])
+def test_the_least_keys_are_kept_in_order_and_each_once(width):
+    random = np.random.default_rng(width)
+    given = random.integers(0, 60, size=100).astype(np.uint64)
+    keys = np.full((3, width), HIGHEST, dtype=np.uint64)
+    for number, key in enumerate(given, start=1):
+        _insert(keys, 1, key)
+        least = np.unique(given[:number])[:width]
+        assert np.array_equal(keys[1, : len(least)], least)
+        assert np.all(keys[1, len(least) :] == HIGHEST)
+    assert np.all(keys[[0, 2]] == HIGHEST)
+
+
+def test_other_arrays_are_refused():
+    with pytest.raises(TypingError, match="strips"):
+        _squares(np.zeros((2, 16))[:, ::2], np.zeros(2), 0, 8, np.zeros(8))
+    with pytest.raises(TypingError, match="strips"):
+        _farthest(np.zeros(8, dtype=np.float32), np.arange(8), 8)
