@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import borrowing, kernel
 from sdc.kernels.prefetch import AHEAD, prefetch_row
 
 
@@ -23,26 +23,41 @@ def squares_by_cluster(values: np.ndarray, weights: np.ndarray, labels: np.ndarr
 def _squares_by_cluster(values, weights, labels, clusters):
     # Distances from the first record of the cluster: those of equal records are exactly zero.
     n, p = values.shape
-    centres = np.zeros((clusters, 2 * p))  # first record, then mean of the differences from it
-    mass = np.zeros(clusters)
-    for i in range(n):
-        prefetch_row(centres, labels[min(i + AHEAD, n - 1)])
-        cluster = labels[i]
-        if mass[cluster] == 0.0:
-            centres[cluster, :p] = values[i]
-        mass[cluster] += weights[i]
-        for d in range(p):
-            centres[cluster, p + d] += weights[i] * (values[i, d] - centres[cluster, d])
+    stops = np.zeros(clusters, dtype=np.int64)
+    for cluster in labels:
+        stops[cluster] += 1
+    total = 0
     for cluster in range(clusters):
-        if mass[cluster] > 0.0:
-            for d in range(p, 2 * p):
-                centres[cluster, d] /= mass[cluster]
-    squares = np.zeros(clusters)
+        total += stops[cluster]
+        stops[cluster] = total - stops[cluster]
+    order = np.empty(n, dtype=np.int64)
     for i in range(n):
-        prefetch_row(centres, labels[min(i + AHEAD, n - 1)])
+        order[stops[labels[i]]] = i
+        stops[labels[i]] += 1
+    squares, mean, start = np.zeros(clusters), np.empty(p), 0
+    for cluster in range(clusters):
+        if start < stops[cluster]:
+            _add_squares(values, weights, order, start, stops[cluster], mean, squares, cluster)
+        start = stops[cluster]
+    return squares
+
+
+@borrowing
+def _add_squares(values, weights, order, start, stop, mean, squares, cluster):
+    """Add up those of the records order[start:stop]."""
+    p, mass = values.shape[1], 0.0
+    mean[:] = 0.0  # of the differences from the first record
+    for t in range(start, stop):
+        prefetch_row(values, order[min(t + AHEAD, len(order) - 1)])
+        i, weight = order[t], weights[order[t]]
+        mass += weight
+        for d in range(p):
+            mean[d] += weight * (values[i, d] - values[order[start], d])
+    for d in range(p):
+        mean[d] /= mass
+    for t in range(start, stop):
         square = 0.0
         for d in range(p):
-            difference = values[i, d] - centres[labels[i], d] - centres[labels[i], p + d]
+            difference = values[order[t], d] - values[order[start], d] - mean[d]
             square += difference * difference
-        squares[labels[i]] += weights[i] * square
-    return squares
+        squares[cluster] += weights[order[t]] * square

@@ -21,14 +21,15 @@ import numpy as np
 from sdc.clusters.diversity import diversify
 from sdc.kernels.random import new_stream
 from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.contents import number_contents
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
-from sdc.microaggregation.local_search.crossing import cross
+from sdc.microaggregation.local_search.crossing import cross, without_gaps
 from sdc.microaggregation.local_search.descent import descend
 from sdc.microaggregation.local_search.neighbours import near_contents
 from sdc.microaggregation.local_search.recombination import Recombination
 from sdc.microaggregation.local_search.scales import local_scales
 from sdc.microaggregation.local_search.search_state import SearchState, search_state_of
-from sdc.microaggregation.local_search.starts import Blocks, cut, number_contents, start
+from sdc.microaggregation.local_search.starts import Blocks, cut, start
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import squares_by_cluster
 from sdc.stop import Deadline, StoppedBy
@@ -293,7 +294,7 @@ class _Searches:
         combined, nodes = met.combine(self._deadline)
         state = self._state(combined)
         changes = descend(state, self._near, self._k, PASSES, self._deadline)
-        return _numbered(state.labels), changes, nodes
+        return without_gaps(state.labels), changes, nodes
 
     def _search(self, labels: np.ndarray, sweeps: float, number: int) -> np.ndarray:
         """Short annealings, crossed, and a long one; of few sweeps one greedy annealing."""
@@ -337,12 +338,7 @@ class _Searches:
         state = self._state(labels)
         stream = new_stream(self._seed, number, place)
         self._moves += anneal(state, self._near, self._k, schedule, scales, stream, self._deadline)
-        return _numbered(state.labels)
-
-
-def _numbered(labels: np.ndarray) -> np.ndarray:
-    """The labels as numbers from 0 without a gap, (n,) int64."""
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
+        return without_gaps(state.labels)
 
 
 def _typical_cost(records: Records, labels: np.ndarray) -> float:

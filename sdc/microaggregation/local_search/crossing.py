@@ -28,7 +28,14 @@ def cross(records: Records, incumbent: np.ndarray, other: np.ndarray) -> np.ndar
     """
     costs = [squares_by_cluster(records.values, records.weights, labels) for labels in (incumbent, other)]
     labels = _cross(incumbent, other, costs[0], costs[1], ROUNDING * float(costs[0].sum()))
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
+    return without_gaps(labels)
+
+
+def without_gaps(labels: np.ndarray) -> np.ndarray:
+    """The labels as numbers from 0 without a gap, in the same order, (n,) int64."""
+    taken = np.zeros(int(labels.max()) + 1, dtype=bool)
+    taken[labels] = True
+    return np.asarray((np.cumsum(taken) - 1)[labels])
 
 
 @kernel

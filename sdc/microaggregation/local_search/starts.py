@@ -54,25 +54,6 @@ def start(records: Records, contents: np.ndarray, blocks: Blocks, k: int) -> np.
     return labels if costs[0] <= costs[1] else by_content
 
 
-def number_contents(values: np.ndarray) -> np.ndarray:
-    """Number of each record's content, (n,) int64 from 0: the same for records equal in every coordinate.
-
-    Records are brought together by a hash; where those of two contents agree, a content may get two numbers.
-    """
-    keys = np.zeros(len(values), dtype=np.uint64)
-    for coordinate in values.T:
-        keys = (keys ^ (coordinate + 0.0).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-    order = np.argsort(keys, kind="stable")
-    fresh = np.diff(keys[order], prepend=0) != 0
-    same = np.flatnonzero(~fresh)
-    fresh[same] = np.any(values[order[same]] != values[order[same - 1]], axis=1)
-    fresh[0] = False
-    contents = np.empty(len(values), dtype=np.int64)
-    contents[order] = np.cumsum(fresh)
-    return contents
-
-
 def _by_content(records: Records, contents: np.ndarray, k: int) -> np.ndarray | None:
     """Equal records in clusters of their own where there are k, the others by MDAV; None with few such.
 

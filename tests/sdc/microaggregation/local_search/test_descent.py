@@ -9,6 +9,7 @@ from sdc.errors import SolverFailed
 from sdc.kernels.prefetch import CACHED
 from sdc.kernels.random import new_stream
 from sdc.microaggregation import microaggregate
+from sdc.microaggregation.contents import number_contents
 from sdc.microaggregation.local_search import moves, recombination
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
 from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
@@ -19,7 +20,6 @@ from sdc.microaggregation.local_search.noise import COUNT
 from sdc.microaggregation.local_search.recombination import Recombination
 from sdc.microaggregation.local_search.scales import local_scales
 from sdc.microaggregation.local_search.search_state import SearchState, move, search_state_of
-from sdc.microaggregation.local_search.starts import number_contents
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import squares_by_cluster, sum_of_squares
 from sdc.stop import Deadline
