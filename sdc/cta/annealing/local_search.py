@@ -31,8 +31,8 @@ from sdc.cta.program.search import Search
 #: beyond): the largest class sum wins on two-way tables, the surrogate on small and the sum on large others.
 TWO_TRIALS_SIZE = 1000
 #: Starts that one on the largest class sum of a two-way table stands for, where it is the excess, and how
-#: many times their sweeps it gets: at 25x25 the best of four of 3 seconds is 1.4 % above the bound, of eight
-#: of 0.7 seconds 1.7 %.
+#: many times their sweeps it gets: at 25x25 some 3 seconds, of which the best of a few is better than one of
+#: 11 or many of 0.3.
 LONG_STARTS, LONG_SWEEPS = 10, 30
 
 
@@ -84,7 +84,8 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
         if problem.lines.shape[0] <= MAX_LINES:
             surrogate = Surrogate.of(problem)
             models.append(surrogate)
-        models.append(classes)
+        if classes is not None:
+            models.append(classes)
     trials = len(models) * (2 if problem.size <= TWO_TRIALS_SIZE else 1)
     cheapest = [np.inf] * len(models)
     number, left = 0, params.starts
@@ -94,7 +95,7 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
         turn = number % len(models) if number < trials else int(np.argmin(cheapest))
         start = random_directions(problem, rng)
         sweeps = params.sum_sweeps if models[turn] is sums else params.sweeps
-        long = models[turn] is classes and classes.two_way
+        long = models[turn] is classes
         sweeps *= LONG_SWEEPS if long else 1
         chosen = models[turn].anneal(start, sweeps, int(rng.integers(2**31)), deadline=search.deadline)
         search.count_moves(sweeps * problem.size)

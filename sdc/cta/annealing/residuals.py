@@ -1,64 +1,67 @@
-"""Annealing on line residuals, all cells of a line at a time.
+"""Annealing on the line residuals of a two-way table, the cells of a line at a time.
 
 Lines are grouped into classes of disjoint lines (the rows of a table, its columns, ...). Disjoint lines
 each need at least |r| of adjustments, so the largest class sum of |r| bounds the excess from below, and in
-a 2-D table whose capacities do not bind it *is* the excess. For tables too large for a linear program the
-sum over all cells that a residual reaches is annealed instead, which is what re-summing margins costs.
+a 2-D table whose capacities do not bind it *is* the excess.
 
 A flip moves its lines by twice a level, where good directions leave a few hundredths of one: cold, hardly any
-is accepted. So all directions of a line are gone through, one flip after the other (Gray code), a few
-additions each, and one of those below a level drawn above the present energy is taken: slice sampling (Neal
-2003), of which the Boltzmann distribution is the stationary one as it is of flips. At 25x25 it finds in 0.03
-seconds what flips of one and two cells find in 0.4, and in 0.3 what they find in 2.
+is accepted. So of all directions of a line's cells one below a level drawn above the present energy is taken:
+slice sampling (Neal 2003), of which the Boltzmann distribution is the stationary one as it is of flips. Most
+are above by the residual of the line alone, and are never looked at (`line_blocks`). Of two random lines that
+with the larger residual is turned, as faults are sought out first in focused search (Papadimitriou 1991).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
+from sdc.cta.annealing.annealing import StandIn, Stretch, Walk, temperature_at
+from sdc.cta.annealing.line_blocks import MOST_TURNED, Blocks, blocks_of
 from sdc.cta.program.line_classes import disjoint_classes
 from sdc.cta.program.problem import Problem
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import embedded, kernel
+from sdc.kernels.random import integer_below, new_stream, uniform
 
-#: First and last temperature relative to the mean protection level.
-HOT, COLD = 0.4, 0.02
+#: First and last temperature relative to the mean protection level: below, hardly a line turns any more.
+HOT, COLD = 0.3, 0.12
 #: Weight of the mean class beside the largest: breaks the ties between classes that are not the largest.
 MEAN_CLASS_WEIGHT = 0.1
-#: Cells of a line that are turned together at most, at random among more: their directions are all gone
-#: through.
-MOST_TURNED = 10
-#: Flips that a line of six or seven cells, the usual ones of a grid, takes as long as.
-LINE_FLIPS = 8
+#: Flips that a line takes as long as.
+LINE_FLIPS = 3
+
+
+class _Sums(NamedTuple):
+    """Sums of |r| of each class (2,), and what every pattern of half of a block's cells adds across."""
+
+    classes: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class LineClasses(StandIn):
-    """The largest class sum of |r|, and a little of the mean one; the best directions met are the answer.
+    """The larger class sum of |r|, and a little of the mean one; the best directions met are the answer.
 
     Attributes
     ----------
     problem, incidence : of `StandIn`, over all lines
-    classes : (lines,) class of each line, -1 where no sensitive cell lies in it
+    classes : (lines,) class of each line, 0 or 1, and -1 where no sensitive cell lies in it
     """
 
     classes: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem) -> LineClasses:
-        """First-fit colouring of the lines in their order."""
+    def of(cls, problem: Problem) -> LineClasses | None:
+        """First-fit colouring of the lines in their order; None where two classes do not hold them."""
+        classes = disjoint_classes(problem)
+        if classes.max(initial=-1) > 1:
+            return None
         incidence = problem.incidence
         incidence.sort_indices()
-        return cls(problem, incidence, disjoint_classes(problem))
-
-    @property
-    def two_way(self) -> bool:
-        """Whether lines fall into two classes: then the largest sum is the excess, but for capacities."""
-        return int(self.classes.max(initial=-1)) == 1
+        return cls(problem, incidence, classes)
 
     def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
         """By the mean protection level."""
@@ -67,146 +70,115 @@ class LineClasses(StandIn):
 
     def cool(self, walk: Walk, stretch: Stretch) -> None:
         """The cells of one line at a time."""
-        _cool(self._rows, self.columns, self.problem.swing, self.classes, walk, stretch)
-
-    @cached_property
-    def _rows(self) -> Columns:
-        """The cells of each line."""
-        rows = sparse.csr_matrix(self.incidence)
-        rows.sort_indices()
-        return Columns(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
+        rng = np.random.default_rng(stretch.seed)
+        blocks = blocks_of(self.incidence, self.problem.swing, stretch.cells, rng)
+        _cool(blocks, self.classes, walk, stretch, new_stream(stretch.seed))
 
 
 @kernel
-def _cool(
-    rows: Columns, columns: Columns, swing: np.ndarray, classes: np.ndarray, walk: Walk, stretch: Stretch
-) -> None:
-    np.random.seed(stretch.seed)
-    pointers, members, _ = rows
-    directions, residuals, chosen, least = walk
-    count = classes.max() + 1
-    sums = _class_sums(classes, residuals, count)
-    weight = MEAN_CLASS_WEIGHT / count
-    energy = sums.max() + weight * sums.sum()
-    if energy < least[0]:
-        least[0] = energy
-        chosen[:] = directions
-    may_turn = np.zeros(len(directions), dtype=np.bool_)
-    may_turn[stretch.cells] = True
-    cells = np.empty(np.diff(pointers).max(), dtype=np.int64)
-    moves, gains = np.empty(MOST_TURNED), np.empty((MOST_TURNED, count))
-    after = np.empty(count)
+def _cool(blocks: Blocks, classes: np.ndarray, walk: Walk, stretch: Stretch, stream: np.ndarray) -> None:
+    half = 1 << ((MOST_TURNED + 1) // 2)
+    sums = _Sums(np.zeros(2), np.zeros(half), np.zeros(half))
+    for line in range(len(classes)):
+        if classes[line] >= 0:
+            sums.classes[classes[line]] += abs(walk.residuals[line])
+    energy = _energy(sums.classes[0], sums.classes[1])
+    if energy < walk.least[0]:
+        walk.least[0] = energy
+        walk.chosen[:] = walk.directions
     for sweep in range(stretch.first, stretch.last):
         temperature = temperature_at(stretch, sweep)
         for _ in range(max(1, len(stretch.cells) // LINE_FLIPS)):
-            line = np.random.randint(len(classes))
-            turned = 0
-            for a in range(pointers[line], pointers[line + 1]):
-                if may_turn[members[a]]:
-                    cells[turned] = members[a]
-                    turned += 1
-            if turned == 0:
-                continue
-            turned = _some(cells, turned)
-            for k in range(turned):
-                moves[k] = _gains(columns, swing, classes, directions, residuals, line, cells[k], gains[k])
-            # directions are drawn evenly from those below a level above the energy (slice sampling)
-            limit = energy - temperature * np.log(1.0 - np.random.random())
-            own, residual, turn_set = classes[line], residuals[line], 0
-            after[:] = sums
-            after[own] -= abs(residual)  # the sums of all but this line
-            below, drawn, cheapest, best = 1, 0, energy, 0
-            for code in range(1, 1 << turned):
-                k = 0
-                while not code >> k & 1:
-                    k += 1
-                turn_set ^= 1 << k
-                if turn_set >> k & 1:
-                    residual += moves[k]
-                    for number in range(count):
-                        after[number] += gains[k, number]
-                else:
-                    residual -= moves[k]
-                    for number in range(count):
-                        after[number] -= gains[k, number]
-                largest, total = 0.0, 0.0
-                for number in range(count):
-                    value = after[number] + (abs(residual) if number == own else 0.0)
-                    total += value
-                    if value > largest:
-                        largest = value
-                changed = largest + weight * total
-                if changed <= limit:
-                    below += 1
-                    if np.random.random() * below < 1.0:
-                        drawn = turn_set
-                    if changed < cheapest:
-                        cheapest, best = changed, turn_set
-            if cheapest < least[0]:  # what is cheaper than all before is taken
-                drawn = best
-            if drawn:
-                for k in range(turned):
-                    if drawn >> k & 1:
-                        _turn(columns, swing, directions, residuals, cells[k])
-                sums = _class_sums(classes, residuals, count)
-                energy = sums.max() + weight * sums.sum()
-                if energy < least[0]:
-                    least[0] = energy
-                    chosen[:] = directions
+            block = integer_below(stream, len(blocks.lines))
+            other = integer_below(stream, len(blocks.lines))
+            if abs(walk.residuals[blocks.lines[other]]) > abs(walk.residuals[blocks.lines[block]]):
+                block = other
+            turned = _drawn(blocks, classes, walk, sums, block, energy, temperature, stream)
+            if turned:
+                _turn(blocks, classes, walk, sums, block, turned)
+                energy = _energy(sums.classes[0], sums.classes[1])
+                if energy < walk.least[0]:
+                    walk.least[0] = energy
+                    walk.chosen[:] = walk.directions
 
 
-@kernel
-def _class_sums(classes: np.ndarray, residuals: np.ndarray, count: int) -> np.ndarray:
-    """(count,) sum of |r| of each class."""
-    sums = np.zeros(count)
-    for line in range(len(classes)):
-        if classes[line] >= 0:
-            sums[classes[line]] += abs(residuals[line])
-    return sums
+@embedded
+def _energy(one: float, other: float) -> float:
+    return max(one, other) + MEAN_CLASS_WEIGHT / 2 * (one + other)
 
 
-@kernel
-def _some(cells: np.ndarray, count: int) -> int:
-    """Move a random few to the front where there are too many; how many."""
-    few = min(count, MOST_TURNED)
-    if few < count:
-        for k in range(few):
-            other = k + np.random.randint(count - k)
-            cells[k], cells[other] = cells[other], cells[k]
-    return few
-
-
-@kernel
-def _gains(
-    columns: Columns,
-    swing: np.ndarray,
+@embedded
+def _drawn(
+    blocks: Blocks,
     classes: np.ndarray,
-    directions: np.ndarray,
-    residuals: np.ndarray,
-    line: int,
-    cell: int,
-    gains: np.ndarray,
-) -> float:
-    """How far turning a cell moves the residual of a line; gains: what it adds to the sums of the others."""
-    pointers, lines, entries = columns
-    move, own = turn(swing, directions, cell), 0.0
-    gains[:] = 0.0
-    for a in range(pointers[cell], pointers[cell + 1]):
-        if lines[a] == line:
-            own = move * entries[a]
+    walk: Walk,
+    sums: _Sums,
+    block: int,
+    energy: float,
+    temperature: float,
+    stream: np.ndarray,
+) -> int:
+    """Cells of the block to turn, a bit for each: evenly drawn from all that end below a level."""
+    limit = energy - temperature * np.log(1.0 - uniform(stream))
+    first, line = blocks.pointers[block], blocks.lines[block]
+    cells = blocks.pointers[block + 1] - first
+    low_cells = cells // 2
+    own = sums.classes[classes[line]] - abs(walk.residuals[line])  # of all but this line
+    present, rest = 0, walk.residuals[line]
+    sums.low[0] = sums.classes[1 - classes[line]]
+    for k in range(cells):
+        turn = 1.0
+        if walk.directions[blocks.cells[first + k]] == 1:
+            present |= 1 << k
+            rest -= blocks.steps[first + k]
+            turn = -1.0
+        gain, crossing = 0.0, blocks.crossing[first + k]
+        if crossing >= 0:
+            before = walk.residuals[crossing]
+            gain = abs(before + turn * blocks.crossing_steps[first + k]) - abs(before)
+        if k < low_cells:
+            for pattern in range(1 << k):
+                sums.low[(1 << k) + pattern] = sums.low[pattern] + gain
         else:
-            before = residuals[lines[a]]
-            gains[classes[lines[a]]] += abs(before + move * entries[a]) - abs(before)
-    return own
+            bit = 1 << (k - low_cells)
+            for pattern in range(bit):
+                sums.high[bit + pattern] = sums.high[pattern] + gain
+    room = limit / (1.0 + MEAN_CLASS_WEIGHT / 2) - own
+    at, end = blocks.pattern_pointers[block], blocks.pattern_pointers[block + 1]
+    last = end
+    while at < last:
+        middle = (at + last) // 2
+        if blocks.sums[middle] < -rest - room:
+            at = middle + 1
+        else:
+            last = middle
+    below, drawn, cheapest, best = 1, 0, energy, 0
+    while at < end and blocks.sums[at] <= room - rest:
+        turned = blocks.codes[at] ^ present
+        across = sums.low[turned & ((1 << low_cells) - 1)] + sums.high[turned >> low_cells]
+        changed = _energy(own + abs(rest + blocks.sums[at]), across)
+        if changed <= limit and turned:
+            below += 1
+            if uniform(stream) * below < 1.0:
+                drawn = turned
+            if changed < cheapest:
+                cheapest, best = changed, turned
+        at += 1
+    return best if cheapest < walk.least[0] else drawn  # what is cheaper than all before is taken
 
 
-@kernel
-def _turn(
-    columns: Columns, swing: np.ndarray, directions: np.ndarray, residuals: np.ndarray, cell: int
-) -> None:
-    """Turn a cell."""
-    pointers, lines, entries = columns
-    move = turn(swing, directions, cell)
-    for a in range(pointers[cell], pointers[cell + 1]):
-        residuals[lines[a]] += move * entries[a]
-    directions[cell] = 1 - directions[cell]
+@embedded
+def _turn(blocks: Blocks, classes: np.ndarray, walk: Walk, sums: _Sums, block: int, turned: int) -> None:
+    first, line = blocks.pointers[block], blocks.lines[block]
+    own, before = classes[line], walk.residuals[line]
+    for k in range(blocks.pointers[block + 1] - first):
+        if turned >> k & 1:
+            cell, crossing = blocks.cells[first + k], blocks.crossing[first + k]
+            turn = -1.0 if walk.directions[cell] == 1 else 1.0
+            walk.residuals[line] += turn * blocks.steps[first + k]
+            if crossing >= 0:
+                across = walk.residuals[crossing]
+                walk.residuals[crossing] += turn * blocks.crossing_steps[first + k]
+                sums.classes[1 - own] += abs(walk.residuals[crossing]) - abs(across)
+            walk.directions[cell] = 1 - walk.directions[cell]
+    sums.classes[own] += abs(walk.residuals[line]) - abs(before)

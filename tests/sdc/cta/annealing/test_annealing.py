@@ -20,9 +20,11 @@ def sum_of_residuals(problem, directions):
     return np.abs(problem.incidence @ problem.base(directions)).sum()
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_annealing_brings_residuals_down_and_repeats_itself(model):
-    problem = Problem.of(random_grid((8, 8, 8), 1, sensitive=0.3), "exact")
+@pytest.mark.parametrize(
+    ("model", "shape"), [(LineSums, (8, 8, 8)), (Surrogate, (8, 8, 8)), (LineClasses, (12, 12))]
+)
+def test_annealing_brings_residuals_down_and_repeats_itself(model, shape):
+    problem = Problem.of(random_grid(shape, 1, sensitive=0.3), "exact")
     start = np.random.default_rng(0).integers(0, 2, problem.size).astype(np.int8)
     before = start.copy()
     chosen = model.of(problem).anneal(start, 100, seed=4)
@@ -78,7 +80,7 @@ def test_forced_cells_keep_their_direction(model):
 def test_the_cells_of_lines_reach_the_least_largest_class_sum_of_all_directions(seed):
     problem = Problem.of(random_grid((4, 4), seed, sensitive=0.6), "exact")
     classes = LineClasses.of(problem)
-    assert classes.two_way
+    assert classes is not None
 
     def largest(directions):
         residuals = np.abs(problem.incidence @ problem.base(np.array(directions)))
