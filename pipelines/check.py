@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from pipelines.engine.ahead import import_ahead
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
-from pipelines.gate.expectations import import_ahead
+from pipelines.gate.expectations import EXPECTS
 from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
 from pipelines.intake.screen import ScreenedInput, screen
@@ -29,7 +30,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
     """
     require_records(specification)
     areas = Areas.of(specification.public_area, specification.evidence_area)
-    import_ahead()
+    import_ahead(EXPECTS)
     with (
         areas.lock(),
         areas.session() as private,

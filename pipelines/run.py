@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Generic
 
+from pipelines.engine.ahead import import_ahead
 from pipelines.engine.outcome import Outcome, now
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
+from pipelines.evidence import plots
 from pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
 from pipelines.evidence.lineage import settle_lineage, write_lineage
 from pipelines.evidence.page import Page
-from pipelines.gate.expectations import import_ahead
+from pipelines.gate.expectations import EXPECTS
 from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
 from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
@@ -56,10 +58,10 @@ class Verified(Generic[P]):
 
 @contextmanager
 def job_of(specification: Specification, master: str | None, progress: Progress) -> Iterator[Job]:
-    """Areas locked, what died before finished, and a Spark session that starts beside Great Expectations."""
+    """Areas locked, what died before finished, and a Spark session that starts beside slow imports."""
     areas = Areas.of(specification.public_area, specification.evidence_area)
     areas.public.require_writable()
-    import_ahead()
+    import_ahead(EXPECTS, plots.DRAWS)
     with at_work(areas):
         clustering = specification.table is None
         with (

@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
 from markupsafe import escape
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What draws, for those who import it ahead: a second that the first plot would wait for.
+DRAWS = "matplotlib.backends.backend_svg"
 BEFORE, AFTER, ACCENT = "#b3b8c4", "#1f6f8b", "#c8553d"
 #: Of lines beside each other; where there are more lines, markers tell them apart.
 PALETTE, MARKERS = (AFTER, ACCENT, "#6a4c93", "#5f7f3f"), ("o", "s", "^", "D")
@@ -113,7 +115,7 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
             )
         axes.set_yscale("symlog")
         plain_log(axes.yaxis)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        _only_whole(axes.xaxis)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("absolute error of a cell")
         axes.set_ylabel("cells")
@@ -123,13 +125,12 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
 
 def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) -> str:
     """Blocks by what names each panel: (bins + 1,) edges and (bins,) counts."""
-    with mpl.rc_context(_STYLE):
-        drawn = Figure(figsize=(2.6 * len(panels), 2.3), layout="constrained")
-        axes = drawn.subplots(1, len(panels), squeeze=False)[0]
+    with figure(2.6 * len(panels), 2.3, columns=len(panels)) as (drawn, beside):
+        axes = np.atleast_1d(beside)
         for axis, (label, (edges, counts)) in zip(axes, panels.items(), strict=True):
             axis.stairs(counts, edges, fill=True, color=AFTER)
             axis.set_xlabel(label)
-            axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+            _only_whole(axis.yaxis)
         axes[0].set_ylabel("blocks")
         return svg_of(drawn, "blocks by records, seconds and gap")
 
@@ -176,11 +177,14 @@ def stage_plot(seconds: Mapping[str, float]) -> str:
 
 
 @contextmanager
-def figure(width: float, height: float, rows: int = 1) -> Iterator[tuple[Figure, Any]]:
-    """A figure with one pair of axes, or one a row over a common x, in the house's style."""
+def figure(width: float, height: float, rows: int = 1, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
+    """A figure with one pair of axes, or one a row over a common x, or one a column, in the house's style."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(_STYLE):
         drawn = Figure(figsize=(width, height), layout="constrained")
-        yield drawn, drawn.subplots(rows, sharex=True)
+        yield drawn, drawn.subplots(rows, columns, sharex="col")
 
 
 def svg_of(drawn: Figure, label: str) -> str:
@@ -193,8 +197,15 @@ def svg_of(drawn: Figure, label: str) -> str:
 
 def plain_log(axis: Any) -> None:
     """Label a logarithmic axis by plain numbers, and at its major ticks only."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(lambda value, _: plain(value))
+    axis.set_minor_formatter("")
+
+
+def _only_whole(axis: Any) -> None:
+    """Ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def plain(value: float) -> str:

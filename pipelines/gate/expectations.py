@@ -7,9 +7,7 @@ missing is a failure. The suite itself is kept as Great Expectations saves one.
 
 from __future__ import annotations
 
-import importlib
 import json
-import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,9 +20,8 @@ if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
 
 
-def import_ahead() -> None:
-    """Import Great Expectations, which takes seconds, beside what else is starting."""
-    threading.Thread(target=importlib.import_module, args=["pipelines.gate.suite"], daemon=True).start()
+#: What loads Great Expectations, for those who import it ahead.
+EXPECTS = "pipelines.gate.suite"
 
 
 def met_by_expectations(
