@@ -1,9 +1,9 @@
-"""Annealing of directions on a stand-in for the linear program: one schedule, exchangeable costs.
+"""Annealing of directions on a stand-in for the linear program: one run, exchangeable costs.
 
 A stand-in prices directions by the residuals they leave on the lines, so that a change of one direction
 costs a few additions. What the residuals cost, and how a change is proposed, is the stand-in's own; the
-schedule is the same for all: from hot to cold by equal factors, in stretches between two looks at the clock,
-cells with only one admissible direction left alone.
+run is the same for all: from hot to cold, by equal factors where nothing else is said, in stretches between
+two looks at the clock, cells with only one admissible direction left alone.
 """
 
 from __future__ import annotations

@@ -13,14 +13,12 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
+from sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, turn
 from sdc.cta.program.problem import Problem
 from sdc.kernels.compile import kernel
 
-#: First temperature relative to the mean level (times the mean line weight): 0.5 already freezes defects in.
-HOT = 1.5
-#: Last temperature at most, relative to the same; measured on n x n x n tables.
-WARMEST_END = 0.1
+#: First temperature relative to the mean level (times the mean line weight), and the last at most.
+HOT, WARMEST_END = 0.75, 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +65,18 @@ class LineSums(StandIn):
 
 
 @kernel
+def _temperature_at(stretch: Stretch, sweep: int) -> float:
+    """By equal steps: most of the time is for where cells of large levels freeze, at half the first one."""
+    return stretch.hot + (stretch.cold - stretch.hot) * (sweep / max(1, stretch.sweeps - 1))
+
+
+@kernel
 def _cool(columns: Columns, swing: np.ndarray, weights: np.ndarray, walk: Walk, stretch: Stretch) -> None:
     np.random.seed(stretch.seed)
     pointers, lines, entries = columns
     directions, residuals, chosen, _ = walk
     for sweep in range(stretch.first, stretch.last):
-        temperature = temperature_at(stretch, sweep)
+        temperature = _temperature_at(stretch, sweep)
         for cell in stretch.cells:
             move = turn(swing, directions, cell)
             change = 0.0
