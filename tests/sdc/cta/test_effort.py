@@ -6,6 +6,7 @@ from scipy import sparse
 from sdc.cta import CellTable
 from sdc.cta.effort import budget
 from sdc.cta.program.problem import Problem
+from tests.benchmarks.tabular.grids import random_table
 
 
 def totals_of(count, parts):
@@ -41,6 +42,17 @@ def test_short_lines_of_large_tables_get_a_bound_without_a_program_over_all_of_i
     assert budget(short, "standard").bound == "covering"
     assert budget(long, "standard").bound == "disjoint lines"
     assert budget(short, "standard").search.blocks
+
+
+def test_where_few_cells_share_a_line_the_sums_get_what_follows_them_would():
+    few, crowded = (Problem.of(random_table(shape, 0), "exact") for shape in ((20, 20, 20), (160, 160)))
+    assert few.size < crowded.size
+    searches = [budget(problem, "standard").search for problem in (few, crowded)]
+    moves = [
+        search.sum_sweeps * search.starts * p.size for search, p in zip(searches, (few, crowded), strict=True)
+    ]
+    assert moves[0] > 2 * moves[1]
+    assert 2 * searches[0].flip_work < searches[1].flip_work
 
 
 def test_branch_and_bound_is_left_to_tables_whose_root_ends():
