@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+import numpy as np
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -13,6 +14,9 @@ from pipelines.engine.column_names import column
 HASH = "__hash"
 #: Columns of `digest`.
 DIGESTS = ("__digest0", "__digest1")
+#: Number of rows beside sums of their hashes.
+ROWS = "__rows"
+_LOW = 0xFFFFFFFF
 
 
 def with_hash(frame: DataFrame, names: list[str]) -> DataFrame:
@@ -48,18 +52,33 @@ def content_of(names: Sequence[str]) -> list[Column]:
 def contents(frame: DataFrame, *of: Sequence[str]) -> tuple[tuple[int, int], ...]:
     """Of each list of columns the number of rows and the sum of their hashes, in one pass.
 
-    Equal for equal multisets of rows, in any order. Sums are taken in halves, so that 2^31 rows do not
-    overflow them.
+    Equal for equal multisets of rows, in any order.
     """
-    totals = []
+    row = frame.agg(f.count(f.lit(1)).alias(ROWS), *hash_sums(*of).values()).first()
+    assert row is not None
+    return contents_in(row, len(of))
+
+
+def hash_sums(*of: Sequence[str]) -> dict[str, Column]:
+    """Sums of the hashes of lists of columns, under the names that `contents_in` finds them by.
+
+    They are taken in halves, so that 2^31 rows do not overflow them, and may be added up once more.
+    """
+    sums = {}
     for i, names in enumerate(of):
         row_hash = f.xxhash64(*content_of(names)) if names else f.lit(0).cast("bigint")
-        totals += [
-            f.sum(f.shiftright(row_hash, 32)).alias(f"high{i}"),
-            f.sum(row_hash.bitwiseAND(f.lit(0xFFFFFFFF))).alias(f"low{i}"),
-        ]
-    row = frame.agg(f.count(f.lit(1)).alias("records"), *totals).first()
-    assert row is not None
+        sums[f"__high{i}"] = f.sum(f.shiftright(row_hash, 32)).alias(f"__high{i}")
+        sums[f"__low{i}"] = f.sum(row_hash.bitwiseAND(f.lit(_LOW))).alias(f"__low{i}")
+    return sums
+
+
+def contents_in(row: Row, of: int) -> tuple[tuple[int, int], ...]:
+    """What `contents` gives, out of a row with `ROWS` and the sums of so many lists of columns."""
     return tuple(
-        (int(row["records"]), ((row[f"high{i}"] or 0) << 32) + (row[f"low{i}"] or 0)) for i in range(len(of))
+        (int(row[ROWS] or 0), ((row[f"__high{i}"] or 0) << 32) + (row[f"__low{i}"] or 0)) for i in range(of)
     )
+
+
+def summed(hashes: np.ndarray) -> int:
+    """The same sum of hashes that a task has, (n,) int64."""
+    return (int(np.sum(hashes >> 32)) << 32) + int(np.sum(hashes & _LOW))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.files import checksum
-from pipelines.engine.row_hash import content_of, contents
+from pipelines.engine.row_hash import HASH, summed, with_hash
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
 from pipelines.publication.work.task_frames import write_in_tasks
@@ -28,7 +29,6 @@ from schemas.specification.consistency import FREQUENCY
 RECORDS_PER_FILE = 500_000
 #: The records of a release, beside their manifest.
 RECORDS = "microdata"
-_ORDER = "__order"
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ def stage(
     tables: Mapping[tuple[str, ...], pa.Table],
     areas: Areas,
     release_id: str,
+    records: int,
 ) -> Staged:
     """Write the protected records and tables to the staging folder of a release.
 
@@ -105,18 +106,19 @@ def stage(
     tables : mapping of table to its cells
     areas : Areas
     release_id : str
+    records : int
+        Of the frame: they decide how many files there are.
     """
     folder = areas.work(release_id, "staging")
     shutil.rmtree(folder)
     folder = areas.work(release_id, "staging")
     columns = [column(name) for name in contract.names]
-    ((records, total),) = contents(frame, contract.names)
     files = max(1, math.ceil(records / RECORDS_PER_FILE))
+    published = frame.select(*columns)
     ordered = (
-        frame.select(*columns, f.xxhash64(*content_of(contract.names)).alias(_ORDER))
-        .repartition(files, f.col(_ORDER))
-        .sortWithinPartitions(_ORDER, *columns)
-        .drop(_ORDER)
+        with_hash(published, contract.names)
+        .repartition(files, f.col(HASH))
+        .sortWithinPartitions(HASH, *columns)
     )
     place = areas.workplace(release_id, "staging")
     encode = partial(
@@ -124,20 +126,23 @@ def stage(
         schema=contract.schema.serialize().to_pybytes(),
         categories={name: list(values) for name, values in contract.categories.items()},
     )
-    write_in_tasks(place, ordered, RECORDS, encode, ordered.schema)
+    said = write_in_tasks(place, ordered, RECORDS, encode, published.schema)
     place.bring(RECORDS)
     _write_tables(tables, contract, folder / "tables")
-    return Staged(StagedFiles.of(release_id, folder), contract, (records, total), place)
+    handed_over = [json.loads(each) for each in said]
+    content = (sum(rows for rows, _ in handed_over), sum(total for _, total in handed_over))
+    return Staged(StagedFiles.of(release_id, folder), contract, content, place)
 
 
 def _encode(
     batches: Iterable[pa.RecordBatch], schema: bytes, categories: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[pa.Table, str]]:
-    """In a task: all records of a file, with the types of the contract."""
+    """In a task: all records of a file, with the types of the contract; their number and sum of hashes."""
     records = list(batches)
     if records:
         table = pa.Table.from_batches(records)
-        yield _encoded(table, pa.ipc.read_schema(pa.py_buffer(schema)), categories), ""
+        said = json.dumps([len(table), summed(table[HASH].to_numpy())])
+        yield _encoded(table, pa.ipc.read_schema(pa.py_buffer(schema)), categories), said
 
 
 def _encoded(table: pa.Table, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> pa.Table:

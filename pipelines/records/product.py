@@ -144,7 +144,7 @@ class Records:
         """Write the published columns, and the frequency tables of what is published."""
         published = [column(name) for name in protected.contract.names]
         frame, tables = protected.comparison.protected.select(*published), protected.comparison.tables_after
-        return stage(frame, protected.contract, tables, job.areas, release_id)
+        return stage(frame, protected.contract, tables, job.areas, release_id, protected.comparison.records)
 
     def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> Written:
         """Count the classes on the files as they were written."""

@@ -219,7 +219,7 @@ class Register(Nights):
         """Write every record whose class stands, and the frequency tables of them."""
         frame = self._tonight.published.select(*[column(name) for name in protected.contract.names])
         tables = protected.comparison.tables_after
-        return stage(frame, protected.contract, tables, job.areas, release_id)
+        return stage(frame, protected.contract, tables, job.areas, release_id, protected.comparison.records)
 
     def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> WrittenNight:
         """Count on the files, and audit them with all releases of the source."""

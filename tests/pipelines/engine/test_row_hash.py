@@ -1,0 +1,27 @@
+"""Sums of hashes of rows: what Spark adds up, what a task adds up, and what is added up in parts."""
+
+from __future__ import annotations
+
+from pyspark.sql import functions as f
+
+from pipelines.engine.row_hash import HASH, ROWS, contents, contents_in, hash_sums, summed, with_hash
+
+NAMES = ["rows", "text"]
+
+
+def frame(spark):
+    rows = [(number % 7, None if number % 5 else "a") for number in range(200)]
+    return spark.createDataFrame(rows, "rows int, text string")
+
+
+def test_a_task_sums_the_hashes_of_its_rows_as_spark_does(spark):
+    hashes = with_hash(frame(spark), NAMES).toArrow()[HASH].to_numpy()
+    assert (hashes < 0).any()
+    assert contents(frame(spark), NAMES) == ((200, summed(hashes)),)
+
+
+def test_sums_over_groups_add_up_to_those_of_the_frame_whatever_the_columns_are_called(spark):
+    sums = {ROWS: f.count(f.lit(1)).alias(ROWS), **hash_sums(NAMES, ["text"])}
+    by_group = frame(spark).groupBy("rows").agg(*sums.values())
+    row = by_group.agg(*[f.sum(name).alias(name) for name in sums]).first()
+    assert contents_in(row, 2) == contents(frame(spark), NAMES, ["text"])
