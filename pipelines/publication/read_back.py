@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow.parquet as pq
@@ -9,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import contents
+from pipelines.engine.row_hash import ROWS, contents, contents_in, hash_sums
 from pipelines.publication.stage import RECORDS, Staged
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
@@ -78,18 +79,22 @@ def verify_written(
     compared byte by byte, so that two Unicode forms of a text are two values here as in the method.
     """
     frame = staged.place.read(spark, RECORDS).select([column(name) for name in staged.contract.names])
+    others = [name for name in staged.contract.names if name in specification.published_as_it_is]
     smallest, median, classes, households = {}, {}, {}, {}
+    counted: tuple[tuple[int, int], ...] = ()
     for clustering in specification.clusterings:
         keys = [column(name) for name in clustering.variables]
         if specification.region is not None:
             keys.append(column(specification.region))
         name = clustering.name
-        smallest[name], median[name], classes[name] = _sizes(frame, keys, f.count(f.lit(1)))
+        of = () if counted else (frame.columns, others)  # once, beside the classes of the first clustering
+        sizes = _sizes(frame, keys, f.count(f.lit(1)), *of)
+        smallest[name], median[name], classes[name] = sizes.least, sizes.median, sizes.classes
+        counted = counted or sizes.contents
         if specification.counted is not None:
             distinct = f.count_distinct(column(specification.counted))
-            households[name], _, _ = _sizes(protected, keys, distinct)
-    others = [name for name in staged.contract.names if name in specification.published_as_it_is]
-    written, written_others = contents(frame, frame.columns, others)
+            households[name] = _sizes(protected, keys, distinct).least
+    written, written_others = counted
     declared = [(entry.name, entry.type) for entry in staged.contract.schema]
     as_staged = written == staged.content
     if original is None:
@@ -111,15 +116,30 @@ def verify_written(
     )
 
 
-def _sizes(frame: DataFrame, keys: list[Column], units: Column) -> tuple[int, float, int]:
-    """Least and median number of units that share a combination of the keys; how many combinations."""
+@dataclass(frozen=True)
+class _Sizes:
+    """Least and median number of units that share a combination; how many combinations; `contents`."""
+
+    least: int
+    median: float
+    classes: int
+    contents: tuple[tuple[int, int], ...]
+
+
+def _sizes(frame: DataFrame, keys: list[Column], units: Column, *of: Sequence[str]) -> _Sizes:
+    """The combinations of the keys, and in the same pass the contents of lists of columns."""
+    sums = {ROWS: f.count(f.lit(1)).alias(ROWS), **hash_sums(*of)} if of else {}
     row = (
         frame.groupBy(*keys)
-        .agg(units.alias(_UNITS))
+        .agg(units.alias(_UNITS), *sums.values())
         .agg(
-            f.min(_UNITS).alias("least"), f.median(_UNITS).alias("median"), f.count(f.lit(1)).alias("classes")
+            f.min(_UNITS).alias("least"),
+            f.median(_UNITS).alias("median"),
+            f.count(f.lit(1)).alias("classes"),
+            *[f.sum(name).alias(name) for name in sums],
         )
         .first()
     )
     assert row is not None
-    return int(row["least"] or 0), float(row["median"] or 0), int(row["classes"])
+    least, median = int(row["least"] or 0), float(row["median"] or 0)
+    return _Sizes(least, median, int(row["classes"]), contents_in(row, len(of)))
