@@ -98,7 +98,7 @@ class Cells:
 
 def contributions_needed(table: Table) -> int:
     """Largest contributions a rule looks at."""
-    return max([rule.n for rule in table.dominance] + [2 if table.p_percent else 0])
+    return max([rule.n for rule in table.dominance] + [2 if table.estimable_within else 0])
 
 
 def grouping_sets(table: Table) -> list[tuple[str, ...]]:

@@ -260,8 +260,9 @@ def _rules(cells: Cells, table: Table, least: int) -> Iterator[Sensitivity]:
             yield minimum_contributors(counts, cells.units, least, table.safety_range, gross=_gross(cells))
     for rule in table.dominance:
         yield dominance(cells.largest, cells.units, rule.n, rule.k, gross=cells.gross)
-    if table.p_percent is not None:
-        yield p_percent(cells.largest, cells.units, table.p_percent, q=table.q_percent, gross=cells.gross)
+    p = table.estimable_within
+    if p is not None:
+        yield p_percent(cells.largest, cells.units, p, q=table.q_percent, gross=cells.gross)
     if "lower_protection" in cells.input_columns:
         lower, upper = cells.input_columns["lower_protection"], cells.input_columns["upper_protection"]
         yield Sensitivity((lower > 0) | (upper > 0), lower, upper)

@@ -92,6 +92,8 @@ TableAlgorithm = Literal[
     "local-search",
 ]
 COSTS = ("unit", "inverse")
+DEFAULT_P_PERCENT = 10.0
+"""Of magnitudes of records, where no rule of dominance is given."""
 DEFAULT_DECIMALS = 2
 """Digits after the point of a table of magnitudes, or of weighted counts."""
 
@@ -187,7 +189,8 @@ class Table(Section):
     """A cell is sensitive whose n largest contributors exceed k percent of it; several rules as a list, each
     of which makes sensitive. Contributions count by size, whatever their sign."""
     p_percent: float | None = Field(default=None, gt=0, le=100, allow_inf_nan=False)
-    """A cell is sensitive whose second largest contributor can estimate the largest to p percent."""
+    """A cell is sensitive whose second largest contributor can estimate the largest to p percent; 10 by
+    default where records are added up and no rule of dominance is given."""
     q_percent: float = Field(default=100, gt=0, le=100, allow_inf_nan=False)
     """With p_percent, the prior-posterior rule: everybody could estimate every contribution to q percent
     before; 100 is the p-percent rule itself."""
@@ -269,6 +272,16 @@ class Table(Section):
         if self.decimals is not None:
             return self.decimals
         return 0 if self.counts else DEFAULT_DECIMALS
+
+    @property
+    def estimable_within(self) -> float | None:
+        """`p_percent`, the default resolved; None where no such rule holds."""
+        added_up = self.source == "microdata" and self.kind == "magnitude"
+        return (
+            DEFAULT_P_PERCENT
+            if added_up and self.p_percent is None and not self.dominance
+            else self.p_percent
+        )
 
     @property
     def counts(self) -> bool:

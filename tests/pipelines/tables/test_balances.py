@@ -28,7 +28,7 @@ def profits(planted: list[float]) -> pd.DataFrame:
 @pytest.mark.spark
 @pytest.mark.parametrize("planted", [[300.0, -299.9], [300.0, -300.0]])
 def test_of_two_that_cancel_neither_knows_the_other_from_the_balance(adjusted, tmp_path, planted):
-    content = adjusted(specification(tmp_path, profits(planted), dominance=None))
+    content = adjusted(specification(tmp_path, profits(planted), dominance={"n": 1, "k": 99.0}))
     table = pq.read_table(next(Path(content["release"]).rglob("table/*.parquet"))).to_pandas()
     (shown,) = table[(table["a21"] == "A") & (table["region"] == "east")]["turnover"]
     others = abs(float(shown) - planted[0] - planted[1])
@@ -49,3 +49,16 @@ def test_that_a_firm_has_no_turnover_is_not_to_be_read_from_a_cell_of_its_own(ad
     assert (table[table["a21"] == "G"]["turnover"] == 0).all()
     assert set(table[table["a21"] == "G"]["region"]) == {"west", "Total"}
     assert audit(release).passed, audit(release).failures()
+
+
+@pytest.mark.spark
+def test_a_giant_among_three_is_protected_although_no_rule_asks_for_it(adjusted, tmp_path):
+    frame = records()
+    frame = frame[(frame["a21"] != "C") | (frame["region"] != "west")]
+    frame = frame.assign(firm=np.arange(len(frame)).astype(str))
+    three = {"a10": "CE", "a21": "C", "region": "west", "turnover": [2000.0, 1.0, 1.0], "firm": list("xyz")}
+    frame = pd.concat([frame, pd.DataFrame(three)], ignore_index=True)
+    content = adjusted(specification(tmp_path, frame, {"firm": {"role": "unit"}}, dominance=None))
+    table = pq.read_table(next(Path(content["release"]).rglob("table/*.parquet"))).to_pandas()
+    (shown,) = table[(table["a21"] == "C") & (table["region"] == "west")]["turnover"]
+    assert abs(float(shown) - 2002) >= 0.1 * 2000 - 1

@@ -175,3 +175,18 @@ def test_a_missing_number_is_rejected_as_a_table_has_no_clusters_to_keep_it_in()
 def test_rows_of_a_finished_table_are_no_units() -> None:
     assert as_input(build(CELLS)).release.k == 1
     assert as_input(build(TABLE)).release.k == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "p"),
+    [
+        ({}, 10),
+        ({"p_percent": 3}, 3),
+        ({"dominance": {"n": 1, "k": 80}}, None),
+        ({"kind": "frequency", "value": None}, None),
+        ({"source": "cells", "contributors": "firms"}, None),
+    ],
+    ids=["by default", "as told", "dominance", "counts", "finished cells"],
+)
+def test_no_magnitude_of_records_is_without_a_rule_on_its_largest(changes: dict[str, Any], p: float) -> None:
+    assert table_of(build({"value": "turnover", "tables": [["a21"]], **changes})).estimable_within == p
