@@ -164,18 +164,19 @@ class Records:
         indicators = [
             factors[j] * _indicators(columns[j][order]) for j in range(p) if is_nominal[j] and factors[j] > 0
         ]
-        across = np.empty((len(numeric) + sum(block.shape[1] for block in indicators), n))
-        axis = None
-        for d, j in enumerate(numeric):
+        coordinates, axis = [], None
+        for j in numeric:
             column = columns[j].take(order, mode="clip")  # quicker than to look for positions that are none
-            unit = _encode(column, int(j), standardise, across[d])
-            across[d] *= factors[j]
+            # A column of floats is ours, and was read for the last time.
+            encoded = columns[j] if columns[j].dtype == np.float64 else np.empty(n)
+            unit = _encode(column, int(j), standardise, encoded)
+            encoded *= factors[j]
+            coordinates.append(encoded)
             if p == 1:
                 axis = Axis(column, unit / factors[j])
-        if indicators:
-            across[len(numeric) :] = np.column_stack(indicators).T
+        values = _side_by_side([*coordinates, *(line for block in indicators for line in block.T)])
         asked = None if diversity is None else diversity.take(order)
-        return cls(across.T.copy(), weights[order], len(numeric), axis, asked), order.astype(np.int64)
+        return cls(values, weights[order], len(numeric), axis, asked), order
 
 
 def given_values(records: Any, position: int) -> np.ndarray:
@@ -199,6 +200,7 @@ def _columns(records: Any) -> list[np.ndarray]:
     if isinstance(records, pd.DataFrame):
         raw = [records.iloc[:, j] for j in range(records.shape[1])]
         names: list[Any] = list(records.columns)
+        own = False
     else:
         array = _array(records)
         if array.ndim != 2:
@@ -206,18 +208,27 @@ def _columns(records: Any) -> list[np.ndarray]:
                 f"records must be an array of shape (n, p), found {array.ndim} dimension(s); "
                 "a single variable has shape (n, 1)"
             )
-        raw, names = list(_turned(array)), list(range(array.shape[1]))
+        raw, names, own = list(_turned(array)), list(range(array.shape[1])), True
     if not raw or len(raw[0]) == 0:
         raise TooFewRecords("there are no records or no variables: nothing can be clustered")
-    return [_number(column, name) for column, name in zip(raw, names, strict=True)]
+    return [_number(column, name, own) for column, name in zip(raw, names, strict=True)]
 
 
 def _turned(array: np.ndarray) -> np.ndarray:
-    """The array with a contiguous row for each column."""
+    """A copy with a contiguous row for each column."""
     turned = np.empty(array.shape[::-1], dtype=array.dtype)
     for start in range(0, len(array), TURNED):
         turned[:, start : start + TURNED] = array[start : start + TURNED].T
     return turned
+
+
+def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
+    """The columns (n,) as an array (n, p)."""
+    array = np.empty((len(columns[0]), len(columns)))
+    for start in range(0, len(array), TURNED):
+        for j, column in enumerate(columns):
+            array[start : start + TURNED, j] = column[start : start + TURNED]
+    return array
 
 
 def _array(records: Any) -> np.ndarray:
@@ -231,7 +242,8 @@ def _array(records: Any) -> np.ndarray:
         ) from None
 
 
-def _number(column: Any, name: Any) -> np.ndarray:
+def _number(column: Any, name: Any, own: bool = False) -> np.ndarray:
+    """A variable as numbers of its own type, floats a copy; in place where it is our own."""
     if isinstance(column, pd.Series):
         if column.isna().any():
             raise NotFinite(
@@ -249,7 +261,8 @@ def _number(column: Any, name: Any) -> np.ndarray:
             variable=name,
         )
     if column.dtype.kind == "f":
-        column = np.add(column, 0.0, dtype=np.float64)  # -0.0 sorts and counts as 0.0
+        place = column if own and column.dtype == np.float64 else None
+        column = np.add(column, 0.0, dtype=np.float64, out=place)  # -0.0 sorts and counts as 0.0
         if not np.all(np.isfinite(column)):
             raise NotFinite(
                 f"variable {name} has {int(np.sum(~np.isfinite(column)))} values that are NaN or infinite; "

@@ -118,9 +118,7 @@ def anneal(
         )
         moves += tried
     refresh(state)
-    moves += visit(state, near, np.arange(len(scales)), k, 0.0, True, scratch(near), stream)
-    refresh(state)
-    return moves
+    return moves + visit(state, near, np.arange(len(scales)), k, 0.0, True, scratch(near), stream)
 
 
 def _step(falling: np.ndarray, schedule: Schedule, top: float, bottom: float) -> float:
