@@ -25,6 +25,9 @@ JAVA_ARCHIVE = ARCHIVE.with_name("java-classes.jsa")
 #: Only the quick compiler, with the room for its code that both would have (else a session of some dozen
 #: runs throws away what it compiled, and compiles it again), and no threads for collecting garbage.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
+#: For a long run the collector that stops the program: one that works beside it slows each of its writes, and
+#: makes more code to compile of them.
+THOROUGH = ("-XX:+UseParallelGC",)
 
 
 class InputSize(Enum):
@@ -45,10 +48,10 @@ def input_size(input_path: str | None) -> InputSize:
 
 def jvm_options(size: InputSize) -> tuple[str, ...]:
     """Options for a run on an input of this size."""
-    quick = () if size is InputSize.LARGE else QUICK
+    by_size = THOROUGH if size is InputSize.LARGE else QUICK
     archives = f"-XX:SharedArchiveFile={JAVA_ARCHIVE}:{ARCHIVE}"
     archived = (archives, "-Xlog:disable") if ARCHIVE.exists() else ()
-    return (*quick, *archived)
+    return (*by_size, *archived)
 
 
 def _bytes(input_path: str) -> int:
