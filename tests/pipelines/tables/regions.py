@@ -34,4 +34,5 @@ def regional_cells(specification: Specification, unit: float = 100.0) -> Cells:
     assert specification.table is not None
     codes = pd.DataFrame({"region": ["n", "s", "w", "Total"]})
     units, contributors = np.array([1.0, 2, 3, 6]) * unit, np.array([1.0, 9, 9, 19])
-    return tabulated(codes, specification.table, units=units, contributors=contributors)
+    largest = np.zeros((len(units), 2))
+    return tabulated(codes, specification.table, units=units, contributors=contributors, largest=largest)

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.audit.tables import margins
 from pipelines.tables.adjusted import protected_by_method
-from pipelines.tables.cells import Cells, grouping_sets, tabulated
+from pipelines.tables.cells import Cells, contributions_needed, grouping_sets, tabulated
 from pipelines.tables.files import published
 from pipelines.tables.groupings import Grouping
 from pipelines.tables.manifest import table_manifest
@@ -64,6 +64,7 @@ def cells_of(specification: Specification, seed: int = 0) -> Cells:
         table,
         units=units,
         contributors=table_sums["firms"].to_numpy(float),
+        largest=np.zeros((len(units), contributions_needed(table))),
         groupings=tuple(Grouping(finer, coarser, GROUPS) for finer, coarser in table.groupings),
     )
 

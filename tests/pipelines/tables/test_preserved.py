@@ -45,6 +45,7 @@ def cells_of(chosen: Specification) -> Cells:
         table_of(chosen),
         units=frame["value"].to_numpy(),
         contributors=frame["firms"].to_numpy(float),
+        largest=np.zeros((len(frame), 2)),
     )
 
 
