@@ -60,7 +60,7 @@ QUALITY = {
     "by_region": {"1": {"tables": 1, **TABLE}},
     "uniques_published": {
         "records": 100, "by_column": {"hours<script>": 7}, "jointly": 9, "by_sensitive": {},
-    },  # fmt: skip
+    },
     "dominance": {"income": {"n": 1, "k": 85.0, "clusters": 20, "failing": 2}},
     "stages": {"read": 1.0, "protect": 2.0},
     "verdicts": [{"check": "release", "metric": "smallest_class", "variable": "all",
