@@ -107,7 +107,11 @@ def _construct(points: Points, multiplicity: np.ndarray, near: np.ndarray, k: in
     state = new_state(multiplicity, k)
     queue = np.empty(multiplicity.sum(), np.int64)
     queued = _queue_loose(state.loose, queue)
-    _, weight = _recreate(state, points, near, k, queue[:queued])
+    possible, weight = _recreate(state, points, near, k, queue[:queued], False)
+    if not possible:  # all clusters were full, and too few records left for one
+        state = new_state(multiplicity, k)
+        queued = _queue_loose(state.loose, queue)
+        _, weight = _recreate(state, points, near, k, queue[:queued], True)
     weights = np.array([weight, weight])
     return _Walk(state, queue, state.stock.copy(), state.members.copy(), state.sizes.copy(), weights)
 
@@ -125,7 +129,7 @@ def _ruin_and_recreate(
             break
         begin_move(state)
         queued, removed = _ruin(state, near, k, queue)
-        possible, added = _recreate(state, points, near, k, queue[:queued])
+        possible, added = _recreate(state, points, near, k, queue[:queued], False)
         temperature = unit * _TEMPERATURE * max(0.0, 1.0 - move / (_COOLED * moves))
         if possible and added - removed <= -temperature * np.log(1.0 - np.random.random()):
             weight += added - removed
@@ -180,9 +184,13 @@ def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) ->
 
 @kernel
 def _recreate(
-    state: PartitionState, points: Points, near: np.ndarray, k: int, queue: np.ndarray
+    state: PartitionState, points: Points, near: np.ndarray, k: int, queue: np.ndarray, rooms_last: bool
 ) -> tuple[bool, int]:
-    """Put the queued records back; whether that was possible, and the weight added."""
+    """Put the queued records back; whether that was possible, and the weight added.
+
+    With `rooms_last` none joins a cluster while one can be grown: then fewer than k are left over, which
+    have room in any cluster, so that it is always possible where there are k.
+    """
     np.random.shuffle(queue)
     added = 0
     grown = np.empty(k, np.int64)
@@ -196,7 +204,8 @@ def _recreate(
             continue
         room, insertion = _best_room(state, points, near, c)
         possible, weight, absorbed = _grow(state, points, near, k, c, grown)
-        if possible and (room < 0 or weight <= insertion * absorbed * (0.7 + 0.6 * np.random.random())):
+        grows = rooms_last or room < 0
+        if possible and (grows or weight <= insertion * absorbed * (0.7 + 0.6 * np.random.random())):
             for index in range(k):
                 member = grown[index]
                 if state.loose[member] > 0:

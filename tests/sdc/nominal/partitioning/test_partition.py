@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.errors import InvalidParameter, TooFewRecords
+from sdc.nominal.distances import Ordinal
 from sdc.nominal.partitioning.partition import partition
 from sdc.nominal.two_step_names import TWO_STEP
 from tests.benchmarks.combinations.scenarios import instance
@@ -151,6 +152,17 @@ def test_any_frame_is_clustered(rows: list[tuple[str | None, int, int]], k: int,
 @pytest.mark.parametrize("algorithm", ["set-partitioning", "local-search", "own-hhe", "random"])
 def test_extreme_frames_are_clustered(frame: pd.DataFrame, algorithm: str) -> None:
     check(frame, 3, algorithm=algorithm)
+
+
+@pytest.mark.parametrize("records", range(3, 12))
+def test_records_left_beside_full_clusters_find_a_place(records: int) -> None:
+    apart = {"v": Ordinal(2, positions={0: 4, 1: 5, 2: 14, 3: 16})}
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        frame = pd.DataFrame({"v": random.integers(0, 4, records), "w": random.integers(0, 2, records)})
+        for effort in ("fast", "standard"):
+            found = partition(frame, 3, algorithm="local-search", effort=effort, seed=seed, distances=apart)
+            assert np.bincount(found.labels).min() >= 3
 
 
 @pytest.mark.parametrize("scenario", ["200m5_2percent", "200m5_20percent"])
