@@ -13,12 +13,14 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, turn
+from sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
 from sdc.cta.program.problem import Problem
 from sdc.kernels.compile import kernel
 
 #: First temperature relative to the mean level (times the mean line weight), and the last at most.
 HOT, WARMEST_END = 0.75, 0.02
+#: Last temperature relative to the first, from which steps are equal.
+BY_STEPS = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,12 @@ class LineSums(StandIn):
 
 @kernel
 def _temperature_at(stretch: Stretch, sweep: int) -> float:
-    """By equal steps: most of the time is for where cells of large levels freeze, at half the first one."""
+    """By equal steps: most of the time is for where cells of large levels freeze, at half the first one.
+
+    By equal factors where many cells share a line, to the small residuals that they can be arranged to.
+    """
+    if stretch.cold < BY_STEPS * stretch.hot:
+        return temperature_at(stretch, sweep)
     return stretch.hot + (stretch.cold - stretch.hot) * (sweep / max(1, stretch.sweeps - 1))
 
 
