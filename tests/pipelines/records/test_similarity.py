@@ -75,13 +75,18 @@ def test_very_unlike_weights_stay_within_what_distances_can_hold(tmp_path):
 
 @pytest.mark.spark
 def test_records_are_carried_to_combinations_that_are_near_in_the_order(spark, tmp_path):
-    rng = np.random.default_rng(4)
-    original = with_orders(pd.DataFrame(index=range(300)), rng).assign(job=rng.choice(list("abcdefgh"), 300))
-    original.to_parquet(tmp_path / "data", index=False)
     roles = {"note": {"role": "other"}, **ORDERED, "job": QUASI | {"kind": "nominal"}}
-    _, areas = run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
-    frame = published(areas)
-    assert frame.groupby(["size", "grade", "job"], dropna=False).size().min() >= 3
-    assert quality(areas)["certificates"]["all"][0]["lower_bound"] > 0
-    steps = steps_moved(original, frame)
-    assert steps["size"] < 0.8 * steps["grade"]
+    shares = []
+    for seed in (4, 5, 6):
+        folder, rng = tmp_path / str(seed), np.random.default_rng(seed)
+        folder.mkdir()
+        original = with_orders(pd.DataFrame(index=range(300)), rng)
+        original["job"] = rng.choice(list("abcdefgh"), 300)
+        original.to_parquet(folder / "data", index=False)
+        _, areas = run(spark, specification(folder, roles, method={"effort": "fast"}))
+        frame = published(areas)
+        assert frame.groupby(["size", "grade", "job"], dropna=False).size().min() >= 3
+        assert quality(areas)["certificates"]["all"][0]["lower_bound"] > 0
+        steps = steps_moved(original, frame)
+        shares.append(steps["size"] / steps["grade"])
+    assert np.mean(shares) < 0.9, shares
