@@ -71,9 +71,11 @@ def new_state(
 
 @inlined
 def deviation_cost(state: SearchState, i: int, change: int) -> float:
-    """Cost of the combination's own distance from its original frequency."""
+    """Cost of the combination's own distance from its original frequency, beyond k - 1 records."""
     deviation = state.counts[i] - state.original[i]
-    return state.deviation_weight[i] * change * (2 * deviation + change)
+    before = max(abs(deviation) - (state.k - 1), 0)
+    after = max(abs(deviation + change) - (state.k - 1), 0)
+    return state.deviation_weight[i] * (after * after - before * before)
 
 
 @inlined
