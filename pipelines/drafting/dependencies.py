@@ -21,6 +21,11 @@ def dependencies(
     ----------
     published, protected : sequence of Guess
     profile : Profile
+
+    Returns
+    -------
+    list of Dependency
+        Of names; those of two columns come after those of one.
     """
     columns = {each.name: each.column for each in (*published, *protected) if each.column is not None}
     pairs = [
