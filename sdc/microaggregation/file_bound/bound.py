@@ -40,7 +40,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from sdc.microaggregation.bounds import ARITHMETIC, less_rounding, nearest_neighbour_bound
-from sdc.microaggregation.file_bound.cheapest_parts import Near, Parts, Thoroughness, cheapest_parts
+from sdc.microaggregation.file_bound.candidates import Near
+from sdc.microaggregation.file_bound.cheapest_parts import Parts, Thoroughness, cheapest_parts
 from sdc.microaggregation.file_bound.prices import Pool
 
 #: What proves the bound.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdc.kernels.compile import kernel
-from sdc.microaggregation.file_bound.cheapest_parts import part_costs
+from sdc.microaggregation.file_bound.part_costs import part_costs
 
 #: A slack of so many e counts for nothing.
 _NEGLIGIBLE = 30.0

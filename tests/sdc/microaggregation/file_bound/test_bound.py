@@ -9,7 +9,8 @@ import pytest
 
 from sdc.microaggregation.bounds import nearest_neighbour_bound
 from sdc.microaggregation.file_bound.bound import WORK, Work, file_bound, near_records
-from sdc.microaggregation.file_bound.cheapest_parts import Thoroughness, cheapest_parts, part_costs
+from sdc.microaggregation.file_bound.cheapest_parts import Thoroughness, cheapest_parts
+from sdc.microaggregation.file_bound.part_costs import part_costs
 from sdc.microaggregation.principal_cuts import CutTree
 from tests.sdc.microaggregation.brute_force import least_sse
 
