@@ -105,6 +105,12 @@ def _point(number: Column, specification: Specification) -> Column:
     return number
 
 
+def number_in_text(text: Column, specification: Specification) -> Column:
+    """The number that a text is, as double; NULL where it is none."""
+    number = _point(f.trim(text), specification)
+    return f.when(number.rlike(_NUMBER), number).try_cast(t.DoubleType())
+
+
 def _whole(raw: DataFrame, written: dict[str, Column]) -> set[str]:
     """Numeric CSV columns in which every value is a whole number."""
     if not written:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
@@ -115,7 +115,7 @@ def classes_of(
     *,
     further: Sequence[Sequence[str]] = (),
     sensitive: Sequence[str] = (),
-    numbers: Sequence[str] = (),
+    numbers: Mapping[str, Column] | None = None,
 ) -> Classes:
     """Look at the classes of a frame.
 
@@ -135,9 +135,10 @@ def classes_of(
         For `Classes.alone`.
     sensitive : sequence of str
         For `Classes.homogeneity`.
-    numbers : sequence of str
+    numbers : mapping of name to double column
         Those of them that are magnitudes.
     """
+    numbers = numbers or {}
     columns = [class_hash(names)]
     if specification.counted is not None:
         columns.append(f.xxhash64(*content_of([specification.counted])).alias(_HOLDER))
@@ -152,19 +153,18 @@ def classes_of(
         columns += [f.col(f"__share{i}").alias(f"share{i}")]
         if name in numbers:
             missing = f.lit(float("nan"))
-            columns += [f.coalesce(column(name).cast("double"), missing).alias(f"number{i}")]
+            columns += [f.coalesce(numbers[name], missing).alias(f"number{i}")]
     look = _Look(specification.release.k, len(further), len(sensitive), _close(frame, sensitive, numbers))
     lines = by_class(frame.select(*columns), records, look, look.schema).collect()
     return _together(lines, len(further), sensitive)
 
 
-def _close(frame: DataFrame, sensitive: Sequence[str], numbers: Sequence[str]) -> dict[int, float]:
+def _close(frame: DataFrame, sensitive: Sequence[str], numbers: Mapping[str, Column]) -> dict[int, float]:
     """By place of a sensitive number, how far apart its values may be to be `CLOSE` in the file."""
-    places = [i for i, name in enumerate(sensitive) if name in numbers]
-    value = {i: column(sensitive[i]).cast("double") for i in places}
-    ranges = [(f.max(value[i]) - f.min(value[i])).alias(str(i)) for i in places]
+    value = {i: numbers[name] for i, name in enumerate(sensitive) if name in numbers}
+    ranges = [(f.max(each) - f.min(each)).alias(str(i)) for i, each in value.items()]
     row = frame.agg(*ranges).first() if ranges else None
-    return {} if row is None else {i: CLOSE * (row[str(i)] or 0.0) for i in places}
+    return {} if row is None else {i: CLOSE * (row[str(i)] or 0.0) for i in value}
 
 
 def _with_share(frame: DataFrame, name: str, alias: str, records: int) -> DataFrame:

@@ -9,6 +9,7 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from pipelines.intake.magnitudes import magnitudes
 from pipelines.intake.scales import Scale
 from pipelines.intake.screen import ScreenedInput
 from pipelines.measures.block_reports import BlockReports
@@ -78,7 +79,6 @@ class Comparison:
     def classes_after(self) -> Classes:
         """Those of the protected ones; `alone` by each of `joins`."""
         specification = self.specification
-        kinds = {name: specification.variables[name].kind for name in specification.sensitive}
         return classes_of(
             self.protected,
             self.joint_keys,
@@ -86,7 +86,7 @@ class Comparison:
             self.records,
             further=joins(specification),
             sensitive=specification.sensitive,
-            numbers=[name for name, kind in kinds.items() if kind == "numeric"],
+            numbers=magnitudes(self.protected, specification.sensitive, specification),
         )
 
     @cached_property

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from pyspark.sql import functions as f
 
 from pipelines.measures.classes import Homogeneity, Risk, classes_of
 from sdc.risk.individual import individual_risk
@@ -119,7 +120,8 @@ def test_numbers_that_are_close_give_a_class_away_and_dates_that_differ_do_not(s
     asked = {"sensitive": ["wage", "born"]}
     exactly = looked_at(spark, frame, 3, **asked).homogeneity
     assert (exactly["wage"].homogeneous, exactly["born"].homogeneous) == (3, 3)
-    closely = looked_at(spark, frame, 3, **asked, numbers=["wage", "born"]).homogeneity
+    numbers = {name: f.col(name).cast("double") for name in asked["sensitive"]}
+    closely = looked_at(spark, frame, 3, **asked, numbers=numbers).homogeneity
     assert (closely["wage"].homogeneous, closely["born"].homogeneous) == (6, 3)
 
 
