@@ -176,12 +176,15 @@ def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
         told = {each.column: each for each in reversed(dependencies(published, protected, profile))}
         if not told:
             return guesses
-        guesses = [_protected(each, told[each.name]) if each.name in told else each for each in guesses]
+        most = most_categories(profile.records)
+        guesses = [_protected(each, told[each.name], most) if each.name in told else each for each in guesses]
 
 
-def _protected(each: Guess, dependency: Dependency) -> Guess:
-    """A column that tells a variable, as a quasi-identifier."""
-    kind = "numeric" if each.role == "weight" else "nominal"
+def _protected(each: Guess, dependency: Dependency, most: int) -> Guess:
+    """A column that tells a variable, as a quasi-identifier; nominal with at most so many categories."""
+    column = each.column
+    amount = column is not None and column.numbers == column.present and column.distinct > most
+    kind = "numeric" if each.role == "weight" or amount else "nominal"
     beside = " beside another column" if dependency.beside else ""
     why = f"it would be {each.role}, but it tells another variable{beside}"
     return replace(each, role="quasi_identifier", kind=kind, why=why)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from pipelines.drafting.first_guess import Guess
 from pipelines.drafting.profile import Profile
+from pipelines.measures.computing import computed
 from pipelines.measures.guessing import Dependency, Guessing, dependencies_among, guessing
 
 
@@ -48,7 +49,16 @@ def dependencies(
         codes = numbered(profile.codes([columns[pair.column], columns[pair.determines]]))
         return guessing(codes[pair.column], codes[pair.determines])
 
-    nominal = [each.name for each in protected if each.kind == "nominal"]
+    nominal = [each.name for each in protected if each.kind == "nominal" and each.name in columns]
     region = next((each.name for each in published if each.role == "region"), None)
     glance = numbered(profile.glance(list(columns.values())))
-    return dependencies_among(pairs, glance, nominal, region, whole)
+    found = dependencies_among(pairs, glance, nominal, region, whole)
+    sizes = profile.sizes(list(columns.values()))
+    amounts = {name: sizes[column.label] for name, column in columns.items() if column.label in sizes}
+
+    def those(names: list[str]) -> dict[str, np.ndarray]:
+        return {name: amounts[name] for name in names if name in amounts and name != region}
+
+    as_they_are = those([each.name for each in published])
+    numeric = those([each.name for each in protected if each.kind == "numeric"])
+    return [*found, *computed(as_they_are, numeric, {name: glance[name] for name in nominal}, found)]

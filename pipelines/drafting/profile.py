@@ -205,6 +205,15 @@ class Profile:
         ).fetchnumpy()["v"]
         return np.asarray(numbers, dtype=np.float64)
 
+    def sizes(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
+        """Columns of nothing but numbers in the first records, by label; NaN is missing."""
+        numeric = [column for column in columns if 0 < column.present == column.numbers]
+        if not numeric:
+            return {}
+        numbers = ", ".join(f"{self._number(column)} AS {column.label}" for column in numeric)
+        frame = self._engine.execute(f"SELECT {numbers} FROM file WHERE rowid < {GLANCE}").df()
+        return {label: frame[label].to_numpy(np.float64, na_value=np.nan) for label in frame.columns}
+
     def in_order(self, column: Column, other: Column) -> np.ndarray:
         """Codes of `other` in the first records by the order of `column`: of its numbers, else its text."""
         number = self._number(column)

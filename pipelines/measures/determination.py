@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
+from pipelines.intake.magnitudes import magnitudes
+from pipelines.measures.computing import computed
 from pipelines.measures.guessing import (
     OFTEN,
     REPEATED_SHARE,
@@ -47,12 +48,24 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
         return []
     names = list(dict.fromkeys([pair.column for pair in pairs] + [pair.determines for pair in pairs]))
     place = {name: f"h{position}" for position, name in enumerate(names)}
-    coded = frame.select([f.xxhash64(*content_of([name])).alias(place[name]) for name in names])
+    hashes = [f.xxhash64(*content_of([name])).alias(place[name]) for name in names]
     few = records <= GLANCE
-    glance = (coded if few else coded.where(_drawn(frame.columns, records))).toArrow().to_pandas()
-    codes = {name: pd.factorize(glance[place[name]])[0].astype(np.int64) for name in names}
-    whole = None if few else _Whole(coded, records, place).guessing
-    return dependencies_among(pairs, codes, specification.nominal, specification.region, whole)
+    seen = frame if few else frame.where(_drawn(frame.columns, records))
+    numbers = magnitudes(frame, names, specification, times=True)
+    sizes = [number.alias(f"n{place[name]}") for name, number in numbers.items()]
+    glance = seen.select(*hashes, *sizes).toArrow().to_pandas()
+    codes = {name: np.unique(glance[place[name]], return_inverse=True)[1] for name in names}
+    whole = None if few else _Whole(frame.select(hashes), records, place).guessing
+    found = dependencies_among(pairs, codes, specification.nominal, specification.region, whole)
+    values = {name: glance[f"n{place[name]}"].to_numpy(np.float64, na_value=np.nan) for name in numbers}
+    amounts = {
+        name: values[name]
+        for name in specification.published_as_it_is
+        if name in values and name != specification.region
+    }
+    protected = {name: values[name] for name in specification.numeric}
+    categories = {name: codes[name] for name in specification.nominal}
+    return [*found, *computed(amounts, protected, categories, found)]
 
 
 def _drawn(names: list[str], records: int) -> Column:

@@ -14,11 +14,12 @@ def _take(comparison: Comparison) -> dict[str, list[str]] | None:
     specification = comparison.specification
     section: dict[str, list[str]] = {name: [] for name in specification.published_as_it_is}
     for each in comparison.exposure.dependencies:
-        if not each.beside:
-            section[each.column].append(each.determines)
-        elif not {each.column, each.beside}.intersection(specification.publish.accept_dependencies):
-            section[each.column].append(f"{each.determines} (with {each.beside})")
-            section[each.beside].append(f"{each.determines} (with {each.column})")
+        together = (each.column, *each.beside)
+        if each.beside and not set(together).isdisjoint(specification.publish.accept_dependencies):
+            continue  # they tell it together alone, and one of them may
+        for name in together:
+            others = ", ".join(other for other in together if other != name)
+            section[name].append(f"{each.determines} (with {others})" if others else each.determines)
     return section
 
 

@@ -35,18 +35,19 @@ class Dependency:
     Attributes
     ----------
     column, determines : str
-    beside : str
-        Another column, without which it does not; empty where it does alone.
+    beside : tuple of str
+        Further columns, without which it does not; none where it does alone.
     """
 
     column: str
     determines: str
-    beside: str = ""
+    beside: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        both = f"{self.column} and {self.beside} are published as they are and together determine"
-        alone = f"{self.column} is published as it is and determines"
-        return f"{both if self.beside else alone} the protected {self.determines}"
+        if not self.beside:
+            return f"{self.column} is published as it is and determines the protected {self.determines}"
+        names = f"{', '.join([self.column, *self.beside[:-1]])} and {self.beside[-1]}"
+        return f"{names} are published as they are and together determine the protected {self.determines}"
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def _together(
             for other in ranked[place + 1 :]:
                 both = pd.factorize(codes[one] * (codes[other].max(initial=0) + 1) + codes[other])[0]
                 if guessing(both, codes[name]).nearly:
-                    yield Dependency(one, name, other)
+                    yield Dependency(one, name, (other,))
 
 
 def guessing(given: np.ndarray, protected: np.ndarray) -> Guessing:

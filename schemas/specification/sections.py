@@ -89,7 +89,7 @@ class Variable(Section):
     """What the variable is to the release."""
     kind: Kind | None = None
     """Categories (nominal), with an order (ordinal) or levels (hierarchical), or magnitudes (numeric); a
-    quasi-identifier must say which."""
+    quasi-identifier must say which. Other numbers are magnitudes unless they are said to be nominal."""
     order: Names | None = None
     """Ordinal: its categories as they are published, lowest first; bands bring their own. The two ends are as
     far apart as two nominal values, steps between them a part of it; other values reject their record.
@@ -292,7 +292,8 @@ class Publish(Section):
     """Table format of the release."""
     accept_dependencies: Names = ()
     """Columns published as they are although they determine a protected variable, or nearly do: 19 in 20 of
-    the records that guessing its commonest value gets wrong are right by them."""
+    the records that guessing its commonest value gets wrong are right by them, or within 1 % where it is a
+    sum or a product of them, or lies between the values beside it."""
     successive: Literal["refuse", "accept"] = "refuse"
     """A second release under this name from another input, k, seed or specification."""
     series: Literal["single", "append", "register"] = "single"

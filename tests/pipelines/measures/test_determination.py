@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 from pipelines.measures import determination
 from pipelines.measures.determination import dependencies
+from schemas.errors import GateRefused
+from tests.pipelines.microdata import run, specification
 
 pytestmark = pytest.mark.spark
 SPECIFICATION = SimpleNamespace(
@@ -17,6 +20,9 @@ SPECIFICATION = SimpleNamespace(
     quasi_identifiers=("section", "age", "then"),
     nominal=("section",),
     region="region",
+    numeric=("age", "then"),
+    input=SimpleNamespace(thousands=None, decimal="."),
+    variables=defaultdict(lambda: SimpleNamespace(kind=None)),
 )
 
 
@@ -45,8 +51,8 @@ def test_what_determines_a_variable_but_for_some_records_is_found(spark, monkeyp
     frame = file()
     found = dependencies(spark.createDataFrame(frame).repartition(3), SPECIFICATION, len(frame))
     assert [(each.column, each.determines, each.beside) for each in found if each.column != "born"] == [
-        ("branch", "section", ""),
-        ("miscoded", "section", ""),
+        ("branch", "section", ()),
+        ("miscoded", "section", ()),
     ]
     born = [str(each) for each in found if each.column == "born"]
     assert born[0] == "born is published as it is and determines the protected age"
@@ -60,3 +66,18 @@ def test_what_is_wrong_for_many_is_none(spark):
     frame = file(wrong=60)
     found = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
     assert "miscoded" not in [each.column for each in found if not each.beside]
+
+
+def test_amounts_published_as_they_are_that_a_protected_one_is_computed_from_are_refused(spark, tmp_path):
+    """By its parts whoever reads the release has everybody's income, to the last digit."""
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": random.integers(18, 80, 300), "income": random.integers(100, 90_000, 300)})
+    frame["wage"] = (frame["income"] * random.random(300)).astype(int)
+    frame["profit"] = frame["income"] - frame["wage"]
+    frame.to_parquet(tmp_path / "data", index=False)
+    protected, sensitive = {"role": "quasi_identifier", "kind": "numeric"}, {"role": "sensitive"}
+    roles = {"age": protected, "income": protected, "wage": sensitive, "profit": sensitive}
+    with pytest.raises(GateRefused, match=r"determined of wage is 1.*determined of profit is 1"):
+        run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
+    accepted = {"accept_dependencies": ["wage"]}
+    run(spark, specification(tmp_path, roles, method={"effort": "fast"}, publish=accepted))
