@@ -58,7 +58,7 @@ def contract_of(
     Unfit
     """
     from_spark = to_arrow_schema(frame.schema)
-    paths = [path for path in map(_local, files) if path is not None]
+    paths = [path for path in map(local, files) if path is not None]
     if not parquet or len(paths) < len(files):
         return Contract(from_spark)
     schemas = [pq.read_schema(path) for path in paths]
@@ -103,6 +103,7 @@ def _categories(paths: list[Path], name: str) -> list[object]:
     return list(categories)
 
 
-def _local(file: str) -> Path | None:
+def local(file: str) -> Path | None:
+    """Path of a file by its address; None where it is in no folder of this machine."""
     address = urlparse(file)
     return Path(unquote(address.path)) if address.scheme in ("", "file") else None

@@ -14,12 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pipelines.engine.column_names import column
 from pipelines.gate.agency_suite import AgencySuite, agency_suite
 from pipelines.intake.columns import check_columns, check_types
-from pipelines.intake.contract import Contract, Unfit, contract_of
+from pipelines.intake.contract import Contract, Unfit, contract_of, local
 from pipelines.intake.csv_files import read_csv
 from pipelines.intake.faults import input_named, reading
 from pipelines.intake.recode import retyped
 from pipelines.intake.typed import UNREADABLE, typed_values, with_recodes
-from schemas.errors import InputRejected
+from schemas.errors import InputRejected, SpecificationError
+from schemas.specification.consistency import within
 from schemas.specification.model import Specification
 
 
@@ -73,7 +74,7 @@ def read(
     InputRejected
         Where the file is absent, unreadable, or does not have the columns that are declared.
     SpecificationError
-        Where the agency's suite cannot be judged.
+        Where the agency's suite cannot be judged, or records lie in the public area.
     """
     suite = agency_suite(declared or specification)
     with reading(specification):
@@ -85,8 +86,21 @@ def read(
         files = sorted(raw.inputFiles())
         if not files:
             raise InputRejected(f"{input_named(specification)} has no files with records. Check input.path.")
+        _refuse_public(files, specification)
         microdata = _microdata(raw, files, specification)
         return _with_suite(microdata, suite, raw, declared or specification)
+
+
+def _refuse_public(files: list[str], specification: Specification) -> None:
+    """Refuse original records that lie where readers look, by a glob or a link."""
+    places = [local(file) or file for file in files]
+    exposed = sum(within(str(place), specification.public_area) for place in places)
+    if exposed:
+        raise SpecificationError(
+            f"[input] path: found {specification.input.path!r}, which reads {exposed} file(s) of the public "
+            "area, allowed: a place outside the public area. Original records lie where readers look: move "
+            "them, or choose another publish.path."
+        )
 
 
 def of_frame(frame: DataFrame, specification: Specification) -> Microdata:

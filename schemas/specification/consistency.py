@@ -91,6 +91,7 @@ def _kinds(spec: Specification) -> Iterator[Fault]:
 
 def _paths(spec: Specification) -> Iterator[Fault]:
     public, evidence, source = map(_real, (spec.public_area, spec.evidence_area, spec.input_path))
+    yield from _private_files(spec)
     if _inside(evidence, public):
         yield fault(("publish", "evidence"), spec.publish.evidence, "a place outside the public area")
     elif _inside(public, evidence):
@@ -140,6 +141,20 @@ def _paths(spec: Specification) -> Iterator[Fault]:
     ):
         allowed = "csv" if spec.input.format == "parquet" else "parquet"
         yield fault(("input", "format"), spec.input.format, f"{allowed}, as input.path ends in .{suffix}")
+
+
+def _private_files(spec: Specification) -> Iterator[Fault]:
+    """Files beside the input that say what readers are not to know."""
+    population = None if spec.population is None else spec.population.path
+    a_priori = None if spec.table is None else spec.table.a_priori
+    for key, path in ((("population", "path"), population), (("table", "a_priori"), a_priori)):
+        if path is not None and within(spec.resolve(path), spec.public_area):
+            yield fault(key, path, "a place outside the public area")
+
+
+def within(path: str, folder: str) -> bool:
+    """Whether a place is a folder or lies in it, links followed."""
+    return _inside(_real(path), _real(folder))
 
 
 def _real(path: str) -> str:
@@ -257,6 +272,9 @@ def _acceptances(spec: Specification) -> Iterator[Fault]:
     for name in spec.quality.accept:
         if name not in HELD_BY_DEFAULT:
             yield fault(("quality", "accept", name), name, ", ".join(HELD_BY_DEFAULT))
+    for name, reason in spec.quality.accept.items():
+        if not reason.strip():
+            yield fault(("quality", "accept", name), reason, "the reason, and by whom")
 
 
 def _dependencies(spec: Specification) -> Iterator[Fault]:

@@ -332,6 +332,18 @@ MALFORMED = (
         "input in the lake", '"persons.parquet"', '"lake/persons.parquet"', ("[input] path", "outside")
     ),
     Malformed(
+        "population in the lake",
+        "[method]",
+        '[population]\npath = "lake/people.parquet"\ncount = "people"\n[method]',
+        ("[population] path", "outside the public area"),
+    ),
+    Malformed(
+        "acceptance without a reason",
+        "[method]",
+        '[quality]\naccept = { max_homogeneous = " " }\n[method]',
+        ("[quality] accept.max_homogeneous", "the reason, and by whom"),
+    ),
+    Malformed(
         "dependency of a protected column",
         PUBLISH,
         PUBLISH + '\naccept_dependencies = ["income"]',

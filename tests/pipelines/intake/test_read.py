@@ -303,3 +303,14 @@ def test_pandas_nullable_integers_are_numbers(spark, tmp_path):
     pd.DataFrame(frame).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
     assert screen(read(spark, spec), spec).magnitude["age"] == 29
+
+
+@pytest.mark.parametrize("how", ["a glob", "a link"])
+def test_original_records_in_the_public_area_are_refused_however_they_are_reached(spark, tmp_path, how):
+    (tmp_path / "lake" / "raw").mkdir(parents=True)
+    (tmp_path / "in").mkdir()
+    persons().to_parquet(tmp_path / "lake" / "raw" / "records.parquet")
+    (tmp_path / "in" / "records.parquet").symlink_to(tmp_path / "lake" / "raw" / "records.parquet")
+    path = "*/raw/*.parquet" if how == "a glob" else "in"
+    with pytest.raises(SpecificationError, match=r"\[input\] path.* 1 file\(s\) of the public area"):
+        read(spark, specification(tmp_path, input={"path": path}))
