@@ -7,7 +7,7 @@ cell can be published whose value is not on file.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -51,8 +51,8 @@ def write_published_cells(folder: Path, cells: Iterable[PublishedCell]) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), folder / FILE)
 
 
-def published_cells(areas: Areas, measures: Collection[str]) -> Iterator[PublishedCell]:
-    """Cells of every table that stands or stood, oldest release first, as far as they have these measures.
+def published_cells(areas: Areas) -> Iterator[PublishedCell]:
+    """Cells of every table that stands or stood, oldest release first.
 
     Raises
     ------
@@ -74,11 +74,10 @@ def published_cells(areas: Areas, measures: Collection[str]) -> Iterator[Publish
                 "Restore the evidence area from its back-up."
             )
         for row in pq.read_table(path).to_pylist():
-            if row["measure"] in measures:
-                codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
-                original = row.get("original")
-                exact = {
-                    "value": Decimal(row["value"]),
-                    "original": None if original is None else Decimal(original),
-                }
-                yield PublishedCell(**{**row, "codes": codes, **exact})
+            codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
+            original = row.get("original")
+            exact = {
+                "value": Decimal(row["value"]),
+                "original": None if original is None else Decimal(original),
+            }
+            yield PublishedCell(**{**row, "codes": codes, **exact})

@@ -19,6 +19,7 @@ from pipelines.publication.stage import Staged
 from pipelines.tables.cells import Cells
 from pipelines.tables.files import stage_tables
 from pipelines.tables.manifest import table_limits, table_manifest
+from pipelines.tables.proportional import refuse_other_units
 from pipelines.tables.published_cells import published_cells
 from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.standing import PublishedCell, StandingCells, measures_of, of_the_same_records
@@ -116,8 +117,17 @@ class TableProduct(ABC, Generic[Comparison]):
         """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
 
     def _before(self, job: Job, cells: Cells) -> list[PublishedCell]:
-        """Cells of the same records that readers have seen, whatever name, source or period they have."""
-        before = published_cells(job.areas, measures_of(self.table))
+        """Cells of the same records that readers have seen, whatever name, source or period they have.
+
+        Raises
+        ------
+        GateRefused
+            Where the same amounts were published in another unit.
+        """
+        every = list(published_cells(job.areas))
+        if self.specification.publish.successive != "accept":
+            refuse_other_units(cells, self.table, every)
+        before = [cell for cell in every if cell.measure in measures_of(self.table)]
         return of_the_same_records(cells, self.table, before, self._origin)
 
     @property

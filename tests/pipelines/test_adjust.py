@@ -246,6 +246,25 @@ def test_a_cell_of_the_same_records_keeps_its_value_whatever_its_table_is_called
 
 
 @pytest.mark.parametrize(
+    ("factor", "weighted"), [(1.0, False), (0.001, False), (1.0, True)], ids=["name", "unit", "weights of 1"]
+)
+def test_the_same_amounts_by_another_name_or_in_another_unit_get_no_second_value(
+    adjusted, tmp_path, factor, weighted
+):
+    adjusted(specification(tmp_path, records()))
+    frame = records().assign(sales=lambda each: each["turnover"] * factor, weight=1.0)
+    sales = {"sales": {"role": "sensitive", "kind": "numeric"}, "weight": {"role": "weight"}}
+    value = {"weighted": True} if weighted else {"value": "sales", "decimals": 3}
+    chosen = specification(tmp_path, frame, sales, release={"name": "again"}, **value)
+    chosen = chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "elsewhere"})})
+    with pytest.raises(GateRefused, match="are those of turnover"):
+        adjusted(chosen)
+    unrelated = frame.assign(sales=frame["turnover"].sample(frac=1, random_state=1).to_numpy())
+    chosen = specification(tmp_path, unrelated, sales, release={"name": "again"}, value="sales")
+    adjusted(chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "elsewhere"})}))
+
+
+@pytest.mark.parametrize(
     ("variables", "source"),
     [({}, "turnover"), ({"firm": {"role": "unit"}}, "another")],
     ids=["records", "units of another source"],
