@@ -53,6 +53,8 @@ _OF_STORES = {
     ),
 }
 
+#: Where the environment may say that Spark keeps scratch files, which it heeds before any setting.
+_SCRATCH = ("SPARK_LOCAL_DIRS", "SPARK_EXECUTOR_DIRS")
 #: Rows per Arrow batch: large enough that the crossing costs little, small enough for a worker's memory.
 ARROW_BATCH = 50_000
 #: What Spark takes for no limit of bytes: below any other it adds up the bytes of a batch after each row.
@@ -252,6 +254,8 @@ def open_session(
             chosen |= _LOCAL | _BY_SIZE[size] | (workers.PRELOADED if clustering else {})
         if private is not None:
             chosen["spark.local.dir"] = str(private)
+            for name in _SCRATCH:
+                os.environ.pop(name, None)
     for key, value in (chosen | (settings or {})).items():
         builder = builder.config(key, value)
     with _standard_error_to(private / "jvm.log" if private is not None else Path(os.devnull)):

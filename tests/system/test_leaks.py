@@ -132,3 +132,12 @@ def test_a_release_says_nothing_about_the_order_of_the_input_or_its_unused_categ
     assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 0.2
     manifest = json.loads((release / "manifest.json").read_text())
     assert "seed" not in json.dumps(manifest)
+
+
+@pytest.mark.spark
+def test_scratch_files_of_spark_lie_in_the_evidence_area_whatever_the_environment_says(tmp_path, monkeypatch):
+    """They are spilled records: whoever kills a run leaves them where they are."""
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "scratch"))
+    ran = microguard("check", specification(tmp_path, persons(), VARIABLES, "[missing]\nmax_rejected = 1"))
+    assert ran.code == 0, ran.err
+    assert not (tmp_path / "scratch").exists()
