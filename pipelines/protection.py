@@ -18,7 +18,7 @@ from pipelines.evidence.evidence import Evidence
 from pipelines.gate.gate import Verdicts
 from pipelines.intake.read import of_frame
 from pipelines.job import Job
-from pipelines.publication.areas import Areas
+from pipelines.publication.areas import areas_of
 from pipelines.records.product import ProtectedRecords, Records
 from pipelines.redraw import at_work
 from pipelines.run import Verified, publish_verified, verified_release
@@ -130,8 +130,7 @@ class Protection:
 
     @contextmanager
     def _job(self, spark: SparkSession) -> Iterator[Job]:
-        areas = Areas.of(self.specification.public_area, self.specification.evidence_area)
-        areas.public.require_writable()
+        areas = areas_of(self.specification)
         with at_work(areas), our_sql_settings(spark), without_values_of_records():
             yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))
 

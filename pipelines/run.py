@@ -29,7 +29,7 @@ from pipelines.intake.screen import ScreenedInput, require_unchanged, screen
 from pipelines.job import Job
 from pipelines.measures.measure import take_all
 from pipelines.product import NothingNew, P, Product, W
-from pipelines.publication.areas import PAGE, Areas
+from pipelines.publication.areas import PAGE, Areas, areas_of
 from pipelines.publication.described import described
 from pipelines.publication.identity import identity
 from pipelines.publication.ledger import Entry, Ledger
@@ -59,8 +59,7 @@ class Verified(Generic[P]):
 @contextmanager
 def job_of(specification: Specification, master: str | None, progress: Progress) -> Iterator[Job]:
     """Areas locked, what died before finished, and a Spark session that starts beside slow imports."""
-    areas = Areas.of(specification.public_area, specification.evidence_area)
-    areas.public.require_writable()
+    areas = areas_of(specification)
     import_ahead(EXPECTS, plots.DRAWS)
     with at_work(areas):
         clustering = specification.table is None

@@ -30,6 +30,7 @@ from pipelines.publication.stored_evidence import WORK, address_of, stored_evide
 from pipelines.publication.work.folder import FolderWorkplace
 from pipelines.publication.work.workplace import Workplace
 from schemas.errors import MicroguardError, SpecificationError
+from schemas.specification.model import Specification
 
 if TYPE_CHECKING:
     from pipelines.publication.store.stored_folder import StoredFolder
@@ -204,6 +205,23 @@ class Areas:
         """Opaque name of a release: a keyed hash of what it is made from (32 hexadecimal digits)."""
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hmac.new(self.key(), text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def areas_of(specification: Specification) -> Areas:
+    """The areas of a specification: they can be written, and lie apart from those of others.
+
+    Raises
+    ------
+    SpecificationError
+    """
+    public, evidence = specification.public_area, specification.evidence_area
+    if any("://" in place for place in (public, evidence, specification.shared_ledger or "")):
+        from pipelines.publication.store.neighbours import refuse_neighbours
+
+        refuse_neighbours(specification)
+    areas = Areas.of(public, evidence)
+    areas.public.require_writable()
+    return areas
 
 
 def is_work(folder: Path) -> bool:

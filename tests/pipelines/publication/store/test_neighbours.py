@@ -1,0 +1,67 @@
+"""Places in an object store lie apart from the areas of other specifications."""
+
+from __future__ import annotations
+
+import pytest
+from obstore.store import LocalStore
+
+from pipelines.publication.store import neighbours
+from pipelines.publication.store.neighbours import refuse_neighbours
+from schemas.errors import SpecificationError
+from tests.pipelines.microdata import specification
+
+
+@pytest.fixture
+def bucket(tmp_path, monkeypatch):
+    """A bucket that is a folder."""
+    folder = tmp_path / "stores" / "bucket"
+    folder.mkdir(parents=True)
+
+    def connected(address):
+        place = folder.parent / address.partition("://")[2]
+        return LocalStore(place, mkdir=True)
+
+    monkeypatch.setattr(neighbours, "connected", connected)
+    return folder
+
+
+def put(bucket, name):
+    (bucket / name).parent.mkdir(parents=True, exist_ok=True)
+    (bucket / name).write_text("{}")
+
+
+def asked(tmp_path, **places):
+    publish = {"path": "s3://bucket/lake/persons", "evidence": "s3://bucket/private/persons"} | places
+    refuse_neighbours(specification(tmp_path, publish=publish))
+
+
+def test_places_apart_from_all_others_are_taken(bucket, tmp_path):
+    put(bucket, "private/persons/state.json")
+    put(bucket, "lake/persons/current.json")
+    asked(tmp_path, ledger="s3://bucket/ledger")
+
+
+@pytest.mark.parametrize(
+    "evidence", ["", "lake", "lake/persons", "lake/persons/evidence", "lake/persons/agency/evidence"]
+)
+def test_a_public_area_around_or_inside_foreign_evidence_is_refused(bucket, tmp_path, evidence):
+    put(bucket, f"{evidence}/state.json".lstrip("/"))
+    with pytest.raises(SpecificationError, match=r"\[publish\] path.* apart from every evidence area"):
+        asked(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["evidence", "ledger"])
+@pytest.mark.parametrize("inside", ["open", "open/deeper/inside"])
+def test_evidence_and_ledger_among_foreign_releases_are_refused(bucket, tmp_path, key, inside):
+    put(bucket, "open/current.json")
+    with pytest.raises(SpecificationError, match=rf"\[publish\] {key}.* outside every public area"):
+        asked(tmp_path, **{key: f"s3://bucket/{inside}"})
+
+
+def test_what_may_not_be_read_is_nobodys(bucket, tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError("403")
+
+    put(bucket, "lake/state.json")
+    monkeypatch.setattr(neighbours.obstore, "head", refused)
+    asked(tmp_path)
