@@ -50,7 +50,6 @@ class _Known:
     file: str  # which of tonight's two sketches is by the same key
     sketch: Callable[[], SourceSketch | None]
     stands: bool
-    columns: frozenset[str] = frozenset()  # of records of this evidence area, which have a sketch
 
 
 def source_of(entry: Entry) -> str:
@@ -74,6 +73,7 @@ def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
         series=str(entry.identity.get(SERIES, "")),
         public=entry.public or areas.public.name,
         evidence=areas.identity,
+        columns=_columns(entry),
     )
 
 
@@ -87,12 +87,11 @@ def collisions(tonight: Entry, areas: Areas) -> list[Collision]:
     areas : Areas
     """
     entry, sketches = shared_entry(tonight, areas), _sketches(tonight, areas)
-    columns = _columns(tonight)
     colliding = []
     for known in _known(tonight, areas):
         sketch = sketches[known.file]
         if not _may_stand_beside(entry, known):
-            same = _same_source(entry, sketch, columns, known)
+            same = _same_source(entry, sketch, known)
             if same is not None:
                 colliding.append(_collision(known, same))
         elif entry.content == "table" and _by_another_key(sketch, known.sketch()):
@@ -150,11 +149,12 @@ def _declared(entry: Entry) -> str:
     return str(entry.identity.get("specification", {}).get("release", {}).get("source") or "")
 
 
-def _columns(entry: Entry) -> frozenset[str]:
+def _columns(entry: Entry) -> tuple[str, ...]:
     """Columns published of records, by the specification they were made by."""
     variables = entry.identity.get("specification", {}).get("variables", {})
     records = entry.identity.get("content", "records") == "records"
-    return frozenset(name for name, each in variables.items() if records and each.get("role") in PUBLISHED)
+    names = [name for name, each in variables.items() if records and each.get("role") in PUBLISHED]
+    return tuple(sorted(names))
 
 
 def _known(tonight: Entry, areas: Areas) -> list[_Known]:
@@ -181,7 +181,6 @@ def _known_here(areas: Areas) -> list[_Known]:
             FILE,
             partial(SourceSketch.read, areas.record(each.release_id) / FILE),
             each.release_id in standing,
-            _columns(each),
         )
         for each in seen.values()
     ]
@@ -201,21 +200,27 @@ def _may_stand_beside(tonight: SharedEntry, known: _Known) -> bool:
     return tonight.public == other.public and (not known.stands or not tonight.series)
 
 
+def _alike_by_name(tonight: SharedEntry, other: SharedEntry) -> bool:
+    """Whether the columns of two releases of records are alike; where nobody knows, they may be."""
+    if other.columns is None or tonight.columns is None:
+        return tonight.content == other.content == "records"
+    shared = len(set(tonight.columns) & set(other.columns))
+    return shared >= max(2, ALIKE_BY_NAME * len(tonight.columns))
+
+
 def _by_another_key(sketch: SourceSketch | None, other: SourceSketch | None) -> bool:
     """Whether two sketches cannot be compared: of one ledger all are by one key, unless that was lost."""
     return sketch is not None and other is not None and sketch.key != other.key
 
 
-def _same_source(
-    tonight: SharedEntry, sketch: SourceSketch | None, columns: frozenset[str], known: _Known
-) -> bool | None:
+def _same_source(tonight: SharedEntry, sketch: SourceSketch | None, known: _Known) -> bool | None:
     """True where the records are the same, False where that cannot be known, None where they are others."""
     other = known.sketch()
     named_alike = tonight.source == known.entry.source
     if _by_another_key(sketch, other):
         return False
     if sketch is None or other is None:
-        lost = other is None and len(columns & known.columns) >= max(2, ALIKE_BY_NAME * len(columns))
+        lost = other is None and _alike_by_name(tonight, known.entry)
         return False if named_alike or lost else None
     if same_records(sketch, other):
         return True

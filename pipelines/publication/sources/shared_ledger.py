@@ -32,6 +32,8 @@ class SharedEntry:
         "" where it stands alone.
     public, evidence : str
         The areas it is of (`Areas.identity`).
+    columns : tuple of str or None
+        Published of its records; None in entries of software that did not keep them.
     """
 
     release_id: str
@@ -42,6 +44,7 @@ class SharedEntry:
     series: str
     public: str
     evidence: str
+    columns: tuple[str, ...] | None = None
 
     def written(self) -> bytes:
         """As it lies in the ledger."""
@@ -123,8 +126,10 @@ def entry_of(name: str, text: bytes) -> SharedEntry:
     SharedLedgerDamaged
     """
     try:
-        return SharedEntry(**json.loads(text))
-    except (ValueError, TypeError):
+        content = json.loads(text)
+        columns = content.get("columns")
+        return SharedEntry(**{**content, "columns": None if columns is None else tuple(columns)})
+    except (ValueError, TypeError, AttributeError):
         raise SharedLedgerDamaged(
             f"The entry {name} of the shared ledger cannot be read: it is damaged, or of a newer "
             "version of microguard. What it says of a release must not be lost, so nothing is published "

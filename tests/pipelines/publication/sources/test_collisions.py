@@ -147,6 +147,20 @@ def test_records_whose_sketch_was_lost_are_refused_beside_columns_of_the_same_na
     assert found == {"alike": [A], "others": []}
 
 
+@pytest.mark.parametrize("known", [("region", "sex", "income"), None], ids=["columns", "an older entry"])
+def test_a_sketch_that_a_shared_ledger_lost_is_no_way_round_it(tmp_path, known):
+    north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
+    entry = shared_entry(north.entry(A, SKETCH), north.areas())
+    shared_ledger(north.ledger).put(replace(entry, columns=known), north.areas().record(A) / SHARED)
+    (tmp_path / "shared" / f"{A}.sketch.parquet").unlink()
+    tonight = south.entry(B, SKETCH, name="people")
+    roles = {name: {"role": "other"} for name in ("region", "sex", "education")}
+    tonight.identity["specification"]["variables"] = roles
+    assert [each.release_id for each in collisions(tonight, south.areas())] == [A]
+    with pytest.raises(GateRefused, match="cannot be compared"):
+        refuse_collisions(tonight, south.areas())
+
+
 def test_what_was_kept_by_another_key_cannot_be_compared_and_is_refused_whatever_its_name(agency):
     """A run without MICROGUARD_KEY_FILE makes a key of its own, and would find nothing again."""
     agency.publish(A, sketch_of(FRAME, key=b"o" * 32))
