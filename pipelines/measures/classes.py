@@ -154,17 +154,18 @@ def classes_of(
         if name in numbers:
             missing = f.lit(float("nan"))
             columns += [f.coalesce(numbers[name], missing).alias(f"number{i}")]
-    look = _Look(specification.release.k, len(further), len(sensitive), _close(frame, sensitive, numbers))
+    apart = close(frame, numbers)
+    places = {i: apart[name] for i, name in enumerate(sensitive) if name in apart}
+    look = _Look(specification.release.k, len(further), len(sensitive), places)
     lines = by_class(frame.select(*columns), records, look, look.schema).collect()
     return _together(lines, len(further), sensitive)
 
 
-def _close(frame: DataFrame, sensitive: Sequence[str], numbers: Mapping[str, Column]) -> dict[int, float]:
-    """By place of a sensitive number, how far apart its values may be to be `CLOSE` in the file."""
-    value = {i: numbers[name] for i, name in enumerate(sensitive) if name in numbers}
-    ranges = [(f.max(each) - f.min(each)).alias(str(i)) for i, each in value.items()]
+def close(frame: DataFrame, numbers: Mapping[str, Column]) -> dict[str, float]:
+    """By variable, how far apart its numbers may be to be `CLOSE` in the file."""
+    ranges = [(f.max(each) - f.min(each)).alias(str(i)) for i, each in enumerate(numbers.values())]
     row = frame.agg(*ranges).first() if ranges else None
-    return {} if row is None else {i: CLOSE * (row[str(i)] or 0.0) for i in value}
+    return {} if row is None else {name: CLOSE * (row[str(i)] or 0.0) for i, name in enumerate(numbers)}
 
 
 def _with_share(frame: DataFrame, name: str, alias: str, records: int) -> DataFrame:

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipelines.measures.classes import CLOSE
 from pipelines.records.blocks import BLOCK
 from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.coordinates import numbers
 from pipelines.records.finished_blocks import FinishedBlock
 from pipelines.records.points import Points
-from sdc.clusters.codes import category_codes
+from sdc.clusters.codes import category_codes, close_codes
 from sdc.clusters.diversity import Diversity, least_distinct
 from sdc.clusters.dominance import dominated
 from sdc.clusters.representatives import represent
@@ -162,7 +163,17 @@ def _diversity(block: pa.Table, clustering: ClusteringTask) -> Diversity | None:
             least[name] = max(clustering.min_diversity, least.get(name, 1))
     if not least:
         return None
-    return Diversity.of(np.column_stack([category_codes(block[name]) for name in least]), [*least.values()])
+    codes = {name: _sensitive_codes(block, name, clustering) for name in least}
+    required = [each for name in least for each in [least[name]] * codes[name].shape[1]]
+    return Diversity.of(np.concatenate([*codes.values()], axis=1), required)
+
+
+def _sensitive_codes(block: pa.Table, name: str, clustering: ClusteringTask) -> np.ndarray:
+    """(n, 1 or 2) codes of which each column must have enough: of close numbers they are equal in one."""
+    apart = clustering.close.get(name, 0.0)
+    if apart > 0.0:
+        return close_codes(numbers(block[name]), CLOSE, apart)
+    return category_codes(block[name])[:, np.newaxis]
 
 
 def _spread(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> np.ndarray:
@@ -259,7 +270,8 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -
         counts["trimmed"] = int(np.count_nonzero(clustering.weighing.of_means(block, labels) < weights))
     if clustering.min_diversity > 1:
         counts["diversity"] = {
-            name: least_distinct(category_codes(block[name]), labels) for name in clustering.sensitive
+            name: min(least_distinct(codes, labels) for codes in _sensitive_codes(block, name, clustering).T)
+            for name in clustering.sensitive
         }
     return counts
 

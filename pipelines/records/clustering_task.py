@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.publication.work.workplace import Workplace
@@ -32,6 +32,8 @@ class ClusteringTask:
     jointly : bool
         Whether nominal representatives are chosen for the whole file later: clusters and values before are
         kept beside the records then.
+    close : mapping of sensitive variable to float
+        Of numbers, how far apart they may be to count as one value.
     weighing : Weighing or None
         How the records weigh, and whose they are; None where all count alike.
     """
@@ -50,6 +52,7 @@ class ClusteringTask:
     dominance: tuple[int, float]
     resume: tuple[Workplace, str] | None
     jointly: bool = False
+    close: Mapping[str, float] = field(default_factory=dict)
     weighing: Weighing | None = None
 
     @property

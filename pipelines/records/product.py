@@ -19,12 +19,14 @@ from pipelines.evidence.evidence import Counts
 from pipelines.gate.gate import EXPECTATIONS
 from pipelines.gate.published_suite import write_published_suite
 from pipelines.intake.contract import Contract
+from pipelines.intake.magnitudes import magnitudes
 from pipelines.intake.read import Microdata
 from pipelines.intake.scales import Scale, scales
 from pipelines.intake.screen import Rejects, ScreenedInput, pattern_of, strata_of
 from pipelines.intake.unit_key import UNIT
 from pipelines.job import Job
 from pipelines.measures.block_reports import BlockReports, block_table, collected
+from pipelines.measures.classes import close
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.dominance import dominance_rule
 from pipelines.measures.exposure import exposure
@@ -227,8 +229,10 @@ def by_cluster(
     if checkpoint is not None and checkpoint[0] != counted_by:
         checkpoint = None
     jointly = chosen_together(group, specification, records)
+    apart = _apart(frame, specification)
     while True:
-        task = _clustering_task(chosen, group, specification, (place, finished_blocks), jointly, weighing)
+        resume = place, finished_blocks
+        task = _clustering_task(chosen, group, specification, resume, jointly, apart, weighing)
         in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
         schema = protected_schema(in_blocks.schema, task)
         if checkpoint is None:
@@ -248,6 +252,15 @@ def by_cluster(
                 protected = _represented(job, protected, group, place)
             return protected.select(*[column(name) for name in frame.columns]), protection
         chosen, checkpoint = chosen.without_trees(protection.too_few), None
+
+
+def _apart(frame: DataFrame, specification: Specification) -> Mapping[str, float]:
+    """How far apart sensitive numbers may be to count as one value, where different ones are asked for."""
+    if specification.method.min_diversity == 1:
+        return {}
+    numbers = magnitudes(frame, specification.sensitive, specification)
+    typed = {name for name, kind in frame.dtypes if kind != "string"}
+    return close(frame, {name: number for name, number in numbers.items() if name in typed})
 
 
 def _content(frame: DataFrame, specification: Specification) -> list[str]:
@@ -272,6 +285,7 @@ def _clustering_task(
     specification: Specification,
     resume: tuple[Workplace, str],
     jointly: bool,
+    close: Mapping[str, float],
     weighing: Weighing | None,
 ) -> ClusteringTask:
     return ClusteringTask(
@@ -289,5 +303,6 @@ def _clustering_task(
         dominance=dominance_rule(specification),
         resume=resume,
         jointly=jointly,
+        close=close,
         weighing=weighing,
     )

@@ -186,7 +186,8 @@ class Method(Section):
     is counted may repeat. The records of one count for no more than 2/k of a cluster, nor two thirds, in what
     it publishes: clusters are merged, and where that does not help, they count for less than the others."""
     min_diversity: Count = Field(default=1, ge=1)
-    """Distinct values of each sensitive variable in every cluster."""
+    """Distinct values of each sensitive variable in every cluster. Numbers within 1 % of each other, and of
+    the range they have in the file, count as one."""
     weight: Text | None = None
     """The variable of role weight that means, votes, losses and risks are weighted by; needed where there are
     several, of which every one is published, and measured."""

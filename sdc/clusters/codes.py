@@ -15,3 +15,32 @@ def category_codes(column: pa.ChunkedArray) -> np.ndarray:
     distinct = distinct.take(pc.array_sort_indices(distinct))
     codes = pc.index_in(column, value_set=distinct).fill_null(len(distinct))
     return np.asarray(pa.chunked_array(codes).to_numpy()).astype(np.int64)
+
+
+def close_codes(values: np.ndarray, of_number: float, apart: float) -> np.ndarray:
+    """Codes of numbers, (n, 2) int64: of numbers that are close, all are equal in one of both columns.
+
+    Numbers are close that differ by less than `apart`, and by no more than a share of the larger. On a scale
+    on which close ones are less than 1 apart (logarithmic where the share decides, else linear), the columns
+    are intervals of length 2, those of the second shifted by 1: what is shorter than 1 has the end of at most
+    one of them inside. So who asks for two codes in both has two numbers that are not close.
+
+    Parameters
+    ----------
+    values : (n,) float array
+        NaN is missing, a category of its own, and so is 0.
+    of_number : float
+        The share, above 0 and below 1.
+    apart : float
+        Above 0.
+    """
+    sizes, turn = np.abs(values), apart / of_number
+    logarithm = -np.log1p(-of_number) * (1.0 + 1e-9)  # differences of just the share are close, too
+    inside = (sizes > 0) & (sizes < turn)
+    scale = np.where(sizes >= turn, (sizes - turn) / apart, 0.0)
+    scale[inside] = np.log(sizes[inside] / turn) / logarithm
+    kind = np.where(np.isnan(values), 2.0, np.sign(values))
+    scale[np.isnan(values)] = 0.0
+    columns = [np.stack([kind, np.floor((scale + shift) / 2.0)], axis=1) for shift in (0.0, 1.0)]
+    codes = [np.unique(each, axis=0, return_inverse=True)[1].ravel() for each in columns]
+    return np.stack(codes, axis=1).astype(np.int64)

@@ -95,3 +95,25 @@ def test_who_knows_one_of_two_sensitive_variables_reads_the_other_and_the_page_s
     assert (section["by_sensitive"], section["by_column"], section["jointly"]) == (by_hand, {}, 0)
     page = (areas.record(areas.public.served()) / "report.html").read_text()
     assert "Whoever knows the protected variables and note reads" in page
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_min_diversity_counts_close_numbers_as_one_value(spark, tmp_path, least):
+    """The salary is nearly told by age and sex: classes of nearest records give it away."""
+    random = np.random.default_rng(1)
+    frame = persons(300).drop(columns=["weight", "note", "diagnosis", "income", "name"])
+    salary = 1e5 + 2000 * frame["age"] + 300_000 * (frame["sex"] == "f") + random.normal(0, 1, len(frame))
+    frame.assign(salary=salary).to_parquet(tmp_path / "data", index=False)
+    roles = {name: ROLES[name] for name in ("person", "region", "sex", "age")}
+    roles["salary"] = {"role": "sensitive"}
+    given = {
+        "method": {"effort": "fast", "min_diversity": least},
+        "quality": {"accept": {}},
+        "publish": {"accept_dependencies": ["salary"]},
+    }
+    _, areas = run(spark, specification(tmp_path, roles, **given))
+    keys = ["region", "sex", "age"]
+    salaries = published(areas).groupby(keys)["salary"].agg(["min", "max"])
+    apart = 0.01 * np.minimum(np.ptp(salary), salaries["max"])
+    assert (salaries["max"] - salaries["min"] >= apart).all()
+    assert quality(areas)["homogeneity"]["salary"]["homogeneous"] == 0

@@ -1,0 +1,50 @@
+"""Codes of close numbers: equal in one of both columns, and different in both where numbers are far apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sdc.clusters.codes import close_codes
+
+SHARE = 0.01
+
+
+def are_close(one, other, apart):
+    return abs(one - other) < apart and abs(one - other) <= SHARE * max(abs(one), abs(other))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_of_numbers_within_closeness_both_columns_are_never_different(seed):
+    random = np.random.default_rng(seed)
+    spread = [random.normal(0, 10, 300), random.lognormal(5, 2, 300) * random.choice([-1, 1], 300)][seed % 2]
+    values = np.round(np.concatenate([spread, spread[:150] * random.uniform(0.985, 1.015, 150)]), 3)
+    apart = SHARE * np.ptp(values)
+    codes = close_codes(values, SHARE, apart)
+    for i in range(len(values)):
+        for j in range(i):
+            differ = codes[i] != codes[j]
+            if are_close(values[i], values[j], apart):
+                assert not differ.all()
+            if abs(values[i] - values[j]) > 4 * apart:
+                assert differ.all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_records_with_two_codes_in_both_columns_hold_two_numbers_that_are_not_close(seed):
+    random = np.random.default_rng(seed)
+    values = np.round(random.lognormal(3, 0.05, 400), 2)
+    apart = SHARE * np.ptp(values)
+    codes = close_codes(values, SHARE, apart)
+    for _ in range(2000):
+        chosen = random.choice(400, 3, replace=False)
+        if (np.array([len(np.unique(column)) for column in codes[chosen].T]) > 1).all():
+            assert not are_close(values[chosen].min(), values[chosen].max(), apart)
+
+
+def test_nothing_missing_and_signs_are_categories_of_their_own():
+    codes = close_codes(np.array([0.0, np.nan, 0.001, -0.001, 1.0, 1.005, np.nan]), SHARE, 0.02)
+    assert (codes[1] == codes[6]).all()
+    apart = codes[[0, 1, 2, 3, 4]]
+    assert len(np.unique(apart[:, 0])) == len(np.unique(apart[:, 1])) == 5
+    assert (codes[4] == codes[5]).any()
