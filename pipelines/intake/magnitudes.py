@@ -12,12 +12,12 @@ from pipelines.engine.column_names import column
 from pipelines.intake.typed import number_in_text
 from schemas.specification.model import Specification
 
+#: Stands for a text that is no number.
+UNREAD = float("inf")
 _TIMES = (t.DateType, t.TimestampType, t.TimestampNTZType)
 
 
-def magnitudes(
-    frame: DataFrame, names: Sequence[str], specification: Specification, *, times: bool = False
-) -> dict[str, Column]:
+def magnitudes(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
     """Variables that hold magnitudes, as double columns: NULL where there is no finite number.
 
     A variable whose kind is not given holds magnitudes where its type is a number, or where each of its
@@ -29,29 +29,47 @@ def magnitudes(
     names : sequence of str
         Columns of the frame.
     specification : Specification
-    times : bool
-        Whether dates and times count as magnitudes.
     """
-    texts, numbers = {}, {}
-    for name in names:
-        kind, type_ = specification.variables[name].kind, frame.schema[name].dataType
-        if kind not in (None, "numeric"):
-            continue
-        if isinstance(type_, t.NumericType):
-            numbers[name] = column(name).cast("double")
-        elif isinstance(type_, t.StringType):
-            texts[name] = number_in_text(column(name), specification)
-        elif times and isinstance(type_, _TIMES):
-            numbers[name] = column(name).cast("timestamp").cast("double")
+    numbers, texts = _numbers(frame, names, specification), _texts(frame, names, specification)
     if texts:
-        read = [
-            f.bool_and(number.isNotNull() | column(name).isNull()).alias(str(i))
-            for i, (name, number) in enumerate(texts.items())
-        ]
+        read = [f.max(text).alias(str(i)) for i, text in enumerate(texts.values())]
         row = frame.agg(*read).first()
         assert row is not None
-        numbers |= {name: number for i, (name, number) in enumerate(texts.items()) if row[str(i)]}
-    return {name: _finite(numbers[name]) for name in names if name in numbers}
+        numbers |= {name: text for i, (name, text) in enumerate(texts.items()) if row[str(i)] != UNREAD}
+    return {name: numbers[name] for name in names if name in numbers}
+
+
+def sizes(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
+    """Variables that hold magnitudes, dates or times among them, or texts of which any may be none.
+
+    As `magnitudes` but for texts that are no number, which are `UNREAD`: whoever has some of the records
+    tells, without another pass over all of them.
+    """
+    times = {
+        name: column(name).cast("timestamp").cast("double")
+        for name in names
+        if specification.variables[name].kind is None and isinstance(frame.schema[name].dataType, _TIMES)
+    }
+    return _numbers(frame, names, specification) | _texts(frame, names, specification) | times
+
+
+def _numbers(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
+    return {
+        name: _finite(column(name).cast("double"))
+        for name in names
+        if specification.variables[name].kind in (None, "numeric")
+        and isinstance(frame.schema[name].dataType, t.NumericType)
+    }
+
+
+def _texts(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
+    texts = {}
+    for name in names:
+        given = specification.variables[name].kind in (None, "numeric")
+        if given and isinstance(frame.schema[name].dataType, t.StringType):
+            number = _finite(number_in_text(column(name), specification))
+            texts[name] = f.when(column(name).isNotNull(), f.coalesce(number, f.lit(UNREAD)))
+    return texts
 
 
 def _finite(number: Column) -> Column:

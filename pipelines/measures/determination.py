@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
-from pipelines.intake.magnitudes import magnitudes
+from pipelines.intake.magnitudes import UNREAD, sizes
 from pipelines.measures.computing import computed
 from pipelines.measures.guessing import (
     OFTEN,
@@ -51,13 +51,14 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
     hashes = [f.xxhash64(*content_of([name])).alias(place[name]) for name in names]
     few = records <= GLANCE
     seen = frame if few else frame.where(_drawn(frame.columns, records))
-    numbers = magnitudes(frame, names, specification, times=True)
-    sizes = [number.alias(f"n{place[name]}") for name, number in numbers.items()]
-    glance = seen.select(*hashes, *sizes).toArrow().to_pandas()
+    numbers = sizes(frame, names, specification)
+    as_numbers = [number.alias(f"n{place[name]}") for name, number in numbers.items()]
+    glance = seen.select(*hashes, *as_numbers).toArrow().to_pandas()
     codes = {name: np.unique(glance[place[name]], return_inverse=True)[1] for name in names}
     whole = None if few else _Whole(frame.select(hashes), records, place).guessing
     found = dependencies_among(pairs, codes, specification.nominal, specification.region, whole)
     values = {name: glance[f"n{place[name]}"].to_numpy(np.float64, na_value=np.nan) for name in numbers}
+    values = {name: number for name, number in values.items() if not np.isin(UNREAD, number)}
     amounts = {
         name: values[name]
         for name in specification.published_as_it_is

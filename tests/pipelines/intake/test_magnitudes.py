@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 from pyspark.sql import functions as f
 
-from pipelines.intake.magnitudes import magnitudes
+from pipelines.intake.magnitudes import UNREAD, magnitudes, sizes
 from tests.pipelines.microdata import specification
 
 pytestmark = pytest.mark.spark
 
 
-def found(spark, tmp_path, columns, kinds=None, times=False, **given):
+def found(spark, tmp_path, columns, kinds=None, look=magnitudes, **given):
     roles = {name: {"role": "sensitive", **(kinds or {}).get(name, {})} for name in columns}
     roles["age"] = {"role": "quasi_identifier", "kind": "numeric"}
     spec = specification(tmp_path, roles, **given)
     frame = spark.createDataFrame(pd.DataFrame(columns))
-    numbers = magnitudes(frame, list(columns), spec, times=times)
+    numbers = look(frame, list(columns), spec)
     rows = frame.select(*[number.alias(name) for name, number in numbers.items()]).collect()
     return {name: [row[name] for row in rows] for name in numbers}
 
@@ -52,4 +52,9 @@ def test_what_is_not_finite_is_no_magnitude(spark, tmp_path):
 def test_dates_are_magnitudes_where_they_are_asked_for(spark, tmp_path):
     columns = {"born": [datetime.date(1970, 1, 2), datetime.date(1970, 1, 3)]}
     assert found(spark, tmp_path, columns) == {}
-    assert found(spark, tmp_path, columns, times=True) == {"born": [86_400.0, 172_800.0]}
+    assert found(spark, tmp_path, columns, look=sizes) == {"born": [86_400.0, 172_800.0]}
+
+
+def test_texts_that_are_no_numbers_are_marked_for_who_has_some_of_them(spark, tmp_path):
+    numbers = found(spark, tmp_path, {"name": ["7", "north", None]}, look=sizes)
+    assert numbers == {"name": [7.0, UNREAD, None]}
