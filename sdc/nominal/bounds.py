@@ -45,9 +45,13 @@ def free_bound(original: np.ndarray, k: int) -> float:
     float
         In units of chi-square: sum of (n - o)^2 / o, o being the count before and n that after.
     """
+    return float(least_chi2(original, k).sum()) * (1 - _ROUNDING_OF_SUM)
+
+
+def least_chi2(original: np.ndarray, k: int) -> np.ndarray:
+    """What each cell costs at least where it is to be 0 or at least k, (cells,): see `free_bound`."""
     count = np.maximum(original, 1).astype(float)
-    least = np.where((original > 0) & (original < k), np.minimum(count, (k - count) ** 2 / count), 0.0)
-    return float(least.sum()) * (1 - _ROUNDING_OF_SUM)
+    return np.where((original > 0) & (original < k), np.minimum(count, (k - count) ** 2 / count), 0.0)
 
 
 def nested_bound(tables: ControlTables, k: int) -> float:

@@ -132,11 +132,15 @@ class ControlTables:
         """These cells as part of a file that had `original` in them, and has `elsewhere` in other parts."""
         return replace(self, original=original, elsewhere=elsewhere)
 
-    def totals(self, counts: np.ndarray) -> np.ndarray:
-        """Count of every cell, A y, (cells,) int64."""
+    def held(self, counts: np.ndarray) -> np.ndarray:
+        """Records of every cell that these combinations hold, (cells,) int64."""
         if len(counts) != len(self.cells):
             raise ShapeMismatch(f"{len(counts)} counts for {len(self.cells)} combinations")
-        here = _add_up(self.cells, np.asarray(counts, np.int64), len(self.original))
+        return _add_up(self.cells, np.asarray(counts, np.int64), len(self.original))
+
+    def totals(self, counts: np.ndarray) -> np.ndarray:
+        """Count of every cell, A y, (cells,) int64."""
+        here = self.held(counts)
         return here if self.elsewhere is None else here + self.elsewhere
 
     def errors(self, counts: np.ndarray) -> np.ndarray:

@@ -33,7 +33,7 @@ _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 
 #: million moves take 7 s of one core and leave a chi-square 3 % above that of 13.2 million in 18 s.
 _MOST = {"fast": 5_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
 #: Times as many moves where errors have maxima, which close many of the ways.
-_BEHIND_A_WALL = 2
+_BEHIND_A_WALL = 3
 #: Part of the moves that go into filling cells to be kept, where the search has left some empty, before it
 #: begins anew from there.
 _FILLING = 4
@@ -131,7 +131,7 @@ def protect_frequencies(
     stream, deadline = new_stream(seed), deadline or Deadline.after(None)
     search = Annealing.of(state, frequencies, tables, objective, movable, stream)
     best, work, stopped_by = search.run(moves, deadline)
-    if objective.emptied(tables, best):
+    if objective.emptied(tables, best) or objective.exceeded(tables, best):
         best, further, stopped_by = begun_anew(search, best, moves, deadline)
         work += further
     return _result(frequencies, tables, best, work, stopped_by)

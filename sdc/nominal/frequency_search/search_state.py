@@ -71,11 +71,9 @@ def new_state(
 
 @inlined
 def deviation_cost(state: SearchState, i: int, change: int) -> float:
-    """Cost of the combination's own distance from its original frequency, beyond k - 1 records."""
+    """Cost of the combination's own distance from its original frequency."""
     deviation = state.counts[i] - state.original[i]
-    before = max(abs(deviation) - (state.k - 1), 0)
-    after = max(abs(deviation + change) - (state.k - 1), 0)
-    return state.deviation_weight[i] * (after * after - before * before)
+    return state.deviation_weight[i] * change * (2 * deviation + change)
 
 
 @inlined

@@ -18,8 +18,8 @@ from tests.benchmarks.combinations.scenarios import adult
 from tests.benchmarks.table import Table
 
 K = 3
-#: Chi-square allowed as a share of SAFE's, by number of Adult's variables.
-TARGETS = {8: 0.74, 5: 0.72}
+#: Chi-square allowed as a share of SAFE's, by number of Adult's variables, and over all tables.
+TARGETS, OVER_ALL = {8: 0.725, 5: 0.72}, 0.90
 #: Values of the census's variables: sex, age, marital status, household, education, work, birth, language.
 CENSUS_SIZES = np.array([2, 18, 5, 6, 7, 12, 15, 10])
 REGIONS = 100
@@ -54,7 +54,7 @@ def against_safe(variables: tuple[int, ...], effort: str) -> Table:
         if effort == "standard":
             assert all(ours.errors[d] <= safe.errors[d] for d in safe.errors)
             assert shares[0] <= TARGETS[number]
-            assert shares[1] <= 1.0
+            assert shares[1] <= OVER_ALL
         rows.append((number, effort, *_figures(ours.errors), 0, ours.chi2, *shares, seconds))
     return Table(
         "Full Adult (30,162 records), k = 3, control tables to dimension 3, bounds = SAFE's maxima",
@@ -71,8 +71,8 @@ def against_safe(variables: tuple[int, ...], effort: str) -> Table:
             "CPU s",
         ),
         rows,
-        "Asserted of standard effort: no maximum above SAFE's, chi2 at most 0.74 (8 variables) and 0.72 (5) "
-        "times SAFE's, over all tables at most 1.0. A feasibility study's SAFE had 6 / 9 / 15 and 25,583.",
+        "Asserted of standard effort: no maximum above SAFE's, chi2 at most 0.725 (8 variables) and 0.72 (5) "
+        "times SAFE's, over all tables at most 0.9. A feasibility study's SAFE had 6 / 9 / 15 and 25,583.",
     )
 
 

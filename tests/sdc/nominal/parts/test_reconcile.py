@@ -77,16 +77,20 @@ def test_parts_do_not_depend_on_the_order_of_rows():
 
 
 def test_at_the_moves_of_effort_fast_one_process_does_little_better(monkeypatch):
-    file = town(10_000, 60, 4)
-    ask = asked(file)
-    tables = everything(file, ask)
-    weight = np.where(tables.level == 0, 1.0, 0.3) * tables.reciprocals
-    counts, parts, _ = protected_in_parts(file, ask, 300)
-    assert len(parts) > TURNS
-    monkeypatch.setitem(search._MOST, "fast", 10 * int(file.at_risk(3).sum()))
-    one = protect_frequencies(file, 3, tables, effort="fast")
-    values = [float(np.sum(tables.errors(each) ** 2 * weight)) for each in (counts, one.counts)]
-    assert values[0] <= 1.15 * values[1]
+    times = []
+    for seed in (4, 5, 6):
+        file = town(10_000, 60, seed)
+        ask = asked(file)
+        tables = everything(file, ask)
+        weight = np.where(tables.level == 0, 1.0, 0.3) * tables.reciprocals
+        counts, parts, _ = protected_in_parts(file, ask, 300)
+        assert len(parts) > TURNS
+        monkeypatch.setitem(search._MOST, "fast", 10 * int(file.at_risk(3).sum()))
+        one = protect_frequencies(file, 3, tables, effort="fast")
+        values = [float(np.sum(tables.errors(each) ** 2 * weight)) for each in (counts, one.counts)]
+        times.append(values[0] / values[1])
+    assert np.mean(times) <= 1.15
+    assert max(times) <= 1.2
 
 
 def test_parts_that_never_see_the_others_do_worse(monkeypatch):
@@ -133,7 +137,7 @@ def test_maxima_hold_in_the_sum_of_all_parts():
 
 @pytest.mark.parametrize(("kept_dimension", "kept"), [(0, False), (1, True)])
 def test_a_category_that_no_part_alone_could_keep_is_kept_where_it_is_asked(kept_dimension, kept):
-    file = town(1_500, 15, 3, rare=3)
+    file = town(3_000, 30, 3, rare=3)
     rare = file.codes[:, 0] == 1
     assert file.counts[rare].sum() == 3
     counts, parts, _ = protected_in_parts(file, asked(file, kept_dimension=kept_dimension), 30)
