@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from pyspark.sql import Column, DataFrame, Row
@@ -72,7 +72,7 @@ def hash_sums(*of: Sequence[str]) -> dict[str, Column]:
     return sums
 
 
-def contents_in(row: Row, of: int) -> tuple[tuple[int, int], ...]:
+def contents_in(row: Row | Mapping[str, int], of: int) -> tuple[tuple[int, int], ...]:
     """What `contents` gives, out of a row with `ROWS` and the sums of so many lists of columns."""
     return tuple(
         (int(row[ROWS] or 0), ((row[f"__high{i}"] or 0) << 32) + (row[f"__low{i}"] or 0)) for i in range(of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -15,7 +16,7 @@ from pipelines.publication.stage import RECORDS, Staged
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
 
-_UNITS = "__units"
+_UNITS, _CLASSES = "__units", "__classes"
 
 
 @dataclass(frozen=True)
@@ -127,19 +128,33 @@ class _Sizes:
 
 
 def _sizes(frame: DataFrame, keys: list[Column], units: Column, *of: Sequence[str]) -> _Sizes:
-    """The combinations of the keys, and in the same pass the contents of lists of columns."""
+    """The combinations of the keys, and in the same pass the contents of lists of columns.
+
+    Combinations are counted by their size: of n records there are fewer sizes than the root of 2n.
+    """
     sums = {ROWS: f.count(f.lit(1)).alias(ROWS), **hash_sums(*of)} if of else {}
-    row = (
+    by_size = (
         frame.groupBy(*keys)
         .agg(units.alias(_UNITS), *sums.values())
-        .agg(
-            f.min(_UNITS).alias("least"),
-            f.median(_UNITS).alias("median"),
-            f.count(f.lit(1)).alias("classes"),
-            *[f.sum(name).alias(name) for name in sums],
-        )
-        .first()
+        .groupBy(_UNITS)
+        .agg(f.count(f.lit(1)).alias(_CLASSES), *[f.sum(name).alias(name) for name in sums])
+        .toArrow()
+        .sort_by(_UNITS)
     )
-    assert row is not None
-    least, median = int(row["least"] or 0), float(row["median"] or 0)
-    return _Sizes(least, median, int(row["classes"]), contents_in(row, len(of)))
+    sizes, classes = by_size[_UNITS].to_numpy(), by_size[_CLASSES].to_numpy()
+    row = {name: sum(by_size[name].to_pylist()) for name in sums}
+    return _Sizes(
+        int(sizes[0]) if len(sizes) else 0,
+        _median(sizes, classes),
+        int(classes.sum()),
+        contents_in(row, len(of)),
+    )
+
+
+def _median(sizes: np.ndarray, classes: np.ndarray) -> float:
+    """Of sizes in order that so many classes have, each; 0 where there are none."""
+    if len(sizes) == 0:
+        return 0.0
+    until, last = np.cumsum(classes), classes.sum() - 1
+    middle = sizes[np.searchsorted(until, [last // 2, (last + 1) // 2], side="right")]
+    return float(middle.mean())
