@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
@@ -37,33 +38,45 @@ class Scale:
         return self.deviation if self.deviation > 0.0 else 1.0
 
 
-def scales(frame: DataFrame, names: tuple[str, ...], magnitude: Mapping[str, float]) -> dict[str, Scale]:
-    """Mean and scale of numeric variables, the same for any partitioning.
+def scales(frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, float]) -> dict[str, Scale]:
+    """Mean and scale of numeric variables, the same for any partitioning."""
+    if not names:
+        return {}
+    return scales_of(frame.agg(*fixed_point_sums(names, magnitude)).toArrow(), names, magnitude)
+
+
+def fixed_point_sums(names: Sequence[str], magnitude: Mapping[str, float]) -> list[Column]:
+    """What `scales_of` needs of the records, or of each of their parts.
 
     Each value is rounded to a fixed-point integer of `FIXED_POINT_BITS` bits below the largest magnitude;
     integers and their squares are summed exactly, squares in two halves so that no sum overflows.
     """
-    metrics, exponents = [], {}
+    sums = []
     for i, name in enumerate(names):
-        exponents[name] = FIXED_POINT_BITS - (math.frexp(magnitude[name])[1] if magnitude[name] > 0 else 0)
-        half = exponents[name] // 2
-        scaled = column(name).cast("double") * f.lit(2.0**half) * f.lit(2.0 ** (exponents[name] - half))
+        exponent = _exponent(magnitude[name])
+        half = exponent // 2
+        scaled = column(name).cast("double") * f.lit(2.0**half) * f.lit(2.0 ** (exponent - half))
         whole = f.rint(scaled).cast("bigint")
-        metrics += [
-            f.count(whole).alias(f"n{i}"),
-            f.sum(whole).alias(f"s{i}"),
-            f.sum(f.shiftright(whole * whole, 30)).alias(f"h{i}"),
-            f.sum((whole * whole).bitwiseAND(f.lit((1 << 30) - 1))).alias(f"l{i}"),
+        sums += [
+            f.count(whole).alias(f"__n{i}"),
+            f.sum(whole).alias(f"__s{i}"),
+            f.sum(f.shiftright(whole * whole, 30)).alias(f"__h{i}"),
+            f.sum((whole * whole).bitwiseAND(f.lit((1 << 30) - 1))).alias(f"__l{i}"),
         ]
-    if not names:
-        return {}
-    row = frame.agg(*metrics).first()
-    assert row is not None
+    return sums
+
+
+def scales_of(parts: pa.Table, names: Sequence[str], magnitude: Mapping[str, float]) -> dict[str, Scale]:
+    """Mean and scale of numeric variables, from the `fixed_point_sums` of the parts of a file, a row each."""
     by_variable = {}
     for i, name in enumerate(names):
-        n, total = int(row[f"n{i}"]), int(row[f"s{i}"] or 0)
-        squares = (int(row[f"h{i}"] or 0) << 30) + int(row[f"l{i}"] or 0)
+        n, total, high, low = (sum(filter(None, parts[f"__{each}{i}"].to_pylist())) for each in "nshl")
+        squares = (high << 30) + low
         variance = (n * squares - total * total) / (n * (n - 1)) if n > 1 else 0.0  # of exact integers
-        unit = math.ldexp(1.0, -exponents[name])
+        unit = math.ldexp(1.0, -_exponent(magnitude[name]))
         by_variable[name] = Scale(total / max(n, 1) * unit, math.sqrt(variance) * unit, n)
     return by_variable
+
+
+def _exponent(magnitude: float) -> int:
+    return FIXED_POINT_BITS - (math.frexp(magnitude)[1] if magnitude > 0 else 0)

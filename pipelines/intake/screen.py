@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Row
@@ -23,6 +24,8 @@ from pipelines.intake.population import population
 from pipelines.intake.read import Microdata
 from pipelines.intake.recode import trees_of
 from pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
+from pipelines.intake.scales import Scale, fixed_point_sums, scales_of
+from pipelines.intake.totals import total_sums, totals_of
 from pipelines.intake.typed import UNREADABLE
 from schemas.errors import ProtectionFailed
 from schemas.requirements.records import MetricKey
@@ -32,6 +35,7 @@ from schemas.specification.sections import Group
 #: Bit i is set where the i-th numeric quasi-identifier is missing.
 PATTERN = "__pattern"
 REGION = "region"
+_OF_STRATA = (REGION, PATTERN, "records")
 Rejects = Callable[[DataFrame], DataFrame]
 
 
@@ -56,6 +60,10 @@ class ScreenedInput:
         Of `frame`, by region and missing pattern: `REGION` (where there is one), `PATTERN`, ``records``.
     magnitude : mapping of numeric quasi-identifier, and of the weight that counts, to float
         Largest absolute value among records that are not rejected.
+    scales : mapping of numeric quasi-identifier to Scale
+        Of `frame`.
+    totals : pandas.DataFrame
+        Of `frame`: those of its numeric quasi-identifiers by region (`pipelines.intake.totals`).
     fingerprint : str
         Of the records as a multiset, names and types included; the same for any order of rows and files.
     metrics : mapping of MetricKey to float
@@ -73,6 +81,8 @@ class ScreenedInput:
     suppressed: int
     strata: pa.Table
     magnitude: Mapping[str, float]
+    scales: Mapping[str, Scale]
+    totals: pd.DataFrame
     fingerprint: str
     metrics: Mapping[MetricKey, float] = field(default_factory=dict)
     population: DataFrame | None = None
@@ -105,7 +115,9 @@ def screen(
         row = records.agg(*_metrics(microdata, specification)).first()
         assert row is not None
         accepted = records.where(f.col(REASON).isNull())
-        strata = _strata(accepted, row, specification)
+        magnitude = _magnitude(row, specification)
+        parts = _parts(accepted, row, magnitude, specification)
+        strata = parts.select([name for name in parts.column_names if name in _OF_STRATA])
         regions = _units(accepted, strata, 0, specification)
         small = _small(regions, specification)
         metrics = _smallest(accepted, strata, regions, small, specification)
@@ -114,7 +126,7 @@ def screen(
     suppressed = row["accepted"] - int(pc.sum(_without(strata, small)["records"]).as_py() or 0)
     remaining = accepted if rejected else records
     if suppressed:
-        strata = _without(strata, small)
+        strata, parts = _without(strata, small), _without(parts, small)
         remaining = remaining.join(
             f.broadcast(accepted.sparkSession.createDataFrame(pa.table({"__small": small}))),
             column(specification.region or "") == f.col("__small"),
@@ -135,10 +147,9 @@ def screen(
         rejected=rejected,
         suppressed=suppressed,
         strata=strata,
-        magnitude={
-            name: row[f"magnitude{i}"] or 0.0
-            for i, name in enumerate([*specification.numeric, *_weighing(specification)])
-        },
+        magnitude=magnitude,
+        scales=scales_of(parts, specification.numeric, magnitude),
+        totals=totals_of(parts, REGION, specification.numeric, specification.weights),
         fingerprint=_fingerprint(row, microdata, specification),
         metrics=metrics,
         population=population(microdata.frame, specification),
@@ -261,14 +272,24 @@ def _named(row: Row, microdata: Microdata, specification: Specification) -> dict
     return metrics
 
 
-def _strata(accepted: DataFrame, row: Row, specification: Specification) -> pa.Table:
-    keys = [f.col(PATTERN)]
+def _magnitude(row: Row, specification: Specification) -> dict[str, float]:
+    names = [*specification.numeric, *_weighing(specification)]
+    return {name: row[f"magnitude{i}"] or 0.0 for i, name in enumerate(names)}
+
+
+def _parts(
+    accepted: DataFrame, row: Row, magnitude: Mapping[str, float], specification: Specification
+) -> pa.Table:
+    """The strata, and beside the records of each what scales and totals are made of, in one pass."""
+    keys, numeric = [f.col(PATTERN)], specification.numeric
     if specification.region is not None:
         keys.insert(0, column(specification.region).alias(REGION))
-    elif specification.missing.numeric == "reject":
+    elif not numeric:
         counts = {PATTERN: pa.array([0], pa.int64()), "records": pa.array([row["accepted"]], pa.int64())}
         return pa.table(counts)
-    return accepted.groupBy(*keys).agg(f.count(f.lit(1)).alias("records")).toArrow()
+    sums = [*fixed_point_sums(numeric, magnitude), *total_sums(numeric, specification.weights)]
+    parts = accepted.groupBy(*keys).agg(f.count(f.lit(1)).alias("records"), *sums).toArrow()
+    return parts.sort_by([(name, "ascending") for name in parts.column_names if name in (REGION, PATTERN)])
 
 
 def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
+from pipelines.intake.screen import REGION
+from pipelines.intake.totals import total_sums, totals_of
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from sdc.utility.estimates import estimates, relative_changes
@@ -99,7 +99,7 @@ def _take(comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
     names, weights = specification.numeric, specification.weights
     if not names:
         return None
-    sums = _sums(comparison.screened.frame, comparison.protected, names, weights, specification.region)
+    before, after = _totals(comparison)
     section = {}
     for place, name in enumerate(names):
         group = next(each for each in specification.clusterings if name in each.variables)
@@ -111,8 +111,8 @@ def _take(comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
         for j, weight in enumerate(weights):
             shifts = by_weight if weight == specification.weight else ()
             made = step if weight == heeded else None
-            weighted[weight] = _estimated(sums, place, f"w{j}", shifts, made)
-        unweighted = _estimated(sums, place, "", plain, step if heeded is None else None)
+            weighted[weight] = _estimated(before, after, f"w{j}", place, shifts, made)
+        unweighted = _estimated(before, after, "", place, plain, step if heeded is None else None)
         counts = None if specification.weight is None else weighted.pop(specification.weight)
         section[name] = EstimatesOfVariable(
             unweighted, counts, specification.weight, heeded is not None, weighted
@@ -130,54 +130,38 @@ def _step(comparison: Comparison, clustering: str, name: str) -> float:
     return max([unit, *(float(report.get("steps", {}).get(name, 0.0)) for report in reports)])
 
 
-def _sums(
-    before: DataFrame,
-    after: DataFrame,
-    names: tuple[str, ...],
-    weights: tuple[str, ...],
-    region: str | None,
-) -> pd.DataFrame:
-    """Numbers and sums by file and region: ``ni``, ``si`` of variable i, ``wjni``, ``wjsi`` by weight j.
-
-    Both files have all regions of either, in order; NaN where a file has no record.
-    """
-    where = f.lit("") if region is None else column(region).cast("string")
-    parts = [
-        frame.select(
-            f.lit(file).alias("file"),
-            where.alias("region"),
-            *[column(weight).cast("double").alias(f"w{j}") for j, weight in enumerate(weights)],
-            *[column(name).cast("double").alias(f"x{i}") for i, name in enumerate(names)],
-        )
-        for file, frame in enumerate((before, after))
-    ]
-    sums = []
-    for i in range(len(names)):
-        x = f.col(f"x{i}")
-        sums += [f.count(x).cast("double").alias(f"n{i}"), f.sum(x).alias(f"s{i}")]
-        for j in range(len(weights)):
-            sums += [f.sum(f.when(x.isNotNull(), f.col(f"w{j}"))).alias(f"w{j}n{i}")]
-            sums += [f.sum(f.col(f"w{j}") * x).alias(f"w{j}s{i}")]
-    totals = parts[0].unionByName(parts[1]).groupBy("file", "region").agg(*sums).toArrow().to_pandas()
+def _totals(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Those before and after, with all regions of either in order; NaN where a file has no record."""
+    specification, before = comparison.specification, comparison.screened.totals
+    names, weights = specification.numeric, specification.weights
+    regions = [] if specification.region is None else [column(specification.region).alias(REGION)]
+    parts = comparison.protected.groupBy(*regions).agg(*total_sums(names, weights)).toArrow()
+    after = totals_of(parts, REGION, names, weights)
     # in a register units of a region may all wait, or be published where they were before
-    both = pd.MultiIndex.from_product([(0, 1), sorted(set(totals["region"]))], names=["file", "region"])
-    return totals.set_index(["file", "region"]).reindex(both).reset_index()
+    either = before.index.union(after.index)
+    return before.reindex(either), after.reindex(either)
 
 
 def _estimated(
-    sums: pd.DataFrame, place: int, prefix: str, shifts: tuple[float, ...], step: float | None
+    before: pd.DataFrame,
+    after: pd.DataFrame,
+    prefix: str,
+    place: int,
+    shifts: tuple[float, ...],
+    step: float | None,
 ) -> Estimated:
-    files = sums["file"].to_numpy()
-    count = np.nan_to_num(sums[f"{prefix}n{place}"].to_numpy().astype(np.float64))
-    total = np.nan_to_num(sums[f"{prefix}s{place}"].to_numpy().astype(np.float64))
-    before, after = total[files == 0], total[files == 1]
-    there = count[files == 0] > 0
-    changed = relative_changes(before[there], after[there])
-    room = (step or 0.0) / 2 * count[files == 0][there] + EXACT * np.abs(before[there])
-    kept = int(np.count_nonzero(np.abs(after[there] - before[there]) <= room))
+    """Of the variable at a place; `prefix` names its weight among the columns of the totals."""
+    counts, totals = (
+        [np.nan_to_num(each[f"{prefix}{what}{place}"].to_numpy(np.float64)) for each in (before, after)]
+        for what in "ns"
+    )
+    there = counts[0] > 0
+    old, new = (each[there] for each in totals)
+    changed = relative_changes(old, new)
+    room = (step or 0.0) / 2 * counts[0][there] + EXACT * np.abs(old)
+    kept = int(np.count_nonzero(np.abs(new - old) <= room))
     changed = np.where(changed <= EXACT, 0.0, np.minimum(changed, LARGEST_CHANGE))
-    whole = [total[files == file].sum() for file in (0, 1)]
-    numbers = [count[files == file].sum() for file in (0, 1)]
+    whole, numbers = ([each.sum() for each in both] for both in (totals, counts))
     means = [each / number if number > 0 else 0.0 for each, number in zip(whole, numbers, strict=True)]
     return Estimated(
         total_before=_rounded(whole[0]),

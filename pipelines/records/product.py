@@ -21,7 +21,7 @@ from pipelines.gate.published_suite import write_published_suite
 from pipelines.intake.contract import Contract
 from pipelines.intake.magnitudes import magnitudes
 from pipelines.intake.read import Microdata
-from pipelines.intake.scales import Scale, scales
+from pipelines.intake.scales import Scale
 from pipelines.intake.screen import Rejects, ScreenedInput, pattern_of, strata_of
 from pipelines.intake.unit_key import UNIT
 from pipelines.job import Job
@@ -123,7 +123,7 @@ class Records:
         specification = self.specification
         with job.progress.stage("risk before"):
             exposed = exposure(screened, specification)
-        factors = scales(screened.frame, specification.numeric, screened.magnitude)
+        factors = screened.scales
         frame, reports = with_originals(screened.frame, specification, screened.remaining), {}
         for group in specification.clusterings:
             if on_combinations(group, specification):

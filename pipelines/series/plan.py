@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.intake.contract import Contract
-from pipelines.intake.scales import Scale, scales
+from pipelines.intake.scales import Scale
 from pipelines.intake.screen import ScreenedInput
 from pipelines.series.generations import Generation
 from pipelines.series.settings import SeriesSettings
@@ -73,5 +73,5 @@ def frozen_scales(
         None on that night.
     """
     if latest is None:
-        return scales(originals.frame, specification.numeric, originals.magnitude)
+        return dict(originals.scales)
     return {name: Scale(**scale) for name, scale in latest.plan()["scales"].items()}
