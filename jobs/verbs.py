@@ -60,6 +60,8 @@ class Verb:
     arguments : tuple of Argument
     shown_when_quiet : bool
         Whether its summary is what it was called for, so that `--quiet` leaves it standing.
+    starts_spark : bool
+        Whether it starts Spark for the input of its specification: Java starts beside its imports.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Verb:
     pipeline: str
     arguments: tuple[Argument, ...]
     shown_when_quiet: bool = False
+    starts_spark: bool = False
 
     def function(self) -> Callable[..., Outcome]:
         """Import the pipeline."""
@@ -154,18 +157,21 @@ _ROWS = (
         "pipelines.check:check",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
+        starts_spark=True,
     ),
     Verb(
         "protect",
         "protect the microdata of a specification and publish them",
         "pipelines.protect:protect",
         (SPECIFICATION, OVERRIDES, REBASE),
+        starts_spark=True,
     ),
     Verb(
         "adjust",
         "controlled tabular adjustment of a table",
         "pipelines.adjust:adjust",
         (SPECIFICATION, OVERRIDES),
+        starts_spark=True,
     ),
     Verb(
         "clean",
@@ -198,6 +204,7 @@ _ROWS = (
             CHOICES,
         ),
         shown_when_quiet=True,
+        starts_spark=True,
     ),
     Verb(
         "approve",
@@ -289,6 +296,10 @@ def call(parsed: argparse.Namespace, progress: Callable[[], Progress]) -> Outcom
                 " ".join(choice): read_specification(path, [*overrides, *choice])
                 for choice in given["choices"]
             }
+    if verb.starts_spark:
+        from pipelines.engine.session import start_java_ahead
+
+        start_java_ahead(parsed.master, given["specification"].input_path)
     by_position = [given.pop(argument.name) for argument in verb.arguments if argument.positional]
     function = verb.function()
     on_request: dict[str, Callable[[], Any]] = {

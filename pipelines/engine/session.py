@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
 from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -228,7 +232,7 @@ def open_session(
     master : str, optional
         Spark master; ``local[*]`` where none is given. Without effect under spark-submit.
     private : Path, optional
-        Folder of mode 0700 for Spark's scratch files and the JVM's standard error.
+        Folder of mode 0700 for Spark's scratch files.
     settings : dict, optional
         Further Spark settings; they win.
     jvm : sequence of str, optional
@@ -238,56 +242,75 @@ def open_session(
     clustering : bool
         Whether records are to be clustered: Python workers of this machine have the methods loaded ahead.
     """
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.appName("microguard")
-    chosen = dict(_SETTINGS)
-    if not submitted():
-        os.environ["JAVA_HOME"] = str(java_home())
-        if os.environ.get("SPARK_CONF_DIR") == str(LOG_CONFIGURATION.parent):
-            del os.environ["SPARK_CONF_DIR"]  # for spark-submit; a class archive knows no folder of files
-        builder = builder.master(_with_a_second_try(master or "local[*]"))
-        logs = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
-        options = jvm_options(size) if jvm is None else jvm
-        chosen["spark.driver.extraJavaOptions"] = " ".join([logs, *options])
-        if (master or "local").startswith("local"):
-            chosen |= _LOCAL | _BY_SIZE[size] | (workers.PRELOADED if clustering else {})
-        if private is not None:
-            chosen["spark.local.dir"] = str(private)
-            for name in _SCRATCH:
-                os.environ.pop(name, None)
-    for key, value in (chosen | (settings or {})).items():
+    chosen = _settings(master, size, jvm)
+    if not submitted() and private is not None:
+        chosen["spark.local.dir"] = str(private)
+    if clustering and _on_this_machine(master):
+        chosen |= workers.PRELOADED
+    chosen |= settings or {}
+    start_java(chosen)
+    builder = SparkSession.builder
+    for key, value in chosen.items():
         builder = builder.config(key, value)
-    with _standard_error_to(private / "jvm.log" if private is not None else Path(os.devnull)):
-        spark = builder.getOrCreate()
+    spark = builder.getOrCreate()
     _silence(spark)
     workers.start_ahead(spark)
     return spark
+
+
+def start_java_ahead(master: str | None, input_path: str) -> None:
+    """Let Java start beside what comes before the session of a run: it takes as long as the imports.
+
+    Where it cannot start, the session tries again, and says why.
+    """
+
+    def starts() -> None:
+        with suppress(Exception):
+            start_java(_settings(master, input_size(input_path)))
+
+    threading.Thread(target=starts).start()
+
+
+def start_java(settings: Mapping[str, str]) -> None:
+    """Start the Java process of this process's sessions, if there is none.
+
+    What it and the Python workers behind it say on standard error is not kept: a traceback of a worker can
+    hold values.
+    """
+    with SparkContext._lock:  # as pyspark does where it starts Java itself
+        if SparkContext._gateway is None:
+            conf = SparkConf().setAll(list(settings.items()))
+            gateway = launch_gateway(conf, {"stderr": subprocess.DEVNULL})
+            SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _settings(master: str | None, size: InputSize, jvm: Sequence[str] | None = None) -> dict[str, str]:
+    """Settings of a session, in whatever folder it works; its Java and Python go into the environment."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    chosen = {"spark.app.name": "microguard", **_SETTINGS}
+    if submitted():
+        return chosen
+    os.environ["JAVA_HOME"] = str(java_home())
+    if os.environ.get("SPARK_CONF_DIR") == str(LOG_CONFIGURATION.parent):
+        del os.environ["SPARK_CONF_DIR"]  # for spark-submit; a class archive knows no folder of files
+    for name in _SCRATCH:
+        os.environ.pop(name, None)
+    logs = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
+    options = jvm_options(size) if jvm is None else jvm
+    chosen["spark.master"] = _with_a_second_try(master or "local[*]")
+    chosen["spark.driver.extraJavaOptions"] = " ".join([logs, *options])
+    return chosen | (_LOCAL | _BY_SIZE[size] if _on_this_machine(master) else {})
+
+
+def _on_this_machine(master: str | None) -> bool:
+    return not submitted() and (master or "local").startswith("local")
 
 
 def _with_a_second_try(master: str) -> str:
     """The master as it is; on this machine, with a second try of a task whose worker was ended."""
     cores = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
     return master if cores is None else f"local[{cores[1] or 1},2]"
-
-
-@contextmanager
-def _standard_error_to(path: Path) -> Iterator[None]:
-    """Let a child process that starts now inherit a file as its standard error.
-
-    The JVM and the Python workers behind it write there: a traceback of a worker can hold values.
-    """
-    sys.stderr.flush()
-    standard_error = os.dup(2)
-    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.dup2(target, 2)
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(standard_error, 2)
-        os.close(standard_error)
-        os.close(target)
 
 
 def _silence(spark: SparkSession) -> None:

@@ -138,6 +138,12 @@ def test_a_pipeline_takes_what_its_row_gives(verb: Verb) -> None:
     assert set(taken) >= given | on_request
 
 
+def test_a_verb_that_starts_spark_has_a_specification_that_says_for_which_input() -> None:
+    starting = [verb for verb in VERBS.values() if verb.starts_spark]
+    assert {verb.name for verb in starting} == {"check", "protect", "adjust", "compare"}
+    assert all(SPECIFICATION in verb.arguments for verb in starting)
+
+
 def test_each_choice_is_laid_over_what_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
 
@@ -146,6 +152,7 @@ def test_each_choice_is_laid_over_what_is_set(tmp_path: Path, monkeypatch: pytes
         return Outcome("Compared.", {})
 
     monkeypatch.setattr("pipelines.compare.compare", compare)
+    monkeypatch.setattr("pipelines.engine.session.start_java_ahead", lambda *_: None)
     path = tmp_path / "sound.toml"
     path.write_text(SOUND)
     arguments = ["compare", str(path), "--set", "release.seed=7"]

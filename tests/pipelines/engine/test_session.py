@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from pipelines.engine.session import without_values_of_records
+from pipelines.engine import session
+from pipelines.engine.session import start_java_ahead, without_values_of_records
 from schemas.errors import MicroguardError
 
 
@@ -67,3 +69,23 @@ def test_what_ended_a_task_is_named_without_its_words(spark) -> None:
     with pytest.raises(MicroguardError, match=r"\(KeyError\)") as caught, without_values_of_records():
         frame.mapInArrow(batches, "name string").collect()
     assert "Ilse" not in str(caught.value)
+
+
+@pytest.mark.spark
+def test_java_starts_ahead_as_the_session_will_want_it_and_fails_in_silence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def start_java(settings: dict[str, str]) -> None:
+        asked.append(settings)
+        raise OSError("a value")
+
+    monkeypatch.setattr(session, "start_java", start_java)
+    before = set(threading.enumerate())
+    start_java_ahead("local[2]", "no-such-file")
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
+    assert asked[0]["spark.master"] == "local[2,2]"
+    assert asked[0]["spark.driver.memory"] == "4g"
+    assert capsys.readouterr().err == ""
