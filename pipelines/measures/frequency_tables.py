@@ -111,27 +111,39 @@ class _Counting:
             yield from self._counted(pa.Table.from_batches(waiting))
 
     def _counted(self, records: pa.Table) -> Iterator[pa.RecordBatch]:
-        coded = {name: _codes(records[name]) for table in self.tables for name in table}
+        coded = {name: _codes(records[name]) for name in {name for table in self.tables for name in table}}
         weights = {name: records[name].fill_null(0.0).to_numpy() for name in self.weighted}
         for number, table in enumerate(self.tables):
-            cell = np.zeros(len(records), np.int64)
-            for name in table:  # fewer cells than records: their codes never overflow
-                cell = pd.factorize(cell * len(records) + coded[name])[0]
-            counts = np.bincount(cell)
-            a_record = np.empty(len(counts), np.int64)
+            cell, cells = _cells([coded[name] for name in table])
+            counts = np.bincount(cell, minlength=cells)
+            occurring = np.flatnonzero(counts)
+            a_record = np.empty(cells, np.int64)
             a_record[cell] = np.arange(len(cell))
-            columns = {name: records[name].take(pa.array(a_record)) for name in table}
-            columns |= {name: pa.array(np.bincount(cell, weight)) for name, weight in weights.items()}
-            columns |= {_SET: pa.repeat(number, len(counts)), FREQUENCY: pa.array(counts)}
+            columns = {name: records[name].take(pa.array(a_record[occurring])) for name in table}
+            for name, weight in weights.items():
+                columns[name] = pa.array(np.bincount(cell, weight, cells)[occurring])
+            columns |= {_SET: pa.repeat(number, len(occurring)), FREQUENCY: pa.array(counts[occurring])}
             arrays = [
                 columns[field.name].cast(field.type)
                 if field.name in columns
-                else pa.nulls(len(counts), field.type)
+                else pa.nulls(len(occurring), field.type)
                 for field in self.schema
             ]
             yield from pa.table(arrays, schema=self.schema).to_batches()
 
 
-def _codes(values: pa.ChunkedArray) -> np.ndarray:
-    """Of each value, (n,): equal where values are, NULL being one of them."""
-    return np.asarray(values.combine_chunks().dictionary_encode(null_encoding="encode").indices, np.int64)
+def _codes(values: pa.ChunkedArray) -> tuple[np.ndarray, int]:
+    """Of each value its code, (n,), NULL having one too, and how many codes there are."""
+    coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
+    return np.asarray(coded.indices, np.int64), len(coded.dictionary)
+
+
+def _cells(codes: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, int]:
+    """Of each record its cell, (n,), and a number that all of them lie below, about `AT_ONCE` at most."""
+    cell, cells = codes[0]
+    for code, size in codes[1:]:
+        cell, cells = cell * size + code, cells * size
+        if cells > AT_ONCE:
+            cell, occurring = pd.factorize(cell)
+            cells = len(occurring)
+    return cell, cells
