@@ -74,9 +74,10 @@ def write_combinations(
     frame: DataFrame, group: Group, specification: Specification, place: Workplace, name: str
 ) -> int:
     """Collapse records to distinct combinations, which tasks write down with their counts; their number."""
-    keys = keys_of(group, specification)
-    counted = frame.groupBy(*[column(name).alias(f"v{i}") for i, name in enumerate(keys)], *digest(keys))
-    place.write(counted.agg(f.count(f.lit(1)).alias(COUNT)), name)
+    values = {name: f"v{i}" for i, name in enumerate(keys_of(group, specification))}
+    combined = frame.groupBy(*[column(name).alias(alias) for name, alias in values.items()])
+    counted = combined.agg(f.count(f.lit(1)).alias(COUNT))
+    place.write(counted.select(*values.values(), *digest(list(values.values())), COUNT), name)
     return place.rows(name)
 
 
