@@ -1,0 +1,41 @@
+"""What tasks count of their records adds up to the tables of the file, whatever they count at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from pipelines.measures import frequency_tables
+from pipelines.measures.frequency_tables import _Counting
+
+TABLES = [["v0"], ["v1"], ["v0", "v1"], ["v0", "v1", "v2"]]
+
+
+def records(n: int = 200) -> pa.Table:
+    random = np.random.default_rng(3)
+    texts = pa.array([None if code == 0 else f"T{code}" for code in random.integers(0, 5, n)])
+    weights = pa.array([None if code == 0 else float(code) for code in random.integers(0, 4, n)])
+    days = pa.array(random.integers(0, 3, n).astype("datetime64[D]"))
+    return pa.table({"v0": texts, "v1": random.integers(0, 30, n), "v2": days, "w": weights})
+
+
+@pytest.mark.parametrize("at_once", [7, 60, 500_000])
+def test_cells_of_pieces_add_up_to_those_of_the_file(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(frequency_tables, "AT_ONCE", at_once)
+    table = records()
+    schema = pa.schema([("set", pa.int64()), *table.schema, ("frequency", pa.int64())])
+    pieces = list(_Counting(TABLES, ["w"], schema)(table.to_batches(max_chunksize=5)))
+    cells, frame = pa.Table.from_batches(pieces), table.to_pandas().assign(frequency=1)
+    for number, names in enumerate(TABLES):
+        of_table = cells.filter(pc.equal(cells["set"], number))
+        found, expected = (
+            each[[*names, "frequency", "w"]].groupby(names, dropna=False).sum()
+            for each in (of_table.select([*names, "frequency", "w"]).to_pandas(), frame)
+        )
+        pd.testing.assert_frame_equal(found, expected)
+        absent = [name for name in ("v0", "v1", "v2") if name not in names]
+        assert all(of_table[name].null_count == len(of_table) for name in absent)
+    assert (len(pieces) == len(TABLES)) == (at_once > len(table))
