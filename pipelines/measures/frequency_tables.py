@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipelines.engine.column_names import column
+from pipelines.engine.column_names import column, map_in_arrow
 from schemas.specification.consistency import FREQUENCY
 
 #: Records that a task counts at once.
@@ -65,7 +65,7 @@ def frequency_tables(
     columns.append((FREQUENCY, t.LongType()))
     schema = t.StructType([t.StructField(name, kind) for name, kind in columns])
     sums = [f.sum(name).alias(name) for name in (FREQUENCY, *weighted)]
-    counted = records.mapInArrow(_Counting(keys, weighted, to_arrow_schema(schema)), schema)
+    counted = map_in_arrow(records, _Counting(keys, weighted, to_arrow_schema(schema)), schema)
     cells = counted.groupBy(_SET, *aliases.values()).agg(*sums).toArrow()
     return {
         table: _one_table(
