@@ -64,7 +64,7 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
         for name in specification.published_as_it_is
         if name in values and name != specification.region
     }
-    protected = {name: values[name] for name in specification.numeric}
+    protected = {name: values[name] for name in specification.numeric if name in values}
     categories = {name: codes[name] for name in specification.nominal}
     return [*found, *computed(amounts, protected, categories, found)]
 
