@@ -24,6 +24,8 @@ from sdc.stop import Deadline, StoppedBy
 SOFT, _STEEP = 0.001, 1000.0
 #: The same at the end, in units of the objective: nothing that exceeds a maximum is worth it.
 _WALL = 1e6
+#: Further runs, one by one, as long as a maximum is exceeded at the end of each.
+_FURTHER_RUNS = 1
 #: First temperature, as a multiple of the median cost of a transfer at the start; last, of the first.
 _HOT, _COLD = 0.25, 0.005
 #: Share of the moves spent after cooling on descent against the wall.
@@ -84,7 +86,9 @@ class Annealing:
             return self.start, 0, "work"
         runs = min(max(moves // (_USEFUL * len(self.movable)), 1), _MOST_RUNS)
         best, least, work = self.start, self._value(self.start), 0
-        for _ in range(runs):
+        for number in range(runs + _FURTHER_RUNS):
+            if number >= runs and not self.objective.exceeded(self.tables, best):
+                break
             self.state.counts[:] = self.start
             self.state.errors[:] = self.tables.errors(self.start)
             tried, in_time = self.cool(hot, moves // runs, deadline, firm=firm)
