@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdc.cta.program.cell_cuts import MOST_LINES, CellCuts, CellCutting
+from sdc.cta.program.cell_cuts import MARGINS, MOST_LINES, CellCuts, CellCutting
 from sdc.cta.program.covering import LEAST_SECONDS, Covering
 from sdc.cta.program.line_classes import disjoint_classes
 from sdc.cta.program.line_cuts import line_cuts
@@ -17,6 +17,10 @@ from sdc.cta.program.work import work_from_basis, work_from_nothing
 from sdc.cta.result import BoundKind
 from sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, NO_LIMIT, Limits, Master, Solution, Status
 from sdc.stop import Deadline
+
+#: Gain of a round of cell cuts, relative to the bound, below which wider neighbourhoods are tried; and that
+#: of their first round from which the narrow ones are left for them.
+SOON, LEAST_WIDENING = 1e-2, 2e-2
 
 
 @dataclass(frozen=True)
@@ -104,13 +108,27 @@ def relaxation_bound(
 
 
 def _tighten(covering: Covering, problem: Problem, most_work: float, deadline: Deadline) -> None:
-    """Add cell cuts of ever wider neighbourhoods, until the work is done or they are no longer worthwhile."""
-    for most_lines in MOST_LINES:
-        cutting = CellCutting(problem, most_lines)
-        covering.tighten(cutting, most_work, deadline)
+    """Add cell cuts of ever wider neighbourhoods, until the work is done or they are no longer worthwhile.
+
+    The first width is left early where the second gains more, so that there is work left for it.
+    """
+    lines = problem.lines.shape[0]
+    widths = [*(width for width in MOST_LINES if width < lines), lines][: len(MOST_LINES)]
+    cuttings = [CellCutting(problem, width) for width in widths]
+    gained = 0.0
+    for cutting in cuttings[:2]:
+        gained = covering.tighten(cutting, most_work, deadline, SOON)
         most_work -= cutting.work
-        if not cutting.worthwhile or most_lines >= problem.lines.shape[0]:
-            break
+        cutting.work = 0.0
+        if not cutting.worthwhile:
+            return
+    for cutting in cuttings[1:] if len(cuttings) > 1 and gained >= LEAST_WIDENING else cuttings:
+        for margin in MARGINS:
+            cutting.seek(margin)
+            covering.tighten(cutting, most_work, deadline)
+        most_work -= cutting.work
+        if not cutting.worthwhile:
+            return
 
 
 def _kind(cells: CellCuts | None, planes: CellCuts | None) -> BoundKind:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from sdc.cta.program.cell_cuts import DUST, MARGINS, CellCuts, CellCutting
+from sdc.cta.program.cell_cuts import DUST, CellCuts, CellCutting
 from sdc.cta.program.line_cuts import line_cuts
 from sdc.cta.program.plane_cuts import PlaneProgram
 from sdc.cta.program.plane_prices import PlanePrices
@@ -20,7 +20,7 @@ from sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Limits, Master, Program,
 from sdc.stop import Deadline
 
 #: Rounds that may gain less than this share of the bound, one after the other.
-PATIENCE, LEAST_GAIN = 8, 3e-4
+PATIENCE, LEAST_GAIN = 3, 3e-4
 #: The same of rounds of planes, which cost more.
 PLANE_PATIENCE, LEAST_PLANE_GAIN = 4, 1e-3
 #: Seconds of a program even where the clock has run out: a result states its bound.
@@ -67,22 +67,24 @@ class Covering:
         self._solution = self._master.solve(max(deadline.remaining, LEAST_SECONDS))
         self._solved = self._solution.status is Status.OPTIMAL
 
-    def tighten(self, cutting: CellCutting, most_work: float, deadline: Deadline) -> None:
-        """Add cell cuts, with one margin after the other, until the work is done or they gain little."""
-        for margin in MARGINS:
-            cutting.seek(margin)
-            gains = [np.inf] * PATIENCE
-            while self._solved and max(gains[-PATIENCE:]) > LEAST_GAIN and cutting.work < most_work:
-                if deadline.passed or not cutting.worthwhile:
-                    return
-                assert self._solution.values is not None
-                cuts = cutting.cuts(self._solution.values, most_work, deadline)
-                answer = self._add(cuts, np.full(len(cuts.least), -1), deadline)
-                if answer is None:
-                    return
-                gain, work = answer
-                cutting.work += work
-                gains.append(gain)
+    def tighten(
+        self, cutting: CellCutting, most_work: float, deadline: Deadline, least_gain: float = LEAST_GAIN
+    ) -> float:
+        """Add cell cuts in rounds, until the work is done or they gain little; what the first one gained."""
+        patience = 1 if least_gain > LEAST_GAIN else PATIENCE
+        gains = [np.inf] * patience
+        while self._solved and max(gains[-patience:]) > least_gain and cutting.work < most_work:
+            if deadline.passed or not cutting.worthwhile:
+                break
+            assert self._solution.values is not None
+            cuts = cutting.cuts(self._solution.values, most_work, deadline)
+            answer = self._add(cuts, np.full(len(cuts.least), -1), deadline)
+            if answer is None:
+                break
+            gain, work = answer
+            cutting.work += work
+            gains.append(gain)
+        return gains[patience] if len(gains) > patience else 0.0
 
     def share_out(self, programs: list[PlaneProgram], most_work: float, deadline: Deadline) -> None:
         """Add plane cuts at ever better shares of the costs, until the work is done or they gain little.
