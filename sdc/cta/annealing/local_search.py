@@ -5,8 +5,10 @@ the quadratic surrogate, in turn and then on whichever led to the cheaper table;
 program. Where margins are sensitive themselves, directions annealed on margins that are summed again come
 first. The incumbent is then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are
 flipped one and two at a time, in the order of the gain that the duals promise; the promise bounds the gain,
-so flips without one are not tried. Where lines are many and short, the programs of blocks of lines flip them.
-Where there are few lines, integer programs turn half of the cells at once (`neighbourhoods`).
+so flips without one are not tried. Where lines are many and short, the programs of blocks of lines flip them;
+where they are very short, integer programs of blocks turn all their directions at once instead of the rounds
+and flips (`block_descent`). Where there are few lines, integer programs turn half of the cells at once
+(`neighbourhoods`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from sdc.cta.annealing.neighbourhoods import search_neighbourhoods
 from sdc.cta.annealing.residuals import LineClasses
 from sdc.cta.annealing.resummed_margins import ResummedMargins
 from sdc.cta.annealing.surrogate import MAX_LINES, Surrogate
+from sdc.cta.program.directed import Answer
 from sdc.cta.program.directions import random_directions
 from sdc.cta.program.search import Search
 
@@ -47,6 +50,7 @@ class LocalSearchParams:
     rounds, cut_sweeps : rounds under cuts and their sweeps; without rounds only the sums are annealed
     cut_work, flip_work : work of the programs of these rounds, and of the final flips
     blocks : whether these are flips by blocks of lines
+    turn_work : work of the integer programs of blocks in their place
     neighbourhoods : integer programs after them, each over the directions of some cells
     """
 
@@ -58,6 +62,7 @@ class LocalSearchParams:
     cut_work: float
     flip_work: float
     blocks: bool = False
+    turn_work: float = 0.0
     neighbourhoods: int = 0
 
 
@@ -105,7 +110,9 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
         anneal_under_cuts(
             search, surrogate, CutParams(params.rounds, params.cut_sweeps, params.cut_work), seed
         )
-    if params.blocks and problem.table.quality is None:
+    if params.turn_work and search.best is not None and search.best.feasible:
+        _turn_by_blocks(search, search.best, params.turn_work, seed)
+    elif params.blocks and problem.table.quality is None:
         _flip_by_blocks(search, params.flip_work, seed)
     else:
         flip_by_duals(search, params.flip_work)
@@ -120,3 +127,11 @@ def _flip_by_blocks(search: Search, work: float, seed: int) -> None:
     descent.flip(work, seed, search.deadline)
     search.count_programs(descent.programs, descent.work)
     search.ask(descent.directions)
+
+
+def _turn_by_blocks(search: Search, best: Answer, work: float, seed: int) -> None:
+    descent = BlockDescent(search.problem, best.directions.copy(), best.deviations.copy())
+    try:
+        descent.turn(search, work, seed)
+    finally:
+        search.count_programs(descent.programs, descent.work)

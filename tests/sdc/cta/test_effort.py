@@ -23,7 +23,7 @@ def totals_of(count, parts):
 
 
 def test_many_short_lines_get_a_bound_several_starts_and_improvement():
-    allowed = budget(Problem.of(totals_of(2600, 2), "at-least"), "standard")
+    allowed = budget(Problem.of(totals_of(2600, 6), "at-least"), "standard")
     assert allowed.bound == "relaxation"
     assert allowed.search.starts > 1
     assert allowed.search.rounds > 0
@@ -62,3 +62,13 @@ def test_branch_and_bound_is_left_to_tables_whose_root_ends():
     assert wide.size == few.size
     assert not budget(wide, "standard").prove
     assert not budget(many, "standard").prove
+
+
+def test_directions_of_very_short_lines_are_turned_by_integer_programs_in_place_of_rounds():
+    very_short, longer = (
+        budget(Problem.of(totals_of(1100, parts), "at-least"), "standard").search for parts in (2, 8)
+    )
+    assert very_short.turn_work > 0
+    assert very_short.rounds == 0
+    assert longer.turn_work == 0
+    assert longer.rounds > 0

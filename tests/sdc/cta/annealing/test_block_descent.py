@@ -9,8 +9,10 @@ from sdc.cta.annealing import block_descent
 from sdc.cta.annealing.block_descent import BlockDescent
 from sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
 from sdc.cta.program.directions import random_directions
+from sdc.cta.program.model import base_model
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.search import Search
+from sdc.solver import solve
 from sdc.stop import Deadline
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
 
@@ -62,6 +64,39 @@ def test_small_blocks_close_the_lines_and_never_cost_more(seed, mode):
             flipped = whole_program(problem, descent.directions)
             assert flipped.feasible
             assert descent.cost >= flipped.cost * (1 - 1e-7)
+
+
+def turned(problem, seed, work):
+    """Costs of annealed directions, and after integer programs of blocks; None where these cannot begin."""
+    search = Search(problem, NEVER)
+    start = random_directions(problem, np.random.default_rng(seed))
+    before = search.ask(ResummedMargins(problem).best_of(start, ResumParams(1, 2, 1), seed, NEVER).directions)
+    if not before.feasible:
+        return None
+    descent = BlockDescent(problem, before.directions.copy(), before.deviations.copy())
+    descent.turn(search, work, seed)
+    assert descent.cost == pytest.approx(search.best.cost, rel=1e-7)
+    return before.cost, search.best.cost
+
+
+def test_a_block_of_all_lines_is_turned_to_the_optimum(monkeypatch):
+    monkeypatch.setattr(block_descent, "TURNING_SHARE", 1.0)
+    monkeypatch.setattr(block_descent, "GAP", 1e-9)
+    problem = hierarchical_problem(0)
+    costs = turned(problem, 0, work=1.0)
+    optimum = solve(base_model(problem).program).objective
+    assert costs is not None
+    assert costs[1] == pytest.approx(optimum, rel=1e-6)
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 10**6), st.sampled_from(["at-least", "exact"]))
+def test_turning_blocks_never_costs_more_and_never_less_than_the_optimum(seed, mode):
+    problem = hierarchical_problem(seed, mode)
+    costs = turned(problem, seed, work=2e3)
+    if costs is not None:
+        optimum = solve(base_model(problem).program).objective
+        assert optimum * (1 - 1e-6) <= costs[1] <= costs[0] * (1 + 1e-9)
 
 
 @settings(max_examples=15)
