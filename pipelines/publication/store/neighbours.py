@@ -8,15 +8,23 @@ import re
 from collections.abc import Iterator
 
 import obstore
-from obstore.exceptions import BaseError
+from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 
-from pipelines.publication.store.connection import connected
+from pipelines.publication.store.connection import asked, connected
 from pipelines.publication.store.stored_folder import STATE
 from schemas.errors import SpecificationError
 from schemas.specification.consistency import CURRENT
 from schemas.specification.model import Specification
 
 _RELEASE = re.compile(r"[0-9a-f]{32}")
+#: Nothing is there, or nothing that these credentials may read.
+_UNSEEN = (
+    FileNotFoundError,
+    PermissionError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+    SpecificationError,
+)
 
 
 def refuse_neighbours(specification: Specification) -> None:
@@ -27,6 +35,8 @@ def refuse_neighbours(specification: Specification) -> None:
     Raises
     ------
     SpecificationError
+    StoreFailed
+        Where a store does not answer.
     """
     public, evidence, ledger = (
         specification.public_area,
@@ -62,10 +72,11 @@ def _below(address: str, levels: int = 2) -> Iterator[str]:
     """Addresses so far below one, but of releases, which are many."""
     if levels == 0:
         return
-    try:
-        prefixes = obstore.list_with_delimiter(connected(address))["common_prefixes"]
-    except (BaseError, OSError):
-        return
+    with asked("public area"):
+        try:
+            prefixes = obstore.list_with_delimiter(connected(address))["common_prefixes"]
+        except _UNSEEN:
+            return
     for name in sorted(str(prefix).rstrip("/") for prefix in prefixes):
         if not _RELEASE.fullmatch(name):
             inside = f"{address.rstrip('/')}/{name}"
@@ -74,8 +85,9 @@ def _below(address: str, levels: int = 2) -> Iterator[str]:
 
 
 def _has(address: str, name: str) -> bool:
-    try:
-        obstore.head(connected(address), name)
-    except (BaseError, OSError, SpecificationError):
-        return False
+    with asked("areas"):
+        try:
+            obstore.head(connected(address), name)
+        except _UNSEEN:
+            return False
     return True

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from obstore.exceptions import GenericError
 from obstore.store import LocalStore
 
 from pipelines.publication.store import neighbours
+from pipelines.publication.store.faults import StoreFailed
 from pipelines.publication.store.neighbours import refuse_neighbours
 from schemas.errors import SpecificationError
 from tests.pipelines.microdata import specification
@@ -65,3 +67,12 @@ def test_what_may_not_be_read_is_nobodys(bucket, tmp_path, monkeypatch):
     put(bucket, "lake/state.json")
     monkeypatch.setattr(neighbours.obstore, "head", refused)
     asked(tmp_path)
+
+
+def test_a_store_that_does_not_answer_ends_the_run(bucket, tmp_path, monkeypatch):
+    def silent(*_):
+        raise GenericError("503")
+
+    monkeypatch.setattr(neighbours.obstore, "head", silent)
+    with pytest.raises(StoreFailed, match="object store of the areas failed"):
+        asked(tmp_path)
