@@ -11,9 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.check import risk_of
 from pipelines.engine.column_names import column
+from pipelines.engine.failures import without_values_of_records
 from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
-from pipelines.engine.session import our_sql_settings, without_values_of_records
+from pipelines.engine.session import our_sql_settings
 from pipelines.evidence.evidence import Evidence
 from pipelines.gate.gate import Verdicts
 from pipelines.intake.read import of_frame

@@ -9,24 +9,35 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from pipelines.engine.failures import of_machines
 from schemas.errors import InputRejected, SpecificationError
 from schemas.specification.model import Specification
 
 
 @contextmanager
 def reading(specification: Specification) -> Iterator[None]:
-    """Turn what Spark says about a file into a paragraph without any of its contents."""
+    """Turn what Spark says about a file into a paragraph without any of its contents.
+
+    Where machines failed and not the file, what Spark raised goes on to
+    `pipelines.engine.failures.without_values_of_records`.
+    """
     try:
         yield
-    except PySparkException as error:
-        if "CHARSET" in (error.getCondition() or ""):
+    except (PySparkException, Py4JJavaError, pa.ArrowException, OSError) as error:
+        if of_machines(error):
+            raise
+        condition = _condition(error)
+        if "CHARSET" in condition:
             raise SpecificationError(
                 f"[input] encoding: found {specification.input.encoding!r}, allowed: an encoding that Java "
                 "knows, such as utf-8, windows-1252 or iso-8859-1."
             ) from None
-        raise InputRejected(_paragraph(error.getCondition() or "", specification)) from None
-    except (Py4JJavaError, pa.ArrowException, OSError):  # of a task, whose text holds the faulty line
-        raise InputRejected(_paragraph("", specification)) from None
+        raise InputRejected(_paragraph(condition, specification)) from None
+
+
+def _condition(error: Exception) -> str:
+    """Spark's name of what was wrong; none for a task, whose text holds the faulty line."""
+    return (error.getCondition() or "") if isinstance(error, PySparkException) else ""
 
 
 def _paragraph(condition: str, specification: Specification) -> str:

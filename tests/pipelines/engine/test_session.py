@@ -1,74 +1,13 @@
-"""The session: a lost worker is tried again, and what cannot be finished is said without a value."""
+"""The session: Java starts ahead of it."""
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
-from pathlib import Path
 
 import pytest
-from py4j.protocol import Py4JNetworkError
 
 from pipelines.engine import session
-from pipelines.engine.session import start_java_ahead, without_values_of_records
-from schemas.errors import MicroguardError
-
-
-def lost(spark, marks: Path, times: int) -> int:
-    """Count ten rows in a worker that ends itself so many times."""
-
-    def task(batches):
-        tries = len(list(marks.iterdir()))
-        if tries < times:
-            (marks / str(tries)).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield from batches
-
-    return spark.range(10, numPartitions=1).mapInArrow(task, "id long").count()
-
-
-def test_a_worker_that_is_killed_is_tried_again(spark, tmp_path: Path) -> None:
-    assert lost(spark, tmp_path, times=1) == 10
-
-
-def test_a_worker_that_is_killed_again_is_named_with_the_remedy(spark, tmp_path: Path) -> None:
-    with (
-        pytest.raises(MicroguardError, match=r"worker of Spark was ended.*max_records"),
-        without_values_of_records(),
-    ):
-        lost(spark, tmp_path, times=9)
-    assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_a_java_process_that_is_gone_is_named_with_the_remedy() -> None:
-    with pytest.raises(MicroguardError, match=r"Java process ended.*memory"), without_values_of_records():
-        raise Py4JNetworkError("Answer from Java side is empty: a value")
-
-
-def test_the_cause_is_said_without_the_words_of_spark(spark) -> None:
-    with pytest.raises(MicroguardError) as caught, without_values_of_records():
-        spark.sql("SELECT CAST('Ilse' AS INT)").collect()
-    assert "CAST_INVALID_INPUT" in str(caught.value)
-    assert "Ilse" not in str(caught.value)
-
-
-def test_what_ended_a_task_is_named_without_its_words(spark) -> None:
-    def task(name: str) -> None:
-        raise ValueError(name)
-
-    with pytest.raises(MicroguardError, match=r"\(ValueError\)") as caught, without_values_of_records():
-        spark.sparkContext.parallelize(["Ilse"], 1).foreach(task)
-    assert "Ilse" not in str(caught.value)
-
-    def batches(found):
-        for batch in found:
-            yield {}[batch["name"][0].as_py()]
-
-    frame = spark.createDataFrame([("Ilse",)], "name string")
-    with pytest.raises(MicroguardError, match=r"\(KeyError\)") as caught, without_values_of_records():
-        frame.mapInArrow(batches, "name string").collect()
-    assert "Ilse" not in str(caught.value)
+from pipelines.engine.session import start_java_ahead
 
 
 @pytest.mark.spark

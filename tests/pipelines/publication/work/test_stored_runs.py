@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.approval import approve
-from pipelines.engine.session import without_values_of_records
+from pipelines.engine.failures import without_values_of_records
 from pipelines.publication.areas import Areas
 from pipelines.publication.key import KEY_VARIABLE
 from pipelines.publication.store.connection import connected, names

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from pipelines.engine.failures import without_values_of_records
 from pipelines.engine.row_hash import contents
-from pipelines.engine.session import without_values_of_records
 from pipelines.publication.store import connection
 from pipelines.publication.store.faults import StoreFailed
 from pipelines.publication.work import object_store

@@ -1,0 +1,124 @@
+"""Why Spark could not finish: cause and remedy in words of ours alone, as its own may quote a record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from schemas.errors import MicroguardError
+
+_AGAIN = "Nothing was published. Call this again: finished blocks are kept."
+#: What speaking to a Java process that is gone raises beside py4j's own errors.
+GONE = (ConnectionRefusedError, ConnectionResetError)
+#: How py4j begins to tell of a Java exception, and Spark of what ended a task for good: names of classes, and
+#: nothing of their texts.
+_CAUSE = re.compile(
+    r"An error occurred while calling [^\n]*\n: (?P<exception>[\w.$]+)"
+    r"(?:: Job aborted [^\n]*?"
+    r"(?:: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^()\n]*\): |Most recent failure reason:\s*)"
+    r"(?P<task>[\w.$]+))?"
+)
+#: How Spark and py4j tell of what a task raised in Python: the name of its class comes first, or after a
+#: traceback.
+_RAISED = re.compile(
+    r"(?:see the stack trace below\.\n|PythonException: )(?:Traceback [^\n]*\n(?: [^\n]*\n)*)?"
+    r"(?P<raised>[A-Za-z_][\w.]*)"
+)
+#: What Spark says of a worker that the system ended, and of an executor that is gone.
+_LOST_WORKER = "Python worker exited unexpectedly"
+_LOST_EXECUTOR = "ExecutorLostFailure"
+#: What Spark says where a machine cannot go on, whatever it was reading.
+_OF_MACHINES = (
+    _LOST_WORKER,
+    _LOST_EXECUTOR,
+    "FetchFailed",
+    "TaskResultLost",
+    "OutOfMemoryError",
+    "No space left on device",
+    "SparkContext was shut down",
+)
+#: What tasks raise of an object store, and what it means.
+_OF_STORES = {
+    "StoreDamaged": (
+        "A part of what tasks wrote to the object store of the evidence area is not there any more, or is "
+        "not what they wrote. Look at who writes there."
+    ),
+    "StoreFailed": (
+        "Tasks could not write to the object store of the evidence area, or read from it. Each machine of a "
+        "cluster needs region, endpoint and credentials in its environment; look at these, and at the store."
+    ),
+}
+
+
+@contextmanager
+def without_values_of_records() -> Iterator[None]:
+    """Say why Spark could not finish without its own text, which may quote a record.
+
+    Raises
+    ------
+    MicroguardError
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError, *GONE) as error:
+        raise MicroguardError(f"{_why(error)} {_AGAIN}") from None
+
+
+def of_machines(error: Exception) -> bool:
+    """Whether machines, processes or stores failed, and not what was read."""
+    told = str(error)
+    return isinstance(error, GONE) or any(
+        cause in told for cause in (*_OF_MACHINES, *(f"{raised}: " for raised in _OF_STORES))
+    )
+
+
+def _why(error: Exception) -> str:
+    """The cause and its remedy, in words of ours alone."""
+    if isinstance(error, PySparkException):
+        condition = error.getCondition() or type(error).__name__
+    elif isinstance(error, Py4JJavaError):
+        condition = _java_class(error)
+    else:
+        return (
+            "Spark's Java process ended before the run did, most often because the system had no memory "
+            "left. Free some, or give Spark less (spark.driver.memory)."
+        )
+    if condition == "PythonException":
+        condition = _python_class(error)
+    if _LOST_WORKER in str(error):
+        return (
+            "A Python worker of Spark was ended, most often because the system had no memory left, and so "
+            "was the one that tried again. Make blocks smaller ([blocking] max_records), or run fewer at "
+            "once (--master local[1])."
+        )
+    if _LOST_EXECUTOR in str(error):
+        return (
+            "An executor of Spark was lost, most often because its machine had no memory left or ended it. "
+            "Give executors more memory (spark.executor.memory, spark.executor.memoryOverhead), or make "
+            "blocks smaller ([blocking] max_records)."
+        )
+    for raised, text in _OF_STORES.items():
+        if f"{raised}: " in str(error):
+            return text
+    return (
+        f"Spark could not finish the run ({condition}). Look at memory and at free disk space in the "
+        "evidence area."
+    )
+
+
+def _java_class(error: Py4JJavaError) -> str:
+    """Name of the class of what ended a task, or else of what Java raised."""
+    told = _CAUSE.match(str(error))
+    if told is None:
+        return type(error).__name__
+    return (told.group("task") or told.group("exception")).rpartition(".")[2]
+
+
+def _python_class(error: Exception) -> str:
+    """Name of the class of what a task raised in Python."""
+    told = _RAISED.search(str(error))
+    return "PythonException" if told is None else told.group("raised").rpartition(".")[2]
