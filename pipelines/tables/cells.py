@@ -1,49 +1,27 @@
-"""Cells of a table: their codes, values in units of the last published digit, and who contributes to them.
-
-From microdata they are added up in Spark: each record is rounded to the published digits first, so that sums
-are exact whatever the partitions and every margin agrees with its parts, in linked tables too. Where a value
-has parts (`table.parts`), each record stands once for the value and once for each part that is not 0.
-"""
+"""Cells of a table: their codes, values in units of the last published digit, and who contributes to them."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import reduce
-from itertools import product
-from operator import add
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as f
 from scipy import sparse
 
-from pipelines.engine.column_names import column
 from pipelines.intake.unit_key import unit_key
-from pipelines.publication.sources.sketching import value_hash
 from pipelines.tables.empty_cells import absent_codes
 from pipelines.tables.groupings import Grouping, grouping_lines
 from pipelines.tables.hierarchy import paths, refuse_bad_codes
 from schemas.errors import InputRejected
-from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from sdc.cta.table.relations import Tabulation, from_cells
 
 #: Whole numbers beyond it have no exact floating-point value; no cell may reach it.
 LARGEST_UNITS = 2**53
-#: What a missing category is called in a table; below a coarser code it carries that code's name.
-MISSING = "(missing)"
-#: Relative error of a sum of floating-point amounts that is no difference.
-FLOAT_ERROR = 1e-9
-_AMOUNT, _CONTRIBUTION, _UNIT = "__amount", "__contribution", "__unit"
-_RANK, _COUNT, _LARGEST, _GROSS = "__rank", "__count", "__largest", "__gross"
-_MARKS, _KNOWN = ("__mark_1", "__mark_2"), "__known"
-_DIGITS = 28
-"""Digits of a record's amount; ten more are left for sums."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,80 +72,6 @@ class Cells:
         digests = [unit_key(each, derived) if each else None for each in self.members]
         texts = ["" if each is None else each.hex() for each in digests]
         return replace(self, members=np.array(texts, dtype="<U32"))
-
-
-def contributions_needed(table: Table) -> int:
-    """Largest contributions a rule looks at."""
-    return max([rule.n for rule in table.dominance] + [2 if table.estimable_within else 0])
-
-
-def grouping_sets(table: Table) -> list[tuple[str, ...]]:
-    """Grouping sets of all tables, each once: the columns over which a kind of cell is not summed."""
-    sets: dict[tuple[str, ...], None] = {}
-    for dimensions in table.tables:
-        levels = [table.levels_of(dimension) for dimension in dimensions]
-        for depths in product(*[range(len(each) + 1) for each in levels]):
-            columns = {name for each, depth in zip(levels, depths, strict=True) for name in each[:depth]}
-            sets[tuple(name for name in table.columns if name in columns)] = None
-    return list(sets)
-
-
-def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
-    """Count or add up the records of a table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Records that are kept, with the columns of the table, the weight and the unit.
-    specification : Specification
-        As written by the person (its roles say what is unit and weight).
-
-    Raises
-    ------
-    InputRejected
-        Where a code is the total mark, levels do not nest, or a sum has too many digits.
-    """
-    table = specification.table
-    assert table is not None
-    names = {name: f"c{position}" for position, name in enumerate(table.columns)}
-    records = _records(frame, specification, table, names)
-    most = contributions_needed(table)
-    sets = [[f.col(names[name]) for name in columns] for columns in _sets_of_records(table)]
-    labels = list(names.values())
-    if specification.unit is None:
-        grouped = _collapsed(_ranked(_by_amount(records, table, names), labels, most), sets, labels, most)
-    else:
-        by_unit = records.groupBy(*labels, _UNIT).agg(*_sums())
-        everywhere = by_unit.groupingSets([[*labelled, f.col(_UNIT)] for labelled in sets], *labels, _UNIT)
-        marked = _marked(everywhere.agg(*_sums()), value_hash(_UNIT, by_unit), f.lit(True))
-        grouped = _ranked(marked, labels, most)
-    aggregates = _asked(grouped.toPandas(), table, names)
-    if aggregates[_AMOUNT].isna().any():
-        raise InputRejected(
-            "A record's value has too many digits for a table. Lower table.decimals, or give the values in a "
-            "larger unit."
-        )
-    codes = aggregates[labels].rename(columns={alias: name for name, alias in names.items()})
-    if any((codes[name] == table.total).any() for name in codes):
-        raise InputRejected(
-            f"The total mark {table.total!r} is also a code of a dimension. Set table.total to a text that "
-            "is no code."
-        )
-    codes = codes.fillna(table.total)
-    units = units_of(aggregates[_AMOUNT], table.digits)
-    largest = np.zeros((len(aggregates), most))
-    for row, contributions in enumerate(aggregates[_LARGEST]):
-        largest[row, : len(contributions)] = [float(each) for each in contributions]
-    return tabulated(
-        codes,
-        table,
-        units=units,
-        contributors=aggregates[_COUNT].to_numpy(np.int64),
-        gross=units_of(aggregates[_GROSS], table.digits),
-        largest=largest * 10.0**table.digits,
-        groupings=_groupings(frame, table),
-        members=_members(aggregates),
-    )
 
 
 def tabulated(
@@ -247,155 +151,3 @@ def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:
             "larger unit."
         )
     return np.array(whole, dtype=float)
-
-
-def _sets_of_records(table: Table) -> list[tuple[str, ...]]:
-    """`grouping_sets` of what a record stands for: never over the dimension of parts, whose total it has."""
-    sets = [
-        (*(name for name in each if name not in table.parts), *table.parts) for each in grouping_sets(table)
-    ]
-    return list(dict.fromkeys(sets))
-
-
-def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.DataFrame:
-    """The rows that are cells of a table: parts stand in the tables of their dimension alone."""
-    if not table.parts:
-        return grouped
-    labelled = grouped[list(names.values())].notna().to_numpy()
-    sets = np.array([[name in each for name in names] for each in grouping_sets(table)])
-    asked = (labelled[:, np.newaxis, :] == sets).all(axis=2).any(axis=1)
-    return grouped[asked].reset_index(drop=True)
-
-
-def _records(
-    frame: DataFrame, specification: Specification, table: Table, names: Mapping[str, str]
-) -> DataFrame:
-    """What each record contributes, and to which codes."""
-    weight = column(specification.weight or "").cast("double") if table.weighted else f.lit(1.0)
-    unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
-    labels = [label(name, table).alias(names[name]) for name in names if name not in table.parts]
-    if table.parts:
-        ((dimension, columns),) = table.parts.items()
-        _refuse_unequal(frame, table, columns)
-        shares = f.inline(_parts(columns, weight, table.digits, names[dimension]))
-        return frame.select(*labels, unit.alias(_UNIT), shares)
-    value = f.lit(1.0) if table.value is None else column(table.value).cast("double")
-    return frame.select(*labels, *_contributed(value, weight, table.digits), unit.alias(_UNIT))
-
-
-def _contributed(value: Column, weight: Column, digits: int) -> tuple[Column, Column]:
-    amount, contribution = _rounded(value * weight, digits), _rounded(value, digits)
-    return amount.alias(_AMOUNT), contribution.alias(_CONTRIBUTION)
-
-
-def _parts(columns: Sequence[str], weight: Column, digits: int, alias: str) -> Column:
-    """Array of the total of a record, whose label is NULL, and of its parts that are not 0."""
-    parts = [_contributed(column(name).cast("double"), weight, digits) for name in columns]
-    exact = f"decimal({_DIGITS},{digits})"
-    total = [reduce(add, each).try_cast(exact) for each in zip(*parts, strict=True)]
-    codes = [f.lit(None).cast("string"), *map(f.lit, columns)]
-    rows = [
-        f.struct(part.alias(alias), amount.alias(_AMOUNT), contribution.alias(_CONTRIBUTION))
-        for part, (amount, contribution) in zip(codes, [total, *parts], strict=True)
-    ]
-    empty = f.lit(0).cast(exact)
-    return f.filter(f.array(*rows), lambda row: row[alias].isNull() | ~row[_CONTRIBUTION].eqNullSafe(empty))
-
-
-def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> None:
-    """Refuse records whose value is not the sum of its parts: their total would be of something else."""
-    parts = reduce(add, [column(name).cast("double") for name in columns])
-    value = column(table.value or "").cast("double")
-    half = f.lit(0.5 * 10.0**-table.digits) + f.lit(FLOAT_ERROR) * f.abs(value)
-    unequal = frame.where(f.abs(value - parts) > half).count()
-    if unequal:
-        raise InputRejected(
-            f"In {unequal} record(s) {table.value} differs from the sum of {', '.join(columns)} by more than "
-            f"half of the last published digit ({table.digits} after the point). Correct the data, or name "
-            "the column that is left out in table.parts."
-        )
-
-
-def label(name: str, table: Table) -> Column:
-    """The code as text; a missing one is a category, told apart by the code above it."""
-    levels = table.levels_of(name)
-    missing = f.lit(MISSING)
-    if len(levels) > 1:
-        missing = f.concat(label(levels[-2], table), f.lit(" "), missing)
-    return f.coalesce(column(name).cast("string"), missing)
-
-
-def _groupings(frame: DataFrame, table: Table) -> tuple[Grouping, ...]:
-    """Which codes each further hierarchy puts together, as the records say."""
-    groupings = []
-    for finer, coarser in table.groupings:
-        labels = [label(name, table).alias(name) for name in (finer, *coarser)]
-        groupings.append(Grouping(finer, coarser, frame.select(*labels).distinct().toPandas()))
-    return tuple(groupings)
-
-
-def _rounded(amount: Column, digits: int) -> Column:
-    return f.bround(amount, digits).try_cast(f"decimal({_DIGITS},{digits})")
-
-
-def _sums() -> list[Column]:
-    return [_total(), f.sum(_CONTRIBUTION).alias(_CONTRIBUTION)]
-
-
-def _marked(records: DataFrame, identity: Column, known: Column) -> DataFrame:
-    """With 128 bits that tell who contributes, and whether they tell that of anybody else too."""
-    marks = {name: f.xxhash64(identity, f.lit(name)) for name in _MARKS}
-    return records.withColumns({**marks, _KNOWN: known})
-
-
-def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> DataFrame:
-    """Marked records that have no unit: they are known by an amount that no other record has."""
-    if table.counts:
-        return _marked(records, f.lit(0), f.lit(False))
-    alike = Window.partitionBy(*[names[dimension] for dimension in table.parts], _CONTRIBUTION)
-    return _marked(records, f.col(_CONTRIBUTION), f.count(f.lit(1)).over(alike) == 1)
-
-
-def _members(aggregates: pd.DataFrame) -> np.ndarray:
-    """(cells,) digests as text, empty where nobody is known."""
-    marks = aggregates[list(_MARKS)].to_numpy(np.int64).astype(">i8")
-    digests = np.array([row.tobytes().hex() for row in marks], dtype="<U32")
-    return np.where(aggregates[_KNOWN].to_numpy(bool), digests, "")
-
-
-def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
-    """Sum, number of contributors and largest contributions of records with the same labels."""
-    size = f.abs(f.col(_CONTRIBUTION))
-    largest = f.array().cast("array<double>")
-    if most:
-        window = Window.partitionBy(*labels).orderBy(size.desc())
-        records = records.withColumn(_RANK, f.row_number().over(window))
-        among = f.when(f.col(_RANK) <= most, size.cast("double"))
-        largest = f.sort_array(f.collect_list(among), asc=False)
-    gross = f.sum(f.abs(f.col(_AMOUNT))).alias(_GROSS)
-    return records.groupBy(*labels).agg(
-        _total(), gross, f.count(f.lit(1)).alias(_COUNT), largest.alias(_LARGEST), *_together()
-    )
-
-
-def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], most: int) -> DataFrame:
-    """Cells of every level from the finest ones, whose contributors are disjoint."""
-    together = f.sort_array(f.flatten(f.collect_list(_LARGEST)), asc=False)
-    return finest.groupingSets(sets, *labels).agg(
-        _total(),
-        f.sum(_GROSS).alias(_GROSS),
-        f.sum(_COUNT).alias(_COUNT),
-        (f.slice(together, 1, most) if most else together).alias(_LARGEST),
-        *_together(),
-    )
-
-
-def _together() -> list[Column]:
-    """Digest of all who contribute, and whether it says who at least one of them is."""
-    return [*(f.bit_xor(name).alias(name) for name in _MARKS), f.bool_or(_KNOWN).alias(_KNOWN)]
-
-
-def _total() -> Column:
-    """Exact sum; NULL where a record could not be represented."""
-    unreadable = f.bool_or(f.col(_AMOUNT).isNull())
-    return f.when(~unreadable, f.sum(_AMOUNT)).alias(_AMOUNT)

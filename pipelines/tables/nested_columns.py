@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from pipelines.tables.cells import label
+from pipelines.tables.cells_of_microdata import label
 from pipelines.tables.hierarchy import families
 from pipelines.tables.standing import PublishedCell
 from schemas.errors import GateRefused

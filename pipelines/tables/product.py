@@ -18,7 +18,8 @@ from pipelines.publication.stage import Staged
 from pipelines.tables.adjusted import protected_by_method, refusal, whole_adjustment
 from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cell_list import write_cells
-from pipelines.tables.cells import Cells, cells_of_microdata
+from pipelines.tables.cells import Cells
+from pipelines.tables.cells_of_microdata import cells_of_microdata
 from pipelines.tables.cells_of_table import cells_of_table
 from pipelines.tables.files import published
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison

@@ -18,7 +18,7 @@ from pipelines.tables.cell_keys.measures import NOISE_MEASURES, NoiseComparison,
 from pipelines.tables.cell_keys.noise import attacked, noise_table, published_counts, standing_counts
 from pipelines.tables.cell_keys.read_back import verify_noisy_table
 from pipelines.tables.cell_keys.record_keys import keys_of_cells
-from pipelines.tables.cells import cells_of_microdata
+from pipelines.tables.cells_of_microdata import cells_of_microdata
 from pipelines.tables.files import published
 from pipelines.tables.product import contradicts, examined_at_most
 from pipelines.tables.published_cells import write_published_cells

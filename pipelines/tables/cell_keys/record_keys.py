@@ -17,7 +17,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from pipelines.intake.unit_key import unit_key, unit_text
-from pipelines.tables.cells import Cells, grouping_sets, label
+from pipelines.tables.cells import Cells
+from pipelines.tables.cells_of_microdata import grouping_sets, label
 from schemas.errors import InputRejected
 from schemas.specification.model import Specification
 from sdc.cta.cell_keys.noise_table import KEY_SPAN

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.audit.tables import wrong_columns
-from pipelines.tables.cells import grouping_sets, tabulated
+from pipelines.tables.cells import tabulated
+from pipelines.tables.cells_of_microdata import grouping_sets
 from pipelines.tables.files import FOLDER, decimals, published
 from pipelines.tables.read_back import Original, verify_written_table
 from schemas.errors import InputRejected

@@ -7,7 +7,7 @@ import pytest
 
 from pipelines.intake.read import read
 from pipelines.intake.screen import screen
-from pipelines.tables.cells import cells_of_microdata
+from pipelines.tables.cells_of_microdata import cells_of_microdata
 from schemas.errors import InputRejected
 from schemas.specification.table_input import as_input
 from tests.pipelines.turnover import records, specification

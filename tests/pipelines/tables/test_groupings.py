@@ -10,7 +10,8 @@ import pytest
 
 from pipelines.audit.tables import margins
 from pipelines.tables.adjusted import protected_by_method
-from pipelines.tables.cells import Cells, contributions_needed, grouping_sets, tabulated
+from pipelines.tables.cells import Cells, tabulated
+from pipelines.tables.cells_of_microdata import contributions_needed, grouping_sets
 from pipelines.tables.files import published
 from pipelines.tables.groupings import Grouping
 from pipelines.tables.manifest import table_manifest

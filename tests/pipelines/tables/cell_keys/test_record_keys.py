@@ -12,7 +12,7 @@ from pipelines.intake.read import read
 from pipelines.intake.screen import screen
 from pipelines.intake.unit_key import unit_key
 from pipelines.tables.cell_keys.record_keys import keys_of_cells
-from pipelines.tables.cells import cells_of_microdata
+from pipelines.tables.cells_of_microdata import cells_of_microdata
 from schemas.errors import InputRejected
 from schemas.specification.table_input import as_input
 from sdc.cta.cell_keys.noise_table import KEY_SPAN
