@@ -24,10 +24,9 @@ from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from schemas.errors import GateRefused, InputRejected, MicroguardError, ProtectionFailed, SpecificationError
 from schemas.specification.model import Specification
+from tests.jobs.endings import CANARY, ROOT, ending
 from tests.schemas.malformed import SOUND
 
-ROOT = Path(__file__).parents[2]
-CANARY = "Zebedee"
 TOO_EARLY = ("pyspark", "great_expectations", "pandas", "numba", "pyarrow", "duckdb")
 
 
@@ -36,17 +35,6 @@ def microguard(*arguments: str, cwd: Path | None = None) -> subprocess.Completed
     return subprocess.run(
         [sys.executable, "-m", "microguard", *arguments], capture_output=True, text=True, cwd=cwd or ROOT
     )
-
-
-def ending(monkeypatch: pytest.MonkeyPatch, raised: BaseException | None) -> None:
-    """Let every verb end in this way."""
-
-    def call(*_: object) -> Outcome:
-        if raised is not None:
-            raise raised
-        return Outcome("Published.", {"release_id": "abc"})
-
-    monkeypatch.setattr(command, "call", call)
 
 
 def best_seconds(*arguments: str) -> float:
@@ -311,72 +299,6 @@ def test_a_reader_that_hangs_up_causes_no_traceback(tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
-
-
-def test_the_outcome_goes_to_a_file_however_the_run_ends(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "outcome.json"
-    endings: list[tuple[BaseException | None, int]] = [
-        (None, 0),
-        (GateRefused("no"), 4),
-        (ValueError(CANARY), 1),
-        (KeyboardInterrupt(), 130),
-    ]
-    for raised, code in endings:
-        ending(monkeypatch, raised)
-        assert run_command(["protect", "release.toml", "--json", f"--outcome={path}"]) == code
-        content = json.loads(path.read_text())
-        assert content == json.loads(capsys.readouterr().out.splitlines()[-1])
-        assert (content["exit_code"], content["verb"]) == (code, "protect")
-        assert CANARY not in path.read_text()
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_the_outcome_of_faulty_arguments_is_written_too(tmp_path: Path) -> None:
-    path = tmp_path / "outcome.json"
-    assert run_command(["protect", "--outcome", str(path), "--speed"]) == 2
-    assert json.loads(path.read_text())["status"] == "specification refused"
-
-
-@pytest.mark.parametrize("file", [".", "absent/outcome.json"])
-def test_an_outcome_that_cannot_be_written_is_refused_before_the_run(
-    file: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ending(monkeypatch, AssertionError("it must not run"))
-    monkeypatch.chdir(tmp_path)
-    assert run_command(["protect", "release.toml", "--outcome", file]) == 2
-    assert "--outcome" in capsys.readouterr().err
-
-
-def test_an_output_that_fails_does_not_change_how_a_run_ended(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "gone"
-    folder.mkdir()
-
-    def call(*_: object) -> Outcome:
-        folder.rmdir()
-        return Outcome("Published.", {})
-
-    monkeypatch.setattr(command, "call", call)
-    assert run_command(["protect", "release.toml", "--outcome", str(folder / "outcome.json")]) == 0
-    assert "could not be written" in capsys.readouterr().err
-    code = (
-        "import sys; from jobs import command; from pipelines.engine.outcome import Outcome; "
-        "command.call = lambda *_: Outcome('Published \\u00e9.', {'name': '\\u00e9'}); "
-        "sys.exit(command.run_command(['protect', 'x', '--json']))"
-    )
-    full = subprocess.run(["bash", "-c", f'{sys.executable} -c "{code}" >/dev/full'], cwd=ROOT, check=False)
-    assert full.returncode == 0
-    ascii_only = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
-    )
-    assert ascii_only.returncode == 0
-    assert json.loads(ascii_only.stdout.splitlines()[-1])["name"] == "é"
 
 
 def test_a_run_that_is_terminated_ends_as_one_that_is_interrupted(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
@@ -19,30 +18,14 @@ from pipelines.engine.files import checksum
 from pipelines.publication.key import KEY_VARIABLE
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from schemas.specification.read import build_specification, read_specification
-from schemas.specification.toml_text import merged, parsed_override
+from tests.pipelines.published_tables import example, tables
 from tests.pipelines.turnover import records, specification
-from tests.reference import reference_file
-
-EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
-
-
-def example(name: str, folder: Path, *overrides: str):
-    """An example specification on the reference data, writing to a folder."""
-    content = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
-    content["input"]["path"] = str(reference_file(content["input"]["path"]).resolve())
-    for override in overrides:
-        content = merged(content, parsed_override(override))
-    return build_specification(content, folder)
 
 
 def evidence(content) -> tuple[dict, pd.DataFrame]:
     folder = Path(content["report"]).parent
     quality = json.loads((folder / "quality.json").read_text())
     return quality, pq.read_table(folder / "cells.parquet").to_pandas()
-
-
-def tables(content) -> list[pd.DataFrame]:
-    return [pq.read_table(path).to_pandas() for path in sorted(Path(content["release"]).rglob("*.parquet"))]
 
 
 def assert_protected(cells: pd.DataFrame) -> None:
@@ -222,108 +205,6 @@ def test_counts_with_noise_by_cell_keys_are_gated_audited_and_the_same_in_every_
     assert (both["frequency_x"] == both["frequency_y"]).all()
 
 
-@pytest.mark.parametrize(
-    "release",
-    [
-        {"name": "again"},
-        {"name": "again", "source": "firms"},
-        {"name": "again", "source": "turnover", "period": "2026"},
-    ],
-    ids=["another name", "another source", "another period"],
-)
-def test_a_cell_of_the_same_records_keeps_its_value_whatever_its_table_is_called(adjusted, tmp_path, release):
-    rule = {"dominance": None, "p_percent": 15.0}
-    (first,) = tables(adjusted(specification(tmp_path, records(), **rule)))
-    other = {"tables": [["a21"]], "hierarchies": None, "costs": "inverse", **rule}
-    chosen = specification(tmp_path, records().sample(frac=1, random_state=1), release={"seed": 7, **release},
-                           **other)  # fmt: skip
-    elsewhere = chosen.publish.model_copy(update={"path": "elsewhere"})
-    (second,) = tables(adjusted(chosen.model_copy(update={"publish": elsewhere})))
-    both = first[first["region"] == "Total"].merge(second, on="a21")
-    both = both[(both["a21"] != "Total") | (both["a10"] == "Total")]
-    assert len(both) == len(second) == 6
-    assert (both["turnover_x"] == both["turnover_y"]).all()
-
-
-@pytest.mark.parametrize(
-    ("factor", "weighted"), [(1.0, False), (0.001, False), (1.0, True)], ids=["name", "unit", "weights of 1"]
-)
-def test_the_same_amounts_by_another_name_or_in_another_unit_get_no_second_value(
-    adjusted, tmp_path, factor, weighted
-):
-    adjusted(specification(tmp_path, records()))
-    frame = records().assign(sales=lambda each: each["turnover"] * factor, weight=1.0)
-    sales = {"sales": {"role": "sensitive", "kind": "numeric"}, "weight": {"role": "weight"}}
-    value = {"weighted": True} if weighted else {"value": "sales", "decimals": 3}
-    chosen = specification(tmp_path, frame, sales, release={"name": "again"}, **value)
-    chosen = chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "elsewhere"})})
-    with pytest.raises(GateRefused, match="are those of turnover"):
-        adjusted(chosen)
-    unrelated = frame.assign(sales=frame["turnover"].sample(frac=1, random_state=1).to_numpy())
-    chosen = specification(tmp_path, unrelated, sales, release={"name": "again"}, value="sales")
-    adjusted(chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "elsewhere"})}))
-
-
-@pytest.mark.parametrize(
-    ("variables", "source"),
-    [({}, "turnover"), ({"firm": {"role": "unit"}}, "another")],
-    ids=["records", "units of another source"],
-)
-def test_a_section_with_one_branch_has_the_value_of_its_branch_in_another_table(
-    adjusted, tmp_path, variables, source
-):
-    rule = {"dominance": None, "p_percent": 15.0}
-    sections = specification(tmp_path, records(), variables, **rule)
-    (first,) = tables(adjusted(sections))
-    branches = {"A": "01", "B": "05", "C": "10", "D": "35", "E": "35"}
-    frame = records().assign(branch=lambda each: each["a21"].map(branches))
-    chosen = specification(tmp_path, frame, {"branch": {"role": "other"}, **variables},
-                           release={"name": "branches", "source": source, "seed": 7},
-                           tables=[["branch", "region"]], hierarchies=None, **rule)  # fmt: skip
-    elsewhere = chosen.publish.model_copy(update={"path": "elsewhere", "successive": "accept"})
-    (second,) = tables(adjusted(chosen.model_copy(update={"publish": elsewhere})))
-    first["branch"] = first["a21"].map(branches)
-    both = first[first["a21"].isin(["A", "B", "C"])].merge(second, on=["branch", "region"])
-    assert len(both) == 12
-    assert (both["turnover_x"] == both["turnover_y"]).all()
-    true = frame.assign(true=frame["turnover"].round(1)).groupby(["branch", "region"])["true"].sum()
-    inner = both[both["region"] != "Total"].set_index(["branch", "region"])["turnover_x"].astype(float)
-    assert ((inner - true).abs().dropna() > 1).any()
-
-
-@pytest.mark.parametrize("order", [("a21", "a10"), ("a10", "a21")], ids=["finer first", "coarser first"])
-def test_a_table_by_sections_beside_one_by_branches_keeps_both_at_one_sum(adjusted, tmp_path, order):
-    rule = {"dominance": None, "p_percent": 15.0, "hierarchies": None}
-    (first,) = tables(adjusted(specification(tmp_path, records(), tables=[[order[0], "region"]], **rule)))
-    chosen = specification(tmp_path, records(), tables=[[order[1], "region"]], release={"name": "second"},
-                           **rule)  # fmt: skip
-    second = chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "elsewhere"})})
-    with pytest.raises(GateRefused, match="add up to the same records"):
-        adjusted(second)
-    both = {"tables": (("a21", "region"),), "hierarchies": (("a10", "a21"),)}
-    assert second.table is not None
-    together = second.model_copy(update={"table": second.table.model_copy(update=both)})
-    (published,) = tables(adjusted(together))
-    joined = published[published["a21"] != "Total"] if order[0] == "a21" else published[
-        (published["a10"] != "Total") & (published["a21"] == "Total")
-    ]  # fmt: skip
-    joined = joined.merge(first[first[order[0]] != "Total"], on=[order[0], "region"])
-    assert len(joined) >= 8
-    assert (joined["turnover_x"] == joined["turnover_y"]).all()
-
-
-def test_linked_tables_by_section_and_by_branch_give_a_single_branch_one_value(adjusted, tmp_path):
-    frame = records(count=60).assign(branch=lambda each: each["a21"].map({"A": "01", "B": "05"}).fillna("10"))
-    chosen = specification(tmp_path, frame, {"branch": {"role": "other"}, "firm": {"role": "unit"}},
-                           tables=[["a21", "region"], ["branch", "region"]], hierarchies=None,
-                           dominance=None, p_percent=15.0)  # fmt: skip
-    by_section, by_branch = tables(adjusted(chosen))
-    by_section["branch"] = by_section["a21"].map({"A": "01", "B": "05"})
-    both = by_section.merge(by_branch, on=["branch", "region"])
-    assert len(both) >= 7
-    assert (both["turnover_x"] == both["turnover_y"]).all()
-
-
 def test_a_finished_table_may_have_fewer_cells_than_k(adjusted, tmp_path):
     cells = pd.DataFrame({"region": ["north", "Total"], "turnover": [310.0, 310.0], "firms": [40, 40]})
     cells.to_parquet(tmp_path / "cells.parquet")
@@ -370,21 +251,6 @@ def test_a_specification_without_a_table_is_refused(adjusted, tmp_path):
     chosen = specification(tmp_path, records())
     with pytest.raises(SpecificationError, match="no section"):
         adjusted(chosen.model_copy(update={"table": None}))
-
-
-@pytest.mark.reference
-def test_a_second_table_of_a_source_publishes_its_cells_as_the_first_did(adjusted, tmp_path):
-    coarse = 'table.tables=[["a21", "nuts2"]]', 'table.hierarchies=[["a10", "a21"], ["nuts1", "nuts2"]]'
-    fast = (*coarse, "table.effort=fast", "publish.successive=accept")
-    (first,) = tables(adjusted(example("turnover_tables", tmp_path, *fast)))
-    again = adjusted(example("turnover_tables", tmp_path, *fast, "release.seed=99"))
-    (second,) = tables(again)
-    pd.testing.assert_frame_equal(first, second)
-    assert Path(again["release"]).name != "current.json"
-    for path in (tmp_path / "evidence").rglob("published_cells.parquet"):
-        path.unlink()
-    with pytest.raises(GateRefused, match="is lost"):
-        adjusted(example("turnover_tables", tmp_path, *fast, "release.seed=100"))
 
 
 def test_tau_argus_files_come_in_and_go_out_without_the_status(adjusted, tmp_path):

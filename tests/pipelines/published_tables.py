@@ -1,0 +1,29 @@
+"""Examples of tables, and what they published, for the tests of the verb adjust."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from schemas.specification.read import build_specification
+from schemas.specification.toml_text import merged, parsed_override
+from tests.reference import reference_file
+
+EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
+
+
+def example(name: str, folder: Path, *overrides: str):
+    """An example specification on the reference data, writing to a folder."""
+    content = tomllib.loads((EXAMPLES / f"{name}.toml").read_text())
+    content["input"]["path"] = str(reference_file(content["input"]["path"]).resolve())
+    for override in overrides:
+        content = merged(content, parsed_override(override))
+    return build_specification(content, folder)
+
+
+def tables(content) -> list[pd.DataFrame]:
+    """The tables of a release, by name."""
+    return [pq.read_table(path).to_pandas() for path in sorted(Path(content["release"]).rglob("*.parquet"))]
