@@ -17,7 +17,7 @@ from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
 from sdc.nominal.frequency_search.annealing import SOFT, Annealing
 from sdc.nominal.frequency_search.greedy import settle
 from sdc.nominal.frequency_search.objective import Objective, SearchParameters
-from sdc.nominal.frequency_search.search import protect_block, protect_frequencies
+from sdc.nominal.frequency_search.search import begun_anew, protect_block, protect_frequencies
 from sdc.nominal.frequency_search.search_state import new_state
 from sdc.nominal.neighbours import sorted_combinations
 from sdc.stop import Deadline
@@ -118,19 +118,37 @@ def test_structural_zeros_end_empty_and_the_records_stay():
     )
 
 
-def test_a_search_of_no_moves_ends_where_it_starts():
-    frequencies = town(60, 1, seed=4)
-    tables = ControlTables.of(frequencies, 2)
-    objective = Objective.of(frequencies, tables, 3, SearchParameters(), None)
+def settled(frequencies: FrequencyVector, tables: ControlTables, objective: Objective) -> Annealing:
+    """A search that begins where nothing but k was looked at."""
     everywhere = np.ones(len(frequencies), bool)
     state = new_state(frequencies, frequencies.counts, 3, tables, objective, everywhere)
     settle(state, sorted_combinations(frequencies), SOFT)
-    settled = state.counts.copy()
     movable = np.flatnonzero(frequencies.at_risk(3))
-    search = Annealing.of(state, frequencies, tables, objective, movable, new_stream(1))
+    return Annealing.of(state, frequencies, tables, objective, movable, new_stream(1))
+
+
+def test_a_search_of_no_moves_ends_where_it_starts():
+    frequencies = town(60, 1, seed=4)
+    tables = ControlTables.of(frequencies, 2)
+    search = settled(frequencies, tables, Objective.of(frequencies, tables, 3, SearchParameters(), None))
     counts, work, stopped_by = search.run(0, Deadline.after(None))
-    assert np.array_equal(counts, settled)
+    assert np.array_equal(counts, search.start)
     assert (work, stopped_by) == (0, "work")
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_a_search_begun_anew_ends_within_the_maxima(seed):
+    frequencies = town(4_000, 1, seed)
+    tables = ControlTables.of(frequencies, 2)
+    objective = Objective.of(frequencies, tables, 3, SearchParameters(), {1: 1, 2: 3})
+    search = settled(frequencies, tables, objective)
+    beyond = search.start.copy()
+    assert objective.exceeded(tables, beyond)
+    counts, work, stopped_by = begun_anew(search, beyond, 200_000, Deadline.after(None))
+    assert not objective.exceeded(tables, counts)
+    assert counts.sum() == 4_000
+    assert ((counts == 0) | (counts >= 3)).all()
+    assert (work > 0, stopped_by) == (True, "work")
 
 
 def test_blocks_protected_apart_and_reconciled_come_close_to_the_single_process():
