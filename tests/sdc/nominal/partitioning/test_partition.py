@@ -154,10 +154,13 @@ def test_extreme_frames_are_clustered(frame: pd.DataFrame, algorithm: str) -> No
     check(frame, 3, algorithm=algorithm)
 
 
-@pytest.mark.parametrize("records", range(3, 12))
-def test_records_left_beside_full_clusters_find_a_place(records: int) -> None:
+@pytest.mark.parametrize(
+    ("records", "files"), [(number, 60 if number in (6, 7) else 8) for number in range(3, 12)]
+)
+def test_records_left_beside_full_clusters_find_a_place(records: int, files: int) -> None:
+    """One in a hundred of 6 and 7 records ended in an error."""
     apart = {"v": Ordinal(2, positions={0: 4, 1: 5, 2: 14, 3: 16})}
-    for seed in range(60):
+    for seed in range(files):
         random = np.random.default_rng(seed)
         frame = pd.DataFrame({"v": random.integers(0, 4, records), "w": random.integers(0, 2, records)})
         for effort in ("fast", "standard"):
