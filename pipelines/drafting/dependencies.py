@@ -45,11 +45,12 @@ def dependencies(
             if column.label in codes
         }
 
+    nominal = [each.name for each in protected if each.kind == "nominal" and each.name in columns]
+
     def whole(pair: Dependency) -> Guessing:
         codes = numbered(profile.codes([columns[pair.column], columns[pair.determines]]))
-        return guessing(codes[pair.column], codes[pair.determines])
+        return guessing(codes[pair.column], codes[pair.determines], pair.determines in nominal)
 
-    nominal = [each.name for each in protected if each.kind == "nominal" and each.name in columns]
     region = next((each.name for each in published if each.role == "region"), None)
     glance = numbered(profile.glance(list(columns.values())))
     found = dependencies_among(pairs, glance, nominal, region, whole)
@@ -61,4 +62,5 @@ def dependencies(
 
     as_they_are = those([each.name for each in published])
     numeric = those([each.name for each in protected if each.kind == "numeric"])
-    return [*found, *computed(as_they_are, numeric, {name: glance[name] for name in nominal}, found)]
+    among = {each.name: glance[each.name] for each in published if each.name in glance}
+    return [*found, *computed(as_they_are, numeric, {name: glance[name] for name in nominal}, found, among)]

@@ -40,17 +40,43 @@ def magnitudes(frame: DataFrame, names: Sequence[str], specification: Specificat
 
 
 def sizes(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
-    """Variables that hold magnitudes, dates or times among them, or texts of which any may be none.
+    """Variables that hold magnitudes, whatever is said of them, dates or times among them, or texts.
 
-    As `magnitudes` but for texts that are no number, which are `UNREAD`: whoever has some of the records
-    tells, without another pass over all of them.
+    As `magnitudes` but for kinds, which bind no reader, and for texts that are no number, which are `UNREAD`:
+    whoever has some of the records tells, without another pass over all of them.
     """
+    of = {name: frame.schema[name].dataType for name in names}
+    numbers = {
+        name: _finite(column(name).cast("double"))
+        for name, kind in of.items()
+        if isinstance(kind, t.NumericType)
+    }
+    texts = {name: _text(name, specification) for name, kind in of.items() if isinstance(kind, t.StringType)}
     times = {
         name: column(name).cast("timestamp").cast("double")
-        for name in names
-        if specification.variables[name].kind is None and isinstance(frame.schema[name].dataType, _TIMES)
+        for name, kind in of.items()
+        if isinstance(kind, _TIMES)
     }
-    return _numbers(frame, names, specification) | _texts(frame, names, specification) | times
+    return numbers | texts | times
+
+
+def digits(frame: DataFrame, names: Sequence[str]) -> dict[str, tuple[Column, Column]]:
+    """What the digits of a text tell that is no number: a date, an amount with its currency, a file number.
+
+    Of each text, or bytes that are one, all digits as one number, and their runs from the last to the first:
+    "17.05.1980" is 17051980 and 19800517. NULL where there is none.
+    """
+    found = {}
+    for name in names:
+        if isinstance(frame.schema[name].dataType, t.StringType | t.BinaryType):
+            runs = f.regexp_extract_all(column(name).cast("string"), f.lit("[0-9]+"), f.lit(0))
+            padded = f.transform(
+                runs, lambda run: f.when(f.length(run) < 2, f.lpad(run, 2, "0")).otherwise(run)
+            )
+            both = f.array_join(padded, ""), f.array_join(f.reverse(padded), "")
+            first, last = (_finite(each.try_cast(t.DoubleType())) for each in both)
+            found[name] = first, last
+    return found
 
 
 def _numbers(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
@@ -67,9 +93,13 @@ def _texts(frame: DataFrame, names: Sequence[str], specification: Specification)
     for name in names:
         given = specification.variables[name].kind in (None, "numeric")
         if given and isinstance(frame.schema[name].dataType, t.StringType):
-            number = _finite(number_in_text(column(name), specification))
-            texts[name] = f.when(column(name).isNotNull(), f.coalesce(number, f.lit(UNREAD)))
+            texts[name] = _text(name, specification)
     return texts
+
+
+def _text(name: str, specification: Specification) -> Column:
+    number = _finite(number_in_text(column(name), specification))
+    return f.when(column(name).isNotNull(), f.coalesce(number, f.lit(UNREAD)))
 
 
 def _finite(number: Column) -> Column:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import chain
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
@@ -11,14 +12,16 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
-from pipelines.intake.magnitudes import UNREAD, sizes
+from pipelines.intake.magnitudes import UNREAD, digits, sizes
 from pipelines.measures.computing import computed
 from pipelines.measures.guessing import (
+    NEARLY,
     OFTEN,
     REPEATED_SHARE,
     Dependency,
     Guessing,
     dependencies_among,
+    guessed_right,
 )
 from schemas.specification.model import Specification
 
@@ -51,22 +54,40 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
     hashes = [f.xxhash64(*content_of([name])).alias(place[name]) for name in names]
     few = records <= GLANCE
     seen = frame if few else frame.where(_drawn(frame.columns, records))
-    numbers = sizes(frame, names, specification)
-    as_numbers = [number.alias(f"n{place[name]}") for name, number in numbers.items()]
-    glance = seen.select(*hashes, *as_numbers).toArrow().to_pandas()
+    as_they_are = [name for name in specification.published_as_it_is if name in place]
+    readings = _readings(seen, names, as_they_are, specification)
+    read = {f"n{i}": number for i, number in enumerate(chain(*[each.values() for each in readings]))}
+    numbers = [number.alias(alias) for alias, number in read.items()]
+    glance = seen.select(*hashes, *numbers).toArrow().to_pandas()
     codes = {name: np.unique(glance[place[name]], return_inverse=True)[1] for name in names}
-    whole = None if few else _Whole(frame.select(hashes), records, place).guessing
+    whole = None if few else _Whole(frame.select(hashes), records, place, specification.nominal).guessing
     found = dependencies_among(pairs, codes, specification.nominal, specification.region, whole)
-    values = {name: glance[f"n{place[name]}"].to_numpy(np.float64, na_value=np.nan) for name in numbers}
-    values = {name: number for name, number in values.items() if not np.isin(UNREAD, number)}
-    amounts = {
-        name: values[name]
-        for name in specification.published_as_it_is
-        if name in values and name != specification.region
-    }
-    protected = {name: values[name] for name in specification.numeric if name in values}
+    aliases = iter(read)
+    plain, *of_digits = [
+        {name: glance[next(aliases)].to_numpy(np.float64, na_value=np.nan) for name in each}
+        for each in readings
+    ]
+    plain = {name: number for name, number in plain.items() if not np.isin(UNREAD, number)}
+    protected = {name: plain[name] for name in specification.numeric if name in plain}
     categories = {name: codes[name] for name in specification.nominal}
-    return [*found, *computed(amounts, protected, categories, found)]
+    among = {name: codes[name] for name in as_they_are}
+    for reading in (plain, *of_digits):
+        amounts = {
+            name: number
+            for name, number in reading.items()
+            if name in among and name != specification.region and (reading is plain or name not in plain)
+        }
+        found += computed(amounts, protected, categories, found, among)
+    return found
+
+
+def _readings(
+    frame: DataFrame, names: list[str], as_they_are: list[str], specification: Specification
+) -> list[dict[str, Column]]:
+    """How columns may be read as numbers: as what they are, and texts by their digits in two orders."""
+    of_texts = digits(frame, as_they_are)
+    in_orders = [{name: orders[i] for name, orders in of_texts.items()} for i in range(2)]
+    return [sizes(frame, names, specification), *in_orders]
 
 
 def _drawn(names: list[str], records: int) -> Column:
@@ -78,8 +99,10 @@ def _drawn(names: list[str], records: int) -> Column:
 class _Whole:
     """Counts over all records of a larger file, each made once."""
 
-    def __init__(self, coded: DataFrame, records: int, place: Mapping[str, str]) -> None:
-        self._coded, self._records, self._place = coded, records, place
+    def __init__(
+        self, coded: DataFrame, records: int, place: Mapping[str, str], nominal: Collection[str]
+    ) -> None:
+        self._coded, self._records, self._place, self._nominal = coded, records, place, nominal
         self._seldom: dict[str, bool] = {}
         self._commonest: dict[str, int] = {}
 
@@ -89,18 +112,32 @@ class _Whole:
         if self._seldom_repeats(given):
             return None
         cells = self._coded.groupBy(column(given), column(protected)).agg(f.count(f.lit(1)).alias("n"))
-        total, wrong = f.col("n"), f.col("n") - f.col("most")
-        row = (
-            cells.groupBy(column(given))
-            .agg(f.sum("n").alias("n"), f.max("n").alias("most"))
-            .agg(
-                f.sum(f.when(total > 1, total).otherwise(0)),
-                f.sum(f.when(total > 1, wrong).otherwise(0)),
-                f.sum(f.when(total >= OFTEN, total).otherwise(0)),
-                f.sum(f.when(total >= OFTEN, wrong).otherwise(0)),
-            )
-            .first()
+        values = cells.groupBy(column(given)).agg(
+            f.sum("n").alias("n"),
+            f.max("n").alias("most"),
+            f.max_by(column(protected), f.struct("n", column(protected))).alias("goes_with"),
         )
+        total, most = f.col("n"), f.col("most")
+        often, again, alike = total >= OFTEN, total > 1, most >= NEARLY * total
+        wrong = total - f.when(guessed_right(total, most), most).otherwise(0)
+        judged = again if pair.determines in self._nominal else often
+        kept = judged & (alike | ~often)
+        counts = [
+            f.sum(f.when(which, counted).otherwise(0)).alias(f"c{i}")
+            for i, (which, counted) in enumerate(
+                [
+                    (judged, total),
+                    (judged, wrong),
+                    (kept, total),
+                    (kept, wrong),
+                    (kept, most),
+                    (again, total - most),
+                    (again & alike, total),
+                ]
+            )
+        ]
+        of_values = values.groupBy("goes_with").agg(*counts)
+        row = of_values.agg(*[f.max(f"c{i}") if i == 4 else f.sum(f"c{i}") for i in range(7)]).first()
         assert row is not None
         return Guessing(self._records, self._most(protected), *row)
 

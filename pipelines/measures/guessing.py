@@ -1,14 +1,16 @@
 """How well a column guesses a protected variable, and which columns determine one.
 
-Nearly all is as bad as all: one miscoded record in a million hides nothing of the others. Of the region it is
-not: no class crosses it, so what is alike in all of it is published in any case. And two columns may tell
-what neither does: the years of birth and of the survey, the age.
+Nearly all is as bad as all: one miscoded record in a million hides nothing of the others. So is half of the
+file: a code that one record in ten lacks tells the section of the others. Of the region it is not: no class
+crosses it, so what is alike in all of it is published in any case. And two columns may tell what neither
+does: the years of birth and of the survey, the age.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,7 @@ import pandas as pd
 #: A column whose values mostly occur once (an amount, a weight) determines everything in the file without
 #: telling a reader anything; below this share of records with a repeated value, it is not a dependency.
 REPEATED_SHARE = 0.5
-#: Records of a value from which a reader can tell what goes with it, where it does not always or is a number.
+#: Records of a value from which a reader can tell what goes with it, where it is a number or not always one.
 OFTEN = 10
 #: Of what guessing the commonest value leaves wrong, the share that a column must get right to determine a
 #: variable (lambda; Goodman and Kruskal 1954).
@@ -54,23 +56,33 @@ class Dependency:
 class Guessing:
     """How well a protected variable is guessed by a column.
 
+    Records are guessed by the commonest value of the variable among those with their value of the column,
+    themselves left out where these are few (`guessed_right`). Judged are values of the column that occur
+    again, or `OFTEN` where the variable is a number.
+
     Attributes
     ----------
     records, commonest : int
         Of the file, and those that have the commonest value of the variable.
-    repeated, wrong : int
-        Records whose value of the column occurs again; those among them that have another value of the
-        variable than most of the records with that value.
-    often, often_wrong : int
-        The same of values that `OFTEN` records have.
+    judged, wrong : int
+        Records of judged values, and those among them that are guessed wrong.
+    kept, kept_wrong, kept_commonest : int
+        The same without the values that occur often and go with several values of the variable, such as
+        "unknown"; and how many of the records have the commonest value that goes with one.
+    disagreeing, agreeing : int
+        Records of values that occur again: those that are not as most of their value, and those of values
+        that `NEARLY` always go with one.
     """
 
     records: int
     commonest: int
-    repeated: int
+    judged: int
     wrong: int
-    often: int
-    often_wrong: int
+    kept: int
+    kept_wrong: int
+    kept_commonest: int
+    disagreeing: int
+    agreeing: int
 
     @property
     def _left(self) -> float:
@@ -78,30 +90,33 @@ class Guessing:
         return 1.0 - self.commonest / max(self.records, 1)
 
     @property
-    def always(self) -> bool:
-        """Whether every value of the column goes with one value of the variable."""
-        varies = self.commonest < self.records
-        return varies and self.wrong == 0 and self.repeated >= REPEATED_SHARE * self.records
+    def often_enough(self) -> bool:
+        """Whether most records have a value that is judged."""
+        return self.judged >= REPEATED_SHARE * self.records
 
     @property
-    def often_enough(self) -> bool:
-        """Whether most records have a value from which a reader can tell."""
-        return self.often >= REPEATED_SHARE * self.records
+    def always(self) -> bool:
+        """Whether every value of the column goes with one value of the variable."""
+        return self.commonest < self.records and self.disagreeing == 0 and self.often_enough
 
     @property
     def right(self) -> float:
-        """Share that the column gets right of what the commonest value gets wrong, by values seen often."""
-        varies = self.commonest < self.records and self.often > 0
-        return 1.0 - self.often_wrong / (self._left * self.often) if varies else 0.0
+        """Share that the column gets right of what the commonest value gets wrong."""
+        varies = self.commonest < self.records and self.judged > 0
+        return 1.0 - self.wrong / (self._left * self.judged) if varies else 0.0
 
     @property
     def nearly(self) -> bool:
-        """Whether nearly every one does, of values from which a reader can tell."""
-        return self.right >= NEARLY and self.often_enough
+        """Whether nearly every one does, or nearly every one of the values that half of the records have."""
+        if self.right >= NEARLY and self.often_enough:
+            return True
+        left = self.kept - self.kept_commonest
+        return self.kept >= REPEATED_SHARE * self.records and self.kept_wrong <= (1.0 - NEARLY) * left > 0
 
     def refutes(self) -> bool:
         """Whether these records, of a larger file, show that it does not."""
-        return self.wrong > 2.0 * (1.0 - NEARLY) * self._left * self.records + MARGIN
+        disagree = self.disagreeing > 2.0 * (1.0 - NEARLY) * self._left * self.records + MARGIN
+        return disagree and self.agreeing < REPEATED_SHARE / 2.0 * self.records
 
 
 def dependencies_among(
@@ -128,7 +143,10 @@ def dependencies_among(
         How well the column guesses the variable in the whole file, None where its values seldom repeat.
         Without it the glance is the whole file.
     """
-    glances = {pair: guessing(glance[pair.column], glance[pair.determines]) for pair in pairs}
+    glances = {
+        pair: guessing(glance[pair.column], glance[pair.determines], pair.determines in nominal)
+        for pair in pairs
+    }
     found = []
     for pair, seen in glances.items():
         guessed = seen if whole is None else None if seen.refutes() else whole(pair)
@@ -143,7 +161,10 @@ def dependencies_among(
 def _together(
     codes: Mapping[str, np.ndarray], glances: Mapping[Dependency, Guessing], found: list[Dependency]
 ) -> Iterator[Dependency]:
-    """What two columns determine, neither of which does alone: one of them guesses well."""
+    """What two columns determine, neither of which does alone: one of them guesses well.
+
+    By values that occur often: the seldom ones of two columns are those of a household.
+    """
     for name in dict.fromkeys(pair.determines for pair in glances):
         alone = {
             pair.column: seen.right
@@ -154,24 +175,39 @@ def _together(
         for place, one in enumerate(ranked[:TRIED_TOGETHER]):
             for other in ranked[place + 1 :]:
                 both = pd.factorize(codes[one] * (codes[other].max(initial=0) + 1) + codes[other])[0]
-                if guessing(both, codes[name]).nearly:
+                if guessing(both, codes[name], nominal=False).nearly:
                     yield Dependency(one, name, (other,))
 
 
-def guessing(given: np.ndarray, protected: np.ndarray) -> Guessing:
+def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessing:
     """How well values guess those of a protected variable; both are numbered from 0, one a record."""
     width = int(protected.max(initial=0)) + 1
     place, cells = pd.factorize(given * width + protected)
-    records, of = np.bincount(place), cells // width
+    records, of, value = np.bincount(place), cells // width, cells % width
     total, most = np.zeros((2, int(given.max(initial=0)) + 1), dtype=np.int64)
     np.add.at(total, of, records)
     np.maximum.at(most, of, records)
-    repeated, often, wrong = total > 1, total >= OFTEN, total - most
+    often, again, alike = total >= OFTEN, total > 1, most >= NEARLY * total
+    wrong = total - np.where(guessed_right(total, most), most, 0)
+    judged = again if nominal else often
+    kept = judged & (alike | ~often)
+    goes_with = kept[of] & (records == most[of])
     return Guessing(
         len(given),
         int(np.bincount(protected).max(initial=0)),
-        int(total[repeated].sum()),
-        int(wrong[repeated].sum()),
-        int(total[often].sum()),
-        int(wrong[often].sum()),
+        int(total[judged].sum()),
+        int(wrong[judged].sum()),
+        int(total[kept].sum()),
+        int(wrong[kept].sum()),
+        int(np.bincount(value[goes_with], records[goes_with]).max(initial=0)),
+        int((total - most)[again].sum()),
+        int(total[again & alike].sum()),
     )
+
+
+def guessed_right(total: Any, most: Any) -> Any:
+    """Whether records that have the commonest value of so many are guessed right (arrays or columns alike).
+
+    By the majority of the others, where they are few: with themselves, two would always half agree.
+    """
+    return (total >= OFTEN) | (2 * most > total + 1)

@@ -96,6 +96,43 @@ def test_the_answer_does_not_depend_on_the_order_of_the_records():
 
 def test_missing_amounts_are_left_out_and_mostly_missing_ones_tell_nothing():
     values = amounts()
-    some, most = (np.where(np.arange(N) % 10 < share, np.nan, values["after_tax"]) for share in (2, 8))
+    curve = np.round(100 * np.sqrt(values["income"]), 2)
+    some, most = (np.where(np.arange(N) % 10 < share, np.nan, curve) for share in (2, 8))
     assert told("income", "after_tax", after_tax=some)
     assert not told("income", "after_tax", after_tax=most)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_amount_that_is_another_for_some_records_tells_it(seed):
+    """A household of one has the income of its person, an enterprise of one establishment its turnover."""
+    values = amounts(seed=seed)
+    alone = np.random.default_rng(seed).random(N) < 0.2
+    household = np.where(alone, values["income"], values["income"] + values["rent"])
+    assert told("income", "household", seed=seed, household=household)
+    monthly = np.round(np.where(alone, values["income"] / 12, values["rent"]), 2)
+    assert told("income", "monthly", seed=seed, monthly=monthly)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_common_values_that_are_equal_tell_nothing(seed):
+    random = np.random.default_rng(seed)
+    rooms, persons = random.integers(1, 7, N).astype(float), random.integers(1, 7, N).astype(float)
+    earned, lent = (np.where(random.random(N) < 0.5, 0.0, random.lognormal(8, 1, N)) for _ in range(2))
+    assert not told("rooms", "persons", rooms=rooms, persons=persons)
+    assert not told("earned", "lent", earned=earned, lent=lent)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_amount_tells_another_among_those_of_one_category(seed):
+    """A share of the total of one's town, a class that begins elsewhere in every region."""
+    random, n = np.random.default_rng(seed), 1000
+    income, region = amounts(n, seed)["income"], random.integers(0, 50, n)
+    share = np.round(100 * income / np.bincount(region, income)[region], 4)
+    other = random.integers(0, 50, n)
+    found = computed({"share": share}, {"income": income}, {}, (), {"region": region, "other": other})
+    assert found == [Dependency("share", "income", ("region",))]
+    coarse, level = region % 5, np.array([0.3, 0.6, 1.0, 1.7, 3.0])
+    poor = (income < 2000 * level[coarse]).astype(int)
+    found = computed({"income": income}, {}, {"poor": poor}, (), {"region": coarse, "other": other})
+    assert found == [Dependency("income", "poor", ("region",))]
+    assert not computed({"share": share}, {"income": income}, {}, (), {"other": other})

@@ -42,7 +42,7 @@ def file(n=600, wrong=4):
             "section": np.array(["a", "b", "c", "d"])[branch // 10],
             "age": 2026 - born,
         }
-    ).assign(then=lambda frame: (frame["year"] - frame["born"]) // 5)
+    ).assign(then=lambda frame: (frame["year"] - frame["born"]) // 2)
 
 
 @pytest.mark.parametrize("glance", [20_000, 200])
@@ -81,3 +81,50 @@ def test_amounts_published_as_they_are_that_a_protected_one_is_computed_from_are
         run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
     accepted = {"accept_dependencies": ["wage"]}
     run(spark, specification(tmp_path, roles, method={"effort": "fast"}, publish=accepted))
+
+
+NUMBER, CATEGORY = ({"role": "quasi_identifier", "kind": kind} for kind in ("numeric", "nominal"))
+SENSITIVE = {"role": "sensitive"}
+
+
+def persons(n=300):
+    """Protected variables, and columns that tell one of them, by name of the case."""
+    random = np.random.default_rng(3)
+    branch, income = random.integers(0, 60, n), np.round(random.lognormal(10, 0.6, n))
+    born = pd.Timestamp("1940-01-01") + pd.to_timedelta(random.integers(0, 365 * 60, n), "D")
+    protected = pd.DataFrame(
+        {"age": (pd.Timestamp("2026-01-01") - born).days // 365, "income": income, "section": branch // 10}
+    ).astype({"section": str})
+    columns = {
+        "amount in a text": [f"EUR {each:,.0f}" for each in income],
+        "bytes": [f"{each:.0f}".encode() for each in income],
+        "said to be codes": (0.7 * income).round(),
+        "date in a text": born.strftime("%Y-%m-%d"),
+        "day first": born.strftime("%d.%m.%Y"),
+        "file number": [f"{b:02d}/{i:05d}" for i, b in enumerate(branch)],
+        "lacking for some": np.where(random.random(n) < 0.15, None, [f"b{each}" for each in branch]),
+        "unknown for some": np.where(random.random(n) < 0.15, "?", [f"b{each}" for each in branch]),
+    }
+    harmless = [f"{'abcdef'[i % 6]}-{number}" for i, number in enumerate(random.integers(0, 99, n))]
+    return protected, {**columns, "harmless": harmless}
+
+
+@pytest.mark.parametrize("case", persons()[1])
+def test_what_a_text_or_most_values_of_a_column_tell_is_found(spark, tmp_path, case):
+    protected, columns = persons()
+    told = SENSITIVE | ({"kind": "nominal"} if case == "said to be codes" else {})
+    release = specification(tmp_path, {"age": NUMBER, "income": NUMBER, "section": CATEGORY, "told": told})
+    frame = spark.createDataFrame(protected.assign(told=columns[case]))
+    found = dependencies(frame, release, len(protected))
+    assert ["told"] * (case != "harmless") == [each.column for each in found]
+
+
+def test_the_whole_of_a_larger_file_is_judged_as_a_smaller_one(spark, monkeypatch):
+    frame = file().assign(
+        miscoded=lambda each: np.where(np.arange(len(each)) % 8 == 0, "?", each["branch"].astype(str))
+    )
+    few = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
+    monkeypatch.setattr(determination, "GLANCE", 300)
+    whole = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
+    for found in (few, whole):
+        assert ("miscoded", "section", ()) in [(each.column, each.determines, each.beside) for each in found]
