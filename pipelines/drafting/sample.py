@@ -120,7 +120,7 @@ class Sample:
         ]
         numbers = self.frame.loc[:, [label for label in variables if label in self.numeric]]
         points = np.column_stack([numbers.to_numpy(np.float64), *indicators])
-        values = self.frame.loc[:, list(self.sensitive)].to_numpy(np.int64) + 1  # a missing one was -1
+        values = self.frame.loc[:, list(self.sensitive)].to_numpy(np.int64)  # -1 where missing
         merged, first = np.empty(len(self.frame), np.int64), 0
         for members in self._regions():
             try:
@@ -198,9 +198,10 @@ class Sample:
         return float((classes.size() == 1).sum()) / len(self.frame)
 
     def homogeneous(self, labels: np.ndarray) -> dict[str, float]:
-        """Share in clusters with one value, of each sensitive variable."""
-        clusters = self.frame.groupby(labels)
+        """Share in clusters with one value at most, of each sensitive variable."""
+        known = self.frame[list(self.sensitive)].where(lambda codes: codes >= 0)
+        clusters = known.groupby(labels)
         return {
-            self.names[label]: float((clusters[label].transform("nunique") == 1).mean())
+            self.names[label]: float((clusters[label].transform("nunique") <= 1).mean())
             for label in self.sensitive
         }

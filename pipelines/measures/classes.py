@@ -19,6 +19,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
+from pipelines.intake.spellings import with_category
 from pipelines.measures.by_class import CLASS, by_class, class_hash
 from schemas.specification.model import Specification
 from sdc.risk.individual import class_risk
@@ -26,6 +27,8 @@ from sdc.risk.individual import class_risk
 #: Digits that are kept of sums whose order Spark decides.
 DIGITS = 9
 
+#: Stands for a value that is missing among hashes of values.
+MISSING = -(1 << 63)
 _COUNTS = ("records", "classes", "classes_below_k", "records_below_k", "uniques")
 _HOLDER, _WEIGHT = "holder", "weight"
 #: Of a number, and of the range it has in the file: whoever knows a sensitive number within it knows it.
@@ -63,7 +66,7 @@ class Homogeneity:
     Attributes
     ----------
     records, homogeneous : int
-        Records, and those in classes with one value of the variable, or numbers that are `CLOSE`.
+        Records, and those in classes with one value of the variable at most, or numbers that are `CLOSE`.
     least_distinct : int
         Of the values of a class.
     least_entropy_diversity : float
@@ -119,7 +122,8 @@ def classes_of(
 ) -> Classes:
     """Look at the classes of a frame.
 
-    NULL, NaN and -0.0 count as one value each (-0.0 as 0.0). The promise itself is verified on the written
+    NULL, NaN and -0.0 count as one value each (-0.0 as 0.0); of a sensitive variable all spellings of a text
+    are one value, and NULL is none. The promise itself is verified on the written
     files without hashes.
 
     Parameters
@@ -148,8 +152,9 @@ def classes_of(
         f.xxhash64(*content_of([*names, *each])).alias(f"further{i}") for i, each in enumerate(further)
     ]
     for i, name in enumerate(sensitive):
-        frame = _with_share(frame, name, f"__share{i}", records)
-        columns += [f.xxhash64(*content_of([name])).alias(f"value{i}")]
+        frame = with_category(frame, name, f"__value{i}")
+        frame = _with_share(frame, f"__value{i}", f"__share{i}", records)
+        columns += [f.coalesce(f.col(f"__value{i}"), f.lit(MISSING)).alias(f"value{i}")]
         columns += [f.col(f"__share{i}").alias(f"share{i}")]
         if name in numbers:
             missing = f.lit(float("nan"))
@@ -170,7 +175,7 @@ def close(frame: DataFrame, numbers: Mapping[str, Column]) -> dict[str, float]:
 
 def _with_share(frame: DataFrame, name: str, alias: str, records: int) -> DataFrame:
     """The records with the share that the value of a variable has in the whole file."""
-    value, other = column(name), f"{alias}_of"
+    value, other = f.col(name), f"{alias}_of"
     share = (f.count(f.lit(1)) / f.lit(max(records, 1))).alias(alias)
     whole = frame.groupBy(value.alias(other)).agg(share)
     return frame.join(f.broadcast(whole), value.eqNullSafe(f.col(other)), how="inner")
@@ -220,10 +225,10 @@ class _Look:
         for i in range(self.further):
             line[f"alone{i}"] = _once(columns[f"further{i}"], columns.get(_HOLDER))
         for i in range(self.sensitive):
-            given_away = _given_away(place, columns[f"value{i}"], columns[f"share{i}"])
+            one, given_away = _given_away(place, columns[f"value{i}"], columns[f"share{i}"])
             if i in self.close:
-                alike = _alike(place, columns[f"value{i}"], columns[f"number{i}"], self.close[i])
-                given_away["homogeneous"] = members[alike].sum()
+                one = one | _close_together(place, columns[f"number{i}"], self.close[i])
+            given_away["homogeneous"] = members[one].sum()
             line |= {f"{name}{i}": value for name, value in given_away.items()}
         return {name: np.array([line[name]]) for name in self.columns}
 
@@ -246,19 +251,24 @@ def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
     return int(np.count_nonzero(fresh[1:] & fresh[:-1]))
 
 
-def _given_away(place: np.ndarray, value: np.ndarray, share: np.ndarray) -> dict[str, float]:
-    """What classes give away of a sensitive variable."""
+def _given_away(
+    place: np.ndarray, value: np.ndarray, share: np.ndarray
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Which classes have one value of a sensitive variable (or none), and what all of them give away of it.
+
+    What is missing is no value: of the others of a class it says nothing.
+    """
     order = np.lexsort((value, place))
     classes, values, shares = place[order], value[order], share[order]
     fresh = np.concatenate([[True], classes[1:] != classes[:-1]])
     cells = np.flatnonzero(fresh | np.concatenate([[True], values[1:] != values[:-1]]))
     n = np.diff(cells, append=len(order))
     starts = np.flatnonzero(fresh[cells])  # of the classes, among their cells
-    members, distinct = np.add.reduceat(n, starts), np.diff(starts, append=len(n))
+    members, of_class = np.add.reduceat(n, starts), np.diff(starts, append=len(n))
+    distinct = np.add.reduceat((values[cells] != MISSING).astype(np.int64), starts)
     entropy = np.log(members) - np.add.reduceat(n * np.log(n), starts) / members
-    excess = np.maximum(0.0, n / np.repeat(members, distinct) - shares[cells])
-    return {
-        "homogeneous": members[distinct == 1].sum(),
+    excess = np.maximum(0.0, n / np.repeat(members, of_class) - shares[cells])
+    return distinct <= 1, {
         "guessed": np.maximum.reduceat(n, starts).sum(),
         "distinct": distinct.min(),
         "entropy": entropy.min(),
@@ -266,14 +276,13 @@ def _given_away(place: np.ndarray, value: np.ndarray, share: np.ndarray) -> dict
     }
 
 
-def _alike(place: np.ndarray, value: np.ndarray, number: np.ndarray, close: float) -> np.ndarray:
-    """Classes whose numbers are one, or `CLOSE` to each other; one that is missing is close to none."""
-    order = np.lexsort((value, place))
+def _close_together(place: np.ndarray, number: np.ndarray, close: float) -> np.ndarray:
+    """Classes whose numbers are `CLOSE` to each other, as far as they are known."""
+    order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-    one = np.minimum.reduceat(value[order], starts) == np.maximum.reduceat(value[order], starts)
-    least, most = (each.reduceat(number[order], starts) for each in (np.minimum, np.maximum))
+    least, most = (each.reduceat(number[order], starts) for each in (np.fmin, np.fmax))
     of_number = CLOSE * np.maximum(np.abs(least), np.abs(most))
-    return np.asarray(one | ((most - least < close) & (most - least <= of_number)))
+    return np.asarray((most - least < close) & (most - least <= of_number))
 
 
 def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> Classes:

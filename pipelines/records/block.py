@@ -22,7 +22,7 @@ from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.coordinates import numbers
 from pipelines.records.finished_blocks import FinishedBlock
 from pipelines.records.points import Points
-from sdc.clusters.codes import category_codes, close_codes
+from sdc.clusters.codes import category_codes, close_codes, spelled_codes
 from sdc.clusters.diversity import Diversity, least_distinct
 from sdc.clusters.dominance import dominated
 from sdc.clusters.representatives import represent
@@ -173,7 +173,8 @@ def _sensitive_codes(block: pa.Table, name: str, clustering: ClusteringTask) -> 
     apart = clustering.close.get(name, 0.0)
     if apart > 0.0:
         return close_codes(numbers(block[name]), CLOSE, apart)
-    return category_codes(block[name])[:, np.newaxis]
+    codes = category_codes if name == clustering.counted else spelled_codes
+    return codes(block[name])[:, np.newaxis]
 
 
 def _spread(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> np.ndarray:

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
+from pipelines.intake.spellings import with_category
 from pipelines.intake.unit_key import ROW, UNIT
 from pipelines.series.settings import (
     BORN,
@@ -255,10 +256,11 @@ def pool(rows: DataFrame, tonight: DataFrame, settings: SeriesSettings, *, first
     """
     waiting = rows.where(in_pool())
     stratum = [REGION, PATTERN, ORIGIN]
-    diverse = [column(name) for name in settings.diverse]
-    if diverse:
-        waiting = waiting.join(tonight.select(UNIT, *diverse), on=UNIT, how="inner")
-    alike = [f.count_distinct(f.xxhash64(values)) < settings.min_diversity for values in diverse]
+    alike = []
+    for i, name in enumerate(settings.diverse):
+        values = with_category(tonight.select(UNIT, column(name)), name, f"__diverse{i}")
+        waiting = waiting.join(values.select(UNIT, f"__diverse{i}"), on=UNIT, how="inner")
+        alike.append(f.count_distinct(f.col(f"__diverse{i}")) < settings.min_diversity)
     enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)
     full = (
         waiting.groupBy(*stratum)

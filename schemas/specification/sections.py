@@ -187,7 +187,8 @@ class Method(Section):
     it publishes: clusters are merged, and where that does not help, they count for less than the others."""
     min_diversity: Count = Field(default=1, ge=1)
     """Distinct values of each sensitive variable in every cluster. Numbers within 1 % of each other, and of
-    the range they have in the file, count as one."""
+    the range they have in the file, count as one, as do spellings of a text ("HIV", "hiv", " HIV"); what is
+    missing is no value."""
     weight: Text | None = None
     """The variable of role weight that means, votes, losses and risks are weighted by; needed where there are
     several, of which every one is published, and measured."""
@@ -264,7 +265,7 @@ class Quality(Section):
     max_unique_jointly: Share = 0.05
     """The same, joined with all columns published as they are; with groups, of all groups' variables too."""
     max_homogeneous: Share = 0.05
-    """Share of records in classes with one value of a sensitive variable."""
+    """Share of records in classes with one value of a sensitive variable, or none but missing ones."""
     min_entropy_diversity: Annotated[Number, Field(ge=1)] | None = None
     """Least exp(entropy) of a sensitive variable in a class."""
     max_t: Share | None = None

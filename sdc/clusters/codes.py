@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +19,31 @@ def category_codes(column: pa.ChunkedArray) -> np.ndarray:
     return np.asarray(pa.chunked_array(codes).to_numpy()).astype(np.int64)
 
 
+def spelled(text: str) -> str:
+    """A text as it tells a category: blanks, case and signs of format that nobody sees tell none.
+
+    "HIV", "hiv" and " HIV " are one, in whatever form of Unicode (NFKC, with full case folding).
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join("".join(sign for sign in folded if unicodedata.category(sign) != "Cf").split())
+
+
+def spelled_codes(column: pa.ChunkedArray) -> np.ndarray:
+    """Codes of which only equality counts, (n,) int64: one for all spellings of a text, -1 where missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    distinct = pc.unique(column).drop_null()
+    if pa.types.is_string(distinct.type) or pa.types.is_large_string(distinct.type):
+        spellings = [spelled(text) for text in distinct.to_pylist()]
+        of_distinct = np.unique(np.array(spellings, dtype=object), return_inverse=True)[1].ravel()
+    else:
+        of_distinct = np.arange(len(distinct))
+    places = np.asarray(pc.index_in(column, value_set=distinct).fill_null(len(distinct)).to_numpy())
+    return np.append(of_distinct, -1).astype(np.int64)[places]
+
+
 def close_codes(values: np.ndarray, of_number: float, apart: float) -> np.ndarray:
     """Codes of numbers, (n, 2) int64: of numbers that are close, all are equal in one of both columns.
 
@@ -28,7 +55,7 @@ def close_codes(values: np.ndarray, of_number: float, apart: float) -> np.ndarra
     Parameters
     ----------
     values : (n,) float array
-        NaN is missing, a category of its own, and so is 0.
+        NaN is missing, code -1; 0 is a category of its own.
     of_number : float
         The share, above 0 and below 1.
     apart : float
@@ -43,4 +70,4 @@ def close_codes(values: np.ndarray, of_number: float, apart: float) -> np.ndarra
     scale[np.isnan(values)] = 0.0
     columns = [np.stack([kind, np.floor((scale + shift) / 2.0)], axis=1) for shift in (0.0, 1.0)]
     codes = [np.unique(each, axis=0, return_inverse=True)[1].ravel() for each in columns]
-    return np.stack(codes, axis=1).astype(np.int64)
+    return np.where(np.isnan(values)[:, np.newaxis], -1, np.stack(codes, axis=1)).astype(np.int64)

@@ -28,7 +28,8 @@ class Diversity:
     Attributes
     ----------
     codes : (n, q) int64 array, C-contiguous
-        Values of q variables of the records, as codes of which only equality counts.
+        Values of q variables of the records, as codes from 0 of which only equality counts; what is missing
+        has a negative code and is no value.
     least : (q,) int64 array
         Distinct values of each variable in a cluster, at least 1, which asks for nothing.
     """
@@ -55,7 +56,7 @@ class Diversity:
                 f"the least number of distinct values must be at least 1, found {required.min()}"
             )
         for position, column in enumerate(values.T):
-            distinct = len(np.unique(column))
+            distinct = len(np.unique(column[column >= 0]))
             if distinct < required[position]:
                 raise ImpossibleProtection(
                     f"a variable has {distinct} distinct values among {len(values)} records, and "
@@ -93,7 +94,7 @@ class Diversity:
 
 def _most_clusters(column: np.ndarray, least: int) -> int:
     """Largest c where the values, each counted up to c times, are at least c times `least`."""
-    counts = np.unique(column, return_counts=True)[1]
+    counts = np.unique(column[column >= 0], return_counts=True)[1]
     low, high = 1, len(column) // least
     while low < high:
         middle = (low + high + 1) // 2
@@ -137,12 +138,13 @@ def diversify(points: np.ndarray, labels: np.ndarray, diversity: Diversity) -> n
 
 
 def least_distinct(values: np.ndarray, labels: np.ndarray) -> int:
-    """Least number of distinct values (codes from 0) that a cluster holds."""
+    """Least number of distinct values (codes from 0, negative ones are none) that a cluster holds."""
     if len(values) != len(labels):
         raise ShapeMismatch(f"{len(values)} values and {len(labels)} labels do not fit together")
-    width = int(values.max(initial=0)) + 1
-    cells = np.unique(np.asarray(labels, np.int64) * width + values)
-    return int(np.unique(cells // width, return_counts=True)[1].min())
+    width, clusters = int(values.max(initial=0)) + 1, np.unique(labels, return_inverse=True)[1].ravel()
+    known = values >= 0
+    cells = np.unique(clusters[known].astype(np.int64) * width + values[known])
+    return int(np.bincount(cells // width, minlength=int(clusters.max()) + 1).min())
 
 
 def _direction(points: np.ndarray) -> np.ndarray:
@@ -227,7 +229,7 @@ def _lacking(start, following, codes, required):
         distinct = 0
         i = start
         while i >= 0 and distinct < required[variable]:
-            fresh = True
+            fresh = codes[i, variable] >= 0
             for t in range(distinct):
                 fresh = fresh and seen[t] != codes[i, variable]
             if fresh:
@@ -304,7 +306,7 @@ def _brings(b, a, variable, first, following, codes):
     i = first[b]
     while i >= 0:
         j = first[a]
-        missing = True
+        missing = codes[i, variable] >= 0
         while j >= 0 and missing:
             missing = codes[j, variable] != codes[i, variable]
             j = following[j]

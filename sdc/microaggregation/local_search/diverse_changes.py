@@ -70,8 +70,8 @@ def _stays(state, diversity, i, j):
 
 @borrowing
 def _held(column, members, i, code):
-    """Whether a member other than record i has this code."""
-    held = False
+    """Whether a member other than record i has this code; one below 0 is no value, and nobody lacks it."""
+    held = code < 0
     for member in members:
         held = held or (member != i and column[member] == code)
     return held

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import functions as f
 
+from pipelines.intake.spellings import with_category
 from pipelines.measures.classes import Homogeneity, Risk, classes_of
 from sdc.risk.individual import individual_risk
 
@@ -119,10 +120,13 @@ def test_numbers_that_are_close_give_a_class_away_and_dates_that_differ_do_not(s
     )
     asked = {"sensitive": ["wage", "born"]}
     exactly = looked_at(spark, frame, 3, **asked).homogeneity
-    assert (exactly["wage"].homogeneous, exactly["born"].homogeneous) == (3, 3)
+    assert (exactly["wage"].homogeneous, exactly["born"].homogeneous) == (6, 3)  # a missing one is none
     numbers = {name: f.col(name).cast("double") for name in asked["sensitive"]}
     closely = looked_at(spark, frame, 3, **asked, numbers=numbers).homogeneity
-    assert (closely["wage"].homogeneous, closely["born"].homogeneous) == (6, 3)
+    assert (closely["wage"].homogeneous, closely["born"].homogeneous) == (9, 3)
+    nan = f.coalesce(f.col("wage"), f.lit(float("nan")))
+    frame = spark.createDataFrame(frame).withColumn("wage", nan)
+    assert with_category(frame, "wage", "category").where("category is null").count() == 1
 
 
 def test_no_partitioning_changes_them_and_of_no_records_there_are_none(spark):

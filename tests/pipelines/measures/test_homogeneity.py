@@ -117,3 +117,36 @@ def test_min_diversity_counts_close_numbers_as_one_value(spark, tmp_path, least)
     apart = 0.01 * np.minimum(np.ptp(salary), salaries["max"])
     assert (salaries["max"] - salaries["min"] >= apart).all()
     assert quality(areas)["homogeneity"]["salary"]["homogeneous"] == 0
+
+
+SPELLINGS = ["HIV", "hiv", " HIV", "Hiv ", "\uff28\uff29\uff36"]
+
+
+def spelt(n, share, seed=4):
+    """Persons of whom `share` have one diagnosis in five spellings, the others a cold or nothing known."""
+    random = np.random.default_rng(seed)
+    frame = persons(n).drop(columns=["note", "weight"])
+    draw = random.random(len(frame))
+    others = np.where(random.random(len(frame)) < 0.5, "cold", None)
+    return frame.assign(diagnosis=np.where(draw < share, random.choice(SPELLINGS, len(frame)), others))
+
+
+SPELT = {name: role for name, role in ROLES.items() if name not in ("note", "weight")}
+
+
+@pytest.mark.parametrize("wanted", [1, 2])
+def test_spellings_and_missing_values_hide_no_diagnosis(spark, tmp_path, wanted):
+    """Five spellings of one diagnosis, or one diagnosis beside unknown ones, passed as diverse classes."""
+    spelt(180, 0.9).to_parquet(tmp_path / "data", index=False)
+    method = {"effort": "fast", "min_diversity": wanted}
+    release = specification(tmp_path, SPELT, method=method, quality={"accept": {}})
+    if wanted == 1:
+        with pytest.raises(GateRefused, match="homogeneous of diagnosis"):
+            run(spark, release)
+        return
+    _, areas = run(spark, release)
+    frame = published(areas)
+    known = frame.assign(diagnosis=frame["diagnosis"].str.normalize("NFKC").str.lower().str.strip())
+    values = known.groupby(["region", *release.quasi_identifiers])["diagnosis"].nunique()
+    assert values.min() >= 2
+    assert quality(areas)["diversity"] == {"diagnosis": values.min()}

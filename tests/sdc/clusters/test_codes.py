@@ -1,11 +1,12 @@
-"""Codes of close numbers: equal in one of both columns, and different in both where numbers are far apart."""
+"""Codes of close numbers and of spellings: what tells a reader no other value has no other code."""
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from sdc.clusters.codes import close_codes
+from sdc.clusters.codes import close_codes, spelled_codes
 
 SHARE = 0.01
 
@@ -48,3 +49,18 @@ def test_nothing_missing_and_signs_are_categories_of_their_own():
     apart = codes[[0, 1, 2, 3, 4]]
     assert len(np.unique(apart[:, 0])) == len(np.unique(apart[:, 1])) == 5
     assert (codes[4] == codes[5]).any()
+
+
+def test_spellings_of_a_text_are_one_value_and_a_missing_one_is_none():
+    alike = ["HIV", "hiv", " HIV", "Hiv\u00a0", "\uff28\uff29\uff36", "H\u200bIV"]
+    others = ["Stra\u00dfe 1", "STRASSE  1", "caf\u00e9", "cafe\u0301", "HIV 2", None, None]
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
+        column = pa.chunked_array([pa.array(alike, pa.string()), pa.array(others, pa.string())]).cast(kind)
+        codes = spelled_codes(column)
+        assert len(set(codes[:6])) == 1
+        assert codes[6] == codes[7]
+        assert codes[8] == codes[9]
+        assert len(set(codes[:11])) == 4
+        assert set(codes[11:]) == {-1}
+    assert spelled_codes(pa.chunked_array([[3, None, 3, 5]])).tolist() == [0, -1, 0, 1]
+    assert spelled_codes(pa.chunked_array([[3.0, float("nan"), None, 3.0]])).tolist() == [0, -1, -1, 0]

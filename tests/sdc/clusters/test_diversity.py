@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdc.clusters.diversity import RESORTED, Diversity, diversify
+from sdc.clusters.diversity import RESORTED, Diversity, diversify, least_distinct
 from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 
 
@@ -129,3 +129,24 @@ def test_what_is_impossible_is_refused():
         Diversity.of(np.zeros(4, int), 1)
     with pytest.raises(ShapeMismatch):
         diversify(np.zeros((4, 1)), np.array([0, 0, 1, 1]), Diversity.of(np.zeros((3, 1), int), 1))
+
+
+@given(st.integers(6, 60), st.integers(2, 3), st.integers(0, 1000))
+def test_what_is_missing_is_no_value(n, wanted, seed):
+    random = np.random.default_rng(seed)
+    sensitive = random.integers(-2, 4, size=(n, 2))
+    if min(len(np.unique(column[column >= 0])) for column in sensitive.T) < wanted:
+        with pytest.raises(ImpossibleProtection):
+            Diversity.of(sensitive, wanted)
+        return
+    diversity = Diversity.of(sensitive, wanted)
+    merged = diversify(random.normal(size=(n, 2)), np.arange(n) // 3, diversity)
+    least = min(
+        len(np.unique(values[values >= 0]))
+        for cluster in np.unique(merged)
+        for values in sensitive[merged == cluster].T
+    )
+    assert least >= wanted
+    assert least == min(least_distinct(column, merged) for column in sensitive.T)
+    assert diversity.held(merged)
+    assert len(np.unique(merged)) <= diversity.most_clusters

@@ -127,6 +127,15 @@ def test_the_clusters_of_every_algorithm_are_diverse(name):
         assert not found.optimal
 
 
+@pytest.mark.parametrize("effort", ["fast", "standard", "thorough"])
+def test_what_is_missing_makes_no_cluster_diverse(effort):
+    points, codes = file(200, 4, 5)
+    codes = np.where(np.random.default_rng(6).random(codes.shape) < 0.4, -1, codes)
+    found = microaggregate(points, 3, effort=effort, diversity=Diversity.of(codes, 2))
+    for members in (codes[found.labels == label] for label in range(found.labels.max() + 1)):
+        assert all(len(np.unique(column[column >= 0])) >= 2 for column in members.T)
+
+
 def test_a_search_loses_less_than_mergers_after_one():
     points, codes = file(600, 4, 7)
     diversity = Diversity.of(codes, 3)

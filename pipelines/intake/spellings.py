@@ -1,0 +1,38 @@
+"""Values of a sensitive variable as they tell a category, however spelled; what is missing tells none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import content_of
+from sdc.clusters.codes import spelled
+
+_VALUE, _SPELLED = "__value", "__spelled"
+
+
+def with_category(frame: DataFrame, name: str, alias: str) -> DataFrame:
+    """The records with a number that all spellings of a value have and no other value; NULL where missing."""
+    value, kind = column(name), frame.schema[name].dataType
+    if not isinstance(kind, t.StringType):
+        known = value.isNotNull()
+        if isinstance(kind, t.FloatType | t.DoubleType):
+            known = known & ~f.isnan(value)
+        return frame.withColumn(alias, f.when(known, f.xxhash64(*content_of([name]))))
+    distinct = frame.select(value.alias(_VALUE)).where(f.col(_VALUE).isNotNull()).distinct()
+    spellings = distinct.mapInArrow(_spelled, f"{_VALUE} string, {_SPELLED} string")
+    spellings = spellings.select(_VALUE, f.xxhash64(_SPELLED).alias(alias))
+    return frame.join(f.broadcast(spellings), value == f.col(_VALUE), how="left").drop(_VALUE)
+
+
+def _spelled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a task: texts, and how they are spelled."""
+    for batch in batches:
+        values = batch.column(0)
+        spellings = [spelled(value) for value in values.to_pylist()]
+        yield pa.record_batch([values, pa.array(spellings, pa.string())], names=[_VALUE, _SPELLED])
