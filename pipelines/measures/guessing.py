@@ -106,9 +106,14 @@ class Guessing:
         return 1.0 - self.wrong / (self._left * self.judged) if varies else 0.0
 
     @property
+    def nearly_all(self) -> bool:
+        """Whether nearly every value goes with one value of the variable."""
+        return self.right >= NEARLY and self.often_enough
+
+    @property
     def nearly(self) -> bool:
         """Whether nearly every one does, or nearly every one of the values that half of the records have."""
-        if self.right >= NEARLY and self.often_enough:
+        if self.nearly_all:
             return True
         left = self.kept - self.kept_commonest
         return self.kept >= REPEATED_SHARE * self.records and self.kept_wrong <= (1.0 - NEARLY) * left > 0
@@ -155,15 +160,19 @@ def dependencies_among(
         always = pair.determines in nominal and guessed.always
         if always or (pair.column != region and guessed.nearly):
             found.append(pair)
-    return [*found, *_together(glance, glances, found)]
+    return [*found, *_together(glance, glances, found, region)]
 
 
 def _together(
-    codes: Mapping[str, np.ndarray], glances: Mapping[Dependency, Guessing], found: list[Dependency]
+    codes: Mapping[str, np.ndarray],
+    glances: Mapping[Dependency, Guessing],
+    found: list[Dependency],
+    region: str | None,
 ) -> Iterator[Dependency]:
     """What two columns determine, neither of which does alone: one of them guesses well.
 
-    By values that occur often: the seldom ones of two columns are those of a household.
+    By values that occur often: the seldom ones of two columns are those of a household. With the region by
+    all of these, as in half of the file the region alone may tell, which is no harm.
     """
     for name in dict.fromkeys(pair.determines for pair in glances):
         alone = {
@@ -175,7 +184,8 @@ def _together(
         for place, one in enumerate(ranked[:TRIED_TOGETHER]):
             for other in ranked[place + 1 :]:
                 both = pd.factorize(codes[one] * (codes[other].max(initial=0) + 1) + codes[other])[0]
-                if guessing(both, codes[name], nominal=False).nearly:
+                guessed = guessing(both, codes[name], nominal=False)
+                if guessed.nearly_all or (guessed.nearly and region not in (one, other)):
                     yield Dependency(one, name, (other,))
 
 
