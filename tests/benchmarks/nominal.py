@@ -23,7 +23,7 @@ from sdc.nominal.partitioning.partition import Partition, partition
 from sdc.nominal.two_step import two_step
 from sdc.safe.protection import safe_frequencies
 from sdc.stop import Deadline
-from tests.benchmarks.combinations import certificates, in_parts, regression, scale, ways_to_publish
+from tests.benchmarks.combinations import certificates, in_parts, regions, regression, scale, ways_to_publish
 from tests.benchmarks.combinations.scenarios import SCENARIOS, instance
 from tests.benchmarks.parts import Parts
 from tests.benchmarks.table import Table
@@ -101,7 +101,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     if not quick:
         _assert_targets(instances)
     yield regression.table(parts, quick)
-    for part in (scale, in_parts, certificates, ways_to_publish):
+    for part in (scale, in_parts, regions, certificates, ways_to_publish):
         for name, make in part.tables(quick).items():
             yield parts.table(name, make)
     parts.forget()

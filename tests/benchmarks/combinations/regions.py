@@ -1,0 +1,107 @@
+"""What it saves to control tables by region: errors nationally, in region by one variable and by two.
+
+Each file is searched without any table by region, as before these could be asked for, with region by one
+variable, which is the default, and with region by two. Adult has no place of residence: the country of birth
+stands for it, countries of fewer than k persons left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+
+from sdc.nominal.control_tables import ControlTables
+from sdc.nominal.frequency import FrequencyVector, from_frame
+from sdc.nominal.frequency_search.search import Effort, protect_frequencies
+from sdc.nominal.region_levels import REGION
+from tests.benchmarks.combinations.in_parts import regional_town
+from tests.benchmarks.combinations.scenarios import adult
+from tests.benchmarks.table import Table
+
+K = 3
+#: Tables by region that are asked for have at most this share of the chi-square they have otherwise.
+MOST_BY_REGION = 0.1
+#: At most so many times the national chi-square where no table by region is asked for.
+MOST_NATIONAL = 1.3
+_COUNTRY = "native_country"
+_CONTROLLED = ("nothing", "region x 1, the default", "region x 2")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Chi-square and largest error nationally, in region by one variable and by two; CPU seconds."""
+
+    chi2: tuple[float, ...]
+    errors: tuple[int, ...]
+    seconds: float
+
+
+def tables(quick: bool = False) -> dict[str, Callable[[], Table]]:
+    """One table."""
+    return {"regions in control tables": partial(table, quick)}
+
+
+def table(quick: bool = False) -> Table:
+    """Towns and Adult at effort standard; quick: a small town at fast."""
+    files = {"town of 5,000 in 20": regional_town(5_000, 20)}
+    if not quick:
+        files |= {
+            "town of 100,000 in 400": regional_town(100_000, 400),
+            "Adult by country of birth": _adult(),
+        }
+    effort: Effort = "fast" if quick else "standard"
+    rows: list[tuple[object, ...]] = []
+    for name, file in files.items():
+        found = [_searched(file, beside, effort) for beside in range(len(_CONTROLLED))]
+        before, now = found[0].chi2, found[1].chi2
+        if not quick:
+            assert now[1] <= MOST_BY_REGION * before[1], f"{name}: {now[1]} by region, {before[1]} before"
+            assert now[0] <= MOST_NATIONAL * before[0], f"{name}: {now[0]} nationally, {before[0]} before"
+        rows += [
+            (name, way, *each.chi2, " / ".join(map(str, each.errors)), each.seconds)
+            for way, each in zip(_CONTROLLED, found, strict=True)
+        ]
+    return Table(
+        f"Regions in control tables, k = {K}, all national tables to dimension 2",
+        (
+            "file and regions",
+            "controlled by region",
+            "chi2 national",
+            "chi2 region x 1",
+            "chi2 region x 2",
+            "largest errors",
+            "CPU s",
+        ),
+        rows,
+        "Largest errors: of a cell nationally, in region by one variable, and by two.",
+    )
+
+
+def _adult() -> FrequencyVector:
+    persons = adult()
+    countries = persons[_COUNTRY].value_counts()
+    kept = persons[persons[_COUNTRY].isin(countries.index[countries >= K])]
+    names = [name for name in persons.columns if name != _COUNTRY]
+    regions = pd.factorize(kept[_COUNTRY], sort=True)[0]
+    return from_frame(kept[names], regions=regions).frequencies
+
+
+def _searched(file: FrequencyVector, beside: int, effort: Effort) -> _Found:
+    """A search for tables of the region by up to so many variables, judged by all up to two."""
+    asked = ControlTables.of(file, 2, region_dimension=beside)
+    begin = time.process_time()
+    counts = protect_frequencies(file, K, asked, effort=effort).counts
+    seconds = time.process_time() - begin
+    judged = ControlTables.of(file, 2, region_dimension=2)
+    squares, regional = judged.errors(counts) ** 2 * judged.reciprocals, judged.level > 0
+    kinds = [~regional, *[regional & (judged.dimension == number) for number in (1, 2)]]
+    by_region = judged.region_errors(counts)[REGION]
+    return _Found(
+        tuple(float(squares[kind].sum()) for kind in kinds),
+        (max(judged.max_absolute_error(counts).values()), by_region[1], by_region[2]),
+        seconds,
+    )
