@@ -26,7 +26,7 @@ def with_category(frame: DataFrame, name: str, alias: str) -> DataFrame:
         return frame.withColumn(alias, f.when(known, f.xxhash64(*content_of([name]))))
     distinct = frame.select(value.alias(_VALUE)).where(f.col(_VALUE).isNotNull()).distinct()
     spellings = distinct.mapInArrow(_spelled, f"{_VALUE} string, {_SPELLED} string")
-    spellings = spellings.select(_VALUE, f.xxhash64(_SPELLED).alias(alias))
+    spellings = spellings.select(_VALUE, f.when(f.col(_SPELLED) != "", f.xxhash64(_SPELLED)).alias(alias))
     return frame.join(f.broadcast(spellings), value == f.col(_VALUE), how="left").drop(_VALUE)
 
 

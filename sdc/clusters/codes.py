@@ -22,7 +22,8 @@ def category_codes(column: pa.ChunkedArray) -> np.ndarray:
 def spelled(text: str) -> str:
     """A text as it tells a category: blanks, case and signs of format that nobody sees tell none.
 
-    "HIV", "hiv" and " HIV " are one, in whatever form of Unicode (NFKC, with full case folding).
+    "HIV", "hiv" and " HIV " are one, in whatever form of Unicode (NFKC, with full case folding). Of blanks
+    alone nothing is left: such a text is missing.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join("".join(sign for sign in folded if unicodedata.category(sign) != "Cf").split())
@@ -38,6 +39,7 @@ def spelled_codes(column: pa.ChunkedArray) -> np.ndarray:
     if pa.types.is_string(distinct.type) or pa.types.is_large_string(distinct.type):
         spellings = [spelled(text) for text in distinct.to_pylist()]
         of_distinct = np.unique(np.array(spellings, dtype=object), return_inverse=True)[1].ravel()
+        of_distinct[np.array([not each for each in spellings], dtype=np.bool_)] = -1
     else:
         of_distinct = np.arange(len(distinct))
     places = np.asarray(pc.index_in(column, value_set=distinct).fill_null(len(distinct)).to_numpy())

@@ -127,7 +127,8 @@ def spelt(n, share, seed=4):
     random = np.random.default_rng(seed)
     frame = persons(n).drop(columns=["note", "weight"])
     draw = random.random(len(frame))
-    others = np.where(random.random(len(frame)) < 0.5, "cold", None)
+    unknown = random.choice(np.array([None, "", "  "]), len(frame))
+    others = np.where(random.random(len(frame)) < 0.5, "cold", unknown)
     return frame.assign(diagnosis=np.where(draw < share, random.choice(SPELLINGS, len(frame)), others))
 
 
@@ -147,6 +148,7 @@ def test_spellings_and_missing_values_hide_no_diagnosis(spark, tmp_path, wanted)
     _, areas = run(spark, release)
     frame = published(areas)
     known = frame.assign(diagnosis=frame["diagnosis"].str.normalize("NFKC").str.lower().str.strip())
+    known = known.replace({"diagnosis": ""}, None)
     values = known.groupby(["region", *release.quasi_identifiers])["diagnosis"].nunique()
     assert values.min() >= 2
     assert quality(areas)["diversity"] == {"diagnosis": values.min()}

@@ -62,5 +62,7 @@ def test_spellings_of_a_text_are_one_value_and_a_missing_one_is_none():
         assert codes[8] == codes[9]
         assert len(set(codes[:11])) == 4
         assert set(codes[11:]) == {-1}
+    assert spelled_codes(pa.chunked_array([["", " ", "\u200b", "a"]])).tolist()[:3] == [-1, -1, -1]
+    assert spelled_codes(pa.chunked_array([pa.array([], pa.string())])).tolist() == []
     assert spelled_codes(pa.chunked_array([[3, None, 3, 5]])).tolist() == [0, -1, 0, 1]
     assert spelled_codes(pa.chunked_array([[3.0, float("nan"), None, 3.0]])).tolist() == [0, -1, -1, 0]
