@@ -3,6 +3,7 @@
 The set-partitioning program over the pool (minimise the SSE of the chosen clusters, each record in
 exactly one) is solved by branch and bound after its linear relaxation has fixed at zero every cluster
 whose reduced cost exceeds the gap to the incumbent: none of those is in a better partition of the pool.
+Where many are left, those of least reduced cost are combined with the incumbent's.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import numpy as np
 from sdc.microaggregation.column_generation.set_partitioning import incidence_of, set_partitioning
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import squares_by_cluster
-from sdc.solver import Limits, Status, solve
+from sdc.solver import Limits, Options, Status, solve
 from sdc.stop import Deadline
 
-#: Steps of the program at least: it is nearly always done within thirty. Where many clusters cost the same it
-#: goes on for minutes in cuts and heuristics at the root.
-FEWEST_STEPS = 10
-#: Clusters left after reduced-cost fixing: more than this overruns any limit on nodes.
-LARGEST_PROGRAM = 20_000
+#: A program is so small that its work allows these steps. A larger one spends more in cuts and heuristics at
+#: the root than a smaller one in all, and finds nothing.
+FEWEST_STEPS = 5
+#: An interior point with crossover: ten times as fast as simplex where many clusters cost the same.
+_RELAXED: Options = {"solver": "ipm", "run_crossover": "on"}
+_ROOT: Options = {"mip_lp_solver": "ipm"}
 
 
 class Recombination:
@@ -63,18 +65,16 @@ class Recombination:
     def combine(self, deadline: Deadline) -> tuple[np.ndarray, int]:
         """Labels of the best partition that the clusters met allow, and the nodes it took."""
         incidence = incidence_of(self._members, len(self._records))
-        relaxed = solve(set_partitioning(self._costs, incidence), Limits(seconds=deadline.remaining))
+        limits = Limits(seconds=deadline.remaining, options=_RELAXED)
+        relaxed = solve(set_partitioning(self._costs, incidence), limits)
         if relaxed.status is not Status.OPTIMAL or relaxed.reduced_costs is None:
             return self.incumbent, 0
-        room = self._sse - relaxed.bound
-        order = np.argsort(relaxed.reduced_costs, kind="stable")
-        promising = order[relaxed.reduced_costs[order] <= room * (1 + 1e-9) + 1e-9 * self._sse]
-        promising = np.sort(promising[:LARGEST_PROGRAM])
+        start = self._start()
+        promising = self._promising(relaxed.reduced_costs, self._sse - relaxed.bound, start)
         program = set_partitioning(self._costs[promising], incidence[:, promising], integer=True)
-        limits = Limits(
-            steps=max(FEWEST_STEPS, self._step_entries // program.matrix.nnz), seconds=deadline.remaining
-        )
-        solution = solve(program, limits, start=self._start(promising))
+        steps = self._step_entries // program.matrix.nnz
+        limits = Limits(steps=steps, seconds=deadline.remaining, options=_ROOT)
+        solution = solve(program, limits, start=start[promising].astype(float))
         if solution.values is None or solution.objective is None or solution.objective >= self._sse:
             return self.incumbent, solution.nodes
         labels = np.full(len(self._records), -1, dtype=np.int64)
@@ -83,10 +83,18 @@ class Recombination:
             labels[members[members >= 0]] = label
         return labels, solution.nodes
 
-    def _start(self, clusters: np.ndarray) -> np.ndarray:
-        """The incumbent as values of some of the clusters, whose reduced costs leave it among them."""
+    def _start(self) -> np.ndarray:
+        """Which clusters are the incumbent's."""
         chosen = {row.tobytes() for row in _member_rows(self.incumbent, self._width)}
-        return np.array([self._members[cluster].tobytes() in chosen for cluster in clusters], dtype=float)
+        return np.array([row.tobytes() in chosen for row in self._members])
+
+    def _promising(self, reduced_costs: np.ndarray, room: float, start: np.ndarray) -> np.ndarray:
+        """Clusters of the start, then those of least reduced cost, as far as the room and the work go."""
+        order = np.lexsort((reduced_costs, ~start))
+        room = room * (1 + 1e-9) + 1e-9 * self._sse
+        entries = np.cumsum((self._members[order] >= 0).sum(axis=1))
+        within = (reduced_costs[order] <= room) & (entries <= self._step_entries // FEWEST_STEPS)
+        return np.sort(order[within | start[order]])
 
 
 def _member_rows(labels: np.ndarray, width: int) -> np.ndarray:

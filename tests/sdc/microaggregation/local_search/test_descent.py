@@ -286,10 +286,10 @@ def test_recombination_puts_together_the_best_of_two_partitions():
 
 
 def test_a_recombination_that_is_cut_short_keeps_the_best_partition_met(monkeypatch):
-    monkeypatch.setattr(recombination, "FEWEST_STEPS", 0)
+    monkeypatch.setattr(recombination, "FEWEST_STEPS", 1)
     random = np.random.default_rng(4)
     points = random.integers(0, 3, (60, 6)).astype(float)
-    met = Recombination(Records(points, np.ones(60), 1), 5, 0)
+    met = Recombination(Records(points, np.ones(60), 1), 5, 300)
     partitions = [random.permutation(np.repeat(np.arange(20), 3)) for _ in range(12)]
     for labels in partitions:
         met.add(labels)
