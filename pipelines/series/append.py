@@ -28,6 +28,7 @@ from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged
 from pipelines.publication.work.workplace import Workplace
 from pipelines.records.product import ProtectedRecords
+from pipelines.series.identifiers import RENAMED, nights_of_the_same_records
 from pipelines.series.membership import MEMBERS, UNITS
 from pipelines.series.product import Nights, WrittenNight, written_down
 from schemas.errors import GateRefused
@@ -74,9 +75,16 @@ class Append(Nights):
         return lambda records: self._marked(records, known.withColumn(_BEFORE, f.lit(True)), job)
 
     def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedRecords:
-        """Protect the night by itself; the identifier of a unit goes no further than its key."""
+        """Protect the night by itself; the identifier of a unit goes no further than its key.
+
+        Raises
+        ------
+        GateRefused
+            Where an earlier night published the same records as other units.
+        """
         standing = {entry.release_id for entry in Ledger(job.areas).standing()}
         published = self._published(job)
+        self._refuse_renamed(job, release_id, published)
         self._nights = tuple(each for each in published if each in standing)
         self._number = len(published) + 1
         work = _resumed(job.areas.workplace(release_id, "resume"), published)
@@ -109,6 +117,16 @@ class Append(Nights):
             "period": self.specification.release.period,
             "releases": [*self._nights, release_id],
         }
+
+    def _refuse_renamed(self, job: Job, release_id: str, published: list[str]) -> None:
+        if self.specification.publish.successive == "accept":
+            return
+        alike = nights_of_the_same_records(job.areas, release_id, published)
+        if alike:
+            raise GateRefused(
+                f"{len(alike)} night(s) of this series ({', '.join(alike[:3])}) have the records of tonight, "
+                f"as other units. {RENAMED}"
+            )
 
     def _keyed(self, frame: DataFrame, job: Job) -> DataFrame:
         unit = self.specification.unit

@@ -26,6 +26,7 @@ from pipelines.publication.stage import Staged
 from pipelines.publication.work.workplace import Workplace
 from pipelines.records.product import Records
 from pipelines.series.generations import nights_of
+from pipelines.series.identifiers import refuse_other_key
 from pipelines.series.membership import write_members
 from pipelines.series.source import JOINT, joint_exposure_of, releases_of
 from schemas.requirements.records import MetricKey, Requirement, joint_requirements
@@ -59,9 +60,13 @@ class Nights(Records, ABC):
         Raises
         ------
         GateRefused
-            Where the public area holds what the ledger does not know, as after a back-up was restored.
+            Where the public area holds what the ledger does not know, as after a back-up was restored, or
+            the units of the night before were named by another key.
         """
         Ledger(job.areas).refuse_unknown()
+        nights = self._published(job)
+        if nights and self.specification.publish.successive != "accept":
+            refuse_other_key(job.areas, nights[-1])
         return {SERIES: self.specification.publish.series}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:

@@ -46,6 +46,7 @@ from pipelines.series.generations import (
     Generation,
     generations_of,
 )
+from pipelines.series.identifiers import RENAMED, of_other_units, renamed
 from pipelines.series.night import after_moves, in_pool, moving, night, pool
 from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
 from pipelines.series.product import Nights, WrittenNight, written_down
@@ -136,11 +137,14 @@ class Register(Nights):
         state = job.areas.workplace(release_id, "generation", pending)
         with job.progress.stage("night"):
             tonight = written_down(self._keyed(job, screened), work, "tonight")
-            units = _no_units(tonight)
-            if not begins:
-                units = _state_of(job, units, _of(latest))
+            nobody = _no_units(tonight)
+            known = nobody if latest is None else _state_of(job, nobody, latest)
             keys = tonight.select(UNIT, ROW, REGION, PATTERN)
-            beside = written_down(night(units, keys, settings, number), state, UNITS)
+            beside = written_down(night(nobody if begins else known, keys, settings, number), state, UNITS)
+            if latest is not None and specification.publish.successive != "accept":
+                against = night(known, keys, settings, number) if begins else beside
+                if renamed(against) or (begins and of_other_units(job.areas, release_id, latest.release_id)):
+                    raise GateRefused(RENAMED)
             moved = written_down(moving(beside), state, MOVED)
             pooled = written_down(pool(beside, tonight, settings, first=begins), work, "pooled")
             columns = [column(name) for name in contract.names]

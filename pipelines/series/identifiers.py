@@ -1,0 +1,117 @@
+"""Units that are called otherwise than on the nights before: no audit by unit key knows them again.
+
+A tool that drops leading zeros or pads texts with blanks, another key of the pseudonyms, another secret of
+the agency: the same units are published in second classes, and whoever lays the two beside each other finds
+them where these meet. Their records betray them: those of new units and of units of before were drawn apart
+where they differ by chance, and are the same where they differ by less (`publication.sources.coincidence`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.intake.unit_key import ROW
+from pipelines.publication.areas import Areas
+from pipelines.publication.key import key_name
+from pipelines.publication.sources.coincidence import HASHES, CellCounts, coincide
+from pipelines.publication.sources.source_sketch import FILE, SourceSketch, same_records
+from pipelines.publication.sources.unit_sketch import likeness
+from pipelines.series.settings import EVENT, GHOST, GONE, SUPERSEDED
+from schemas.errors import GateRefused
+
+#: Distinct records that are compared: of more, those whose hashes are smallest.
+RECORDS = 4096
+#: Of the units of the smaller night, what makes most of them.
+MOST = 0.5
+RENAMED = (
+    "Units that come tonight have the records of others, published before: they seem to have other "
+    "identifiers than on the nights before (leading zeros, blanks, another key of their pseudonyms). "
+    "Published so, the same units would stand in two classes, which together give them away. Give them their "
+    'identifiers of before; where they really are others, a steward says so by publish.successive = "accept".'
+)
+_CELL, _NEW, _AWAY = "cell", "new", "away"
+
+
+def refuse_other_key(areas: Areas, night: str) -> None:
+    """Refuse to go on after a night whose units were named by another secret.
+
+    Parameters
+    ----------
+    night : str
+        Id of the release before tonight's.
+
+    Raises
+    ------
+    GateRefused
+    """
+    sketch = SourceSketch.read(areas.record(night) / FILE)
+    if sketch is not None and sketch.key != key_name(areas.key()):
+        raise GateRefused(
+            f"The units of release {night} were named by another secret than tonight's (of the file that "
+            "MICROGUARD_KEY_FILE names, or of the evidence area): the same units would be published as new "
+            "ones, in second classes, which together give them away. Restore the key of then."
+        )
+
+
+def renamed(beside: DataFrame) -> bool:
+    """Whether tonight's comers, or a good part of them, are units that are away, by their records.
+
+    Parameters
+    ----------
+    beside : DataFrame
+        From `night`.
+    """
+    new, away = f.col(EVENT) == "comer", f.col(EVENT).isin("left", GHOST, GONE) & ~f.col(SUPERSEDED)
+    cell = f.col(ROW).bitwiseAND(f.lit(HASHES - 1)).alias(_CELL)
+    counted = beside.where(new | away).groupBy(cell).agg(_records(new, _NEW), _records(away, _AWAY))
+    sizes = counted.agg(f.sum(_NEW), f.sum(_AWAY)).first()
+    if sizes is None or not all(sizes):
+        return False
+    rows = counted.orderBy(_CELL).limit(RECORDS + 1).toArrow()
+    cells, whole = rows[_CELL].to_numpy()[:RECORDS], len(rows) <= RECORDS
+    sides = [_counts(cells, rows[name].to_numpy()[:RECORDS], whole) for name in (_NEW, _AWAY)]
+    return coincide(*sides, (sizes[0], sizes[1]))
+
+
+def nights_of_the_same_records(areas: Areas, tonight: str, nights: Sequence[str]) -> list[str]:
+    """Those of the nights, which share no unit with tonight's, whose records are tonight's all the same.
+
+    Records are compared by the most columns that both nights know, all of them but one at least: what events
+    have in common otherwise (one of each shop, by region and kind) tells nothing of their units.
+    """
+    sketch = SourceSketch.read(areas.record(tonight) / FILE)
+    others = {night: SourceSketch.read(areas.record(night) / FILE) for night in nights}
+    return [night for night, other in others.items() if sketch and other and _same_rows(sketch, other)]
+
+
+def of_other_units(areas: Areas, tonight: str, night: str) -> bool:
+    """Whether tonight's records are another night's, while the units of most of them are not."""
+    left, right = (SourceSketch.read(areas.record(each) / FILE) for each in (tonight, night))
+    if left is None or right is None or left.units is None or right.units is None:
+        return False
+    others = likeness(left.units, right.units).share < MOST
+    return others and same_records(replace(left, units=None), replace(right, units=None))
+
+
+def _same_rows(left: SourceSketch, right: SourceSketch) -> bool:
+    common = [subset for subset in left.cells if subset in right.cells]
+    widest = max(map(len, common), default=0)
+    if widest < min(max(map(len, each.cells)) for each in (left, right)) - 1:
+        return False
+    sizes = (left.records, right.records)
+    return any(
+        coincide(left.cells[subset], right.cells[subset], sizes) for subset in common if len(subset) == widest
+    )
+
+
+def _records(of: Column, name: str) -> Column:
+    return f.count_if(of).alias(name)
+
+
+def _counts(cells: np.ndarray, records: np.ndarray, whole: bool) -> CellCounts:
+    return CellCounts(cells[records > 0], records[records > 0], whole)
