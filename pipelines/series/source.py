@@ -18,6 +18,7 @@ from pipelines.audit.joint.published import PublishedRecords, is_records, read_r
 from pipelines.audit.joint.repeated import Repeated, every_one_has_k
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.areas import Areas
+from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 from pipelines.publication.public.public_area import PublicArea
 from pipelines.publication.sources.collisions import Collision, same_under_another_source
@@ -41,23 +42,28 @@ def source_of(specification: Specification) -> str:
 def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
     """Every release of the source that readers may have seen, oldest first; withdrawn ones too.
 
-    A release of the same records belongs to the source, whatever source its specification names.
+    A release of the same records belongs to the source, whatever source its specification names, and so does
+    every night of a series of its name: a series goes on where its specification calls the source otherwise.
     """
-    source = source_of(specification)
     first: dict[str, Entry] = {}
     for entry in Ledger(areas).entries():
         if entry.event == "published":
             first.setdefault(entry.release_id, entry)
-    of_source = {release_id for release_id, entry in first.items() if source_of_entry(entry) == source}
+    of_source = {release_id for release_id, entry in first.items() if _is_of(entry, specification)}
     alike = {each.release_id for each in same_records_elsewhere(areas, specification)}
     return [entry for release_id, entry in first.items() if release_id in of_source | alike]
 
 
+def _is_of(entry: Entry, specification: Specification) -> bool:
+    """Whether a release is of a specification's source, or a night of a series of its name."""
+    night = SERIES in entry.identity and entry.name == specification.release.name
+    return night or source_of_entry(entry) == source_of(specification)
+
+
 def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Collision]:
     """Releases of the source's records under another source, in areas that share a ledger too."""
-    source = source_of(specification)
     published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
-    newest = {entry.name: entry for entry in published if source_of_entry(entry) == source}
+    newest = {entry.name: entry for entry in published if _is_of(entry, specification)}
     by_id = {
         each.release_id: each
         for entry in newest.values()
