@@ -74,8 +74,8 @@ def renamed(beside: DataFrame) -> bool:
         return False
     rows = counted.orderBy(_CELL).limit(RECORDS + 1).toArrow()
     cells, whole = rows[_CELL].to_numpy()[:RECORDS], len(rows) <= RECORDS
-    sides = [_counts(cells, rows[name].to_numpy()[:RECORDS], whole) for name in (_NEW, _AWAY)]
-    return coincide(*sides, (sizes[0], sizes[1]))
+    of_new, of_away = (_counts(cells, rows[name].to_numpy()[:RECORDS], whole) for name in (_NEW, _AWAY))
+    return coincide(of_new, of_away, (sizes[0], sizes[1]))
 
 
 def nights_of_the_same_records(areas: Areas, tonight: str, nights: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from pipelines.engine.files import private_folder, write_atomically
 from pipelines.engine.row_hash import content_of
 from pipelines.intake.unit_key import UNIT
 from pipelines.publication.areas import Areas
+from pipelines.series.numbers import value
 from pipelines.series.settings import VERSION
 from schemas.specification.model import Specification
 
@@ -25,7 +26,8 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
     Parameters
     ----------
     frame : DataFrame
-        `UNIT`, where there are several `VERSION`, and the published columns of every record.
+        `UNIT`, where there are several `VERSION` and `original_values`, and the published columns of every
+        record.
     specification : Specification
     release_id : str
     areas : Areas
@@ -45,7 +47,13 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
     version = [f.col(VERSION).alias("version")] if VERSION in frame.columns else []
     weight = specification.weight_of_means
     weights = [] if weight is None else [column(weight).cast("double").alias("weight")]
-    units = frame.select(f.col(UNIT).alias("unit"), *version, *classes, *sensitive, *weights)
+    means = specification.numeric if specification.method.representative in ("auto", "mean") else ()
+    values = [
+        f.coalesce(f.col(value(i)), f.lit(0).cast("bigint")).alias(f"value{i}")
+        for i in range(len(means))
+        if value(i) in frame.columns
+    ]
+    units = frame.select(f.col(UNIT).alias("unit"), *version, *classes, *sensitive, *values, *weights)
     place.write(units, UNITS)
     place.bring(UNITS)
     for i, names in enumerate(groups):
@@ -53,13 +61,12 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
         shown = frame.select(classes[i].alias("__class"), *keys).groupBy("__class", *keys)
         place.write(shown.agg(f.count(f.lit(1)).alias("__records")), f"classes{i}.parquet")
         place.bring(f"classes{i}.parquet")
-    means = specification.method.representative in ("auto", "mean")
     about = {
         "release_id": release_id,
         "k": specification.release.k,
         "region": specification.region,
         "groups": groups,
-        "means": list(specification.numeric) if means else [],
+        "means": list(means),
         "sensitive": list(specification.sensitive),
         **({} if weight is None else {"weighted_by": weight}),
     }

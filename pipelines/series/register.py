@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -48,6 +48,7 @@ from pipelines.series.generations import (
 )
 from pipelines.series.identifiers import RENAMED, of_other_units, renamed
 from pipelines.series.night import after_moves, in_pool, moving, night, pool
+from pipelines.series.numbers import VALUES, is_value, original_values, value, with_numbers_of_before
 from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
 from pipelines.series.product import Nights, WrittenNight, written_down
 from pipelines.series.settings import (
@@ -151,7 +152,7 @@ class Register(Nights):
             past = f.col(ORIGIN).bitwiseAND(f.lit(PAST_BITS))
             pattern = (f.col(PATTERN) + f.shiftleft(past, PAST_SHIFT)).alias(PATTERN)
             arrivals = tonight.join(pooled, on=UNIT, how="inner").select(
-                *columns, UNIT, VERSION, ORIGIN, pattern
+                *columns, UNIT, VERSION, ORIGIN, pattern, *self._values
             )
             arrivals = written_down(arrivals, work, "arrivals")
         strata = _strata(arrivals, specification)
@@ -190,6 +191,7 @@ class Register(Nights):
             )
         frozen = plan | {
             "begun": number if begins else _of(latest).plan()["begun"],
+            VALUES: bool(self._values),
             "scales": {name: asdict(scale) for name, scale in factors.items()},
         }
         write_atomically(pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
@@ -254,6 +256,12 @@ class Register(Nights):
         self._generations.seal(folder.name, asdict(self._tonight.counts))
 
     @property
+    def _values(self) -> list[Column]:
+        """What is kept of numbers before protection, where corrections of them are published again."""
+        republished = self._settings.changes == "republish"
+        return original_values(self.specification.numeric) if republished else []
+
+    @property
     def _tonight(self) -> ProtectedNight:
         assert self._night is not None
         return self._night
@@ -283,14 +291,18 @@ class Register(Nights):
         assert self._contract is not None
         specification, names = self.specification, self._contract.names
         region = [specification.region] if specification.region else []
-        newborn = with_classes(protected, [*region, *specification.quasi_identifiers], self._settings, number)
+        keys, read = [*region, *specification.quasi_identifiers], partial(job.areas.frame, job.spark)
+        kept = [UNIT, VERSION, *names, *[value(i) for i in range(len(self._values))]]
+        before = _births_before(job, earlier, protected.select(*[column(name) for name in kept]).schema)
+        if before is not None and self._values:
+            protected = with_numbers_of_before(protected, before, specification.numeric, keys)
+        newborn = with_classes(protected, keys, self._settings, number)
         waiting = beside.where(in_pool())
-        fresh = written_down(births_of(newborn, names), state, BIRTHS)
+        fresh = written_down(births_of(newborn, kept[2:]), state, BIRTHS)
         pooled = written_down(next_units(waiting, fresh, number), state, POOLED)
         births, all_moved = fresh, moved
-        if earlier:
-            read = partial(job.areas.frame, job.spark)
-            births = births.unionByName(read([each.births for each in earlier], fresh.schema))
+        if before is not None:
+            births = births.unionByName(before)
             all_moved = all_moved.unionByName(read([each.moved for each in earlier], moved.schema))
         settled = after_moves(beside.where(~in_pool()), moved, number)
         return _NextState(settled.unionByName(pooled), published_records(births, all_moved))
@@ -319,6 +331,19 @@ def _state_of(job: Job, nobody: DataFrame, latest: Generation) -> DataFrame:
     moved = job.areas.frame(job.spark, [latest.moved], nobody.select(CLASS).schema)
     settled = beside.withColumn(EVENT, f.lit("")).where(~in_pool())
     return after_moves(settled, moved, latest.number).select(*STATE).unionByName(pooled)
+
+
+def _births_before(job: Job, earlier: Sequence[Generation], schema: t.StructType) -> DataFrame | None:
+    """The records born on earlier nights, None where there is none; what a night did not keep is missing."""
+    parts = []
+    for kept in (True, False):
+        folders = [each.births for each in earlier if each.plan().get(VALUES, False) == kept]
+        entries = [entry for entry in schema if kept or not is_value(entry.name)]
+        lost = {entry.name: f.lit(None).cast(entry.dataType) for entry in schema if entry not in entries}
+        if folders:
+            columns = t.StructType([*entries, t.StructField(CLASS, t.LongType())])
+            parts.append(job.areas.frame(job.spark, folders, columns).withColumns(lost))
+    return reduce(DataFrame.unionByName, parts) if parts else None
 
 
 def _of(latest: Generation | None) -> Generation:

@@ -36,6 +36,9 @@ class Classes:
         What the values belong to: the unit, or, where a corrected unit was published again, its version.
     weight : (n,) float array
         What each record counts for in the means: a reader who has the published weights knows it.
+    values : mapping of variable to (n,) int64 array
+        Where corrected units were published again: the unit and its value before protection, coded over all
+        releases, of means of which that is known.
     """
 
     release: str
@@ -49,6 +52,7 @@ class Classes:
     sensitive: Mapping[str, np.ndarray] = field(default_factory=dict)
     record: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     weight: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.record):

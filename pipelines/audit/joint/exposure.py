@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.corrected import views
 from pipelines.audit.joint.histories import Histories, histories
 from pipelines.audit.joint.mean_weights import told_apart
 from pipelines.audit.joint.sensitive import one_value_left
@@ -118,14 +119,15 @@ def joint_exposure(
             publishing = [release for release in together if name in release.sensitive]
             variable_histories = histories(publishing, units)
             one_value |= _of_units(variable_histories, one_value_left(publishing, variable_histories, name))
-        values, sums, determined = _determined(together)
-        determined_units[determined] = True
-        exposure = replace(
-            exposure,
-            determined_values=exposure.determined_values + values,
-            determined_sums=exposure.determined_sums + sums,
-            close_totals=exposure.close_totals + close_totals(together, _by_record(together)),
-        )
+        for view in views(together):
+            values, sums, determined = _determined(view)
+            determined_units[determined] = True
+            exposure = replace(
+                exposure,
+                determined_values=exposure.determined_values + values,
+                determined_sums=exposure.determined_sums + sums,
+                close_totals=exposure.close_totals + close_totals(view, _by_record(view)),
+            )
     apart = below.any() or len(families) > 1  # else no pair of releases tells more than all of them
     present = np.zeros(units, bool)
     for release in releases:

@@ -9,7 +9,8 @@ The evidence of a release that can be compared holds a folder of three kinds of 
 ``units.parquet``
     A row for each published record: ``unit`` (16 bytes, a keyed hash), ``class0``, ``class1``, ... (int64,
     one a group), ``sensitive0``, ... (int64, keyed hashes of the sensitive values), and, where corrected
-    units were published again, ``version``; where means are weighted, ``weight`` as published.
+    units were published again, ``version`` and, one for each of the means, ``value0``, ... (int64, hashes of
+    the values before protection, 0 where not known); where means are weighted, ``weight`` as published.
 ``classes0.parquet``, ...
     A row for each class of a group: ``__class``, ``__records``, then region and protected variables as
     published.
@@ -106,13 +107,16 @@ def classes_of(maps: Sequence[Members]) -> list[Classes]:
         numbered * (1 + max(int(v.max(initial=0)) for v in versions)) + np.concatenate(versions)
     )
     ends = np.cumsum([len(each.unit) for each in maps])[:-1]
-    sensitive = _coded_together(maps)
+    units = np.split(numbered, ends)
+    sensitive, values = _coded_together(maps), _values_together(maps, units)
     classes = []
-    for each, unit, record, sensitive_codes in zip(
-        maps, np.split(numbered, ends), np.split(records, ends), sensitive, strict=True
+    for each, unit, record, sensitive_codes, value_codes in zip(
+        maps, units, np.split(records, ends), sensitive, values, strict=True
     ):
         for position, variables in enumerate(each.about["groups"]):
-            classes.append(_classes(each, position, tuple(variables), unit, record, sensitive_codes))
+            made, regions = _classes(each, position, tuple(variables), unit, record, sensitive_codes)
+            known = {name: codes for name, codes in value_codes.items() if name in made.means}
+            classes.append((replace(made, values=known), regions))
     return _with_regions(classes)
 
 
@@ -172,4 +176,27 @@ def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
             positions, np.split(coded, np.cumsum([len(c) for c in columns])[:-1]), strict=True
         ):
             by_release[i][name] = np.asarray(part, np.int64)
+    return by_release
+
+
+def _values_together(maps: Sequence[Members], units: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """Of the means of which a map knows them, each record's unit and value, coded over all releases."""
+    by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
+    places = [{name: f"value{i}" for i, name in enumerate(each.about["means"])} for each in maps]
+    known = [
+        {name for name, place in of.items() if place in each.units}
+        for each, of in zip(maps, places, strict=True)
+    ]
+    for name in sorted(set[str]().union(*known)):
+        positions = [i for i, of in enumerate(places) if name in of]
+        hashes = [
+            maps[i].units.get(places[i][name], pd.Series(0, maps[i].units.index)).to_numpy(np.int64)
+            for i in positions
+        ]
+        value, of_values = pd.factorize(np.concatenate(hashes))
+        unit = np.concatenate([units[i] for i in positions])
+        code = pd.factorize(unit * len(of_values) + value)[0]
+        ends = np.cumsum([len(each) for each in hashes])[:-1]
+        for i, part in zip(positions, np.split(code, ends), strict=True):
+            by_release[i][name] = part
     return by_release

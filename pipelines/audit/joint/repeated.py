@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipelines.audit.joint.classes import Classes
+from pipelines.audit.joint.corrected import views
 from pipelines.audit.joint.histories import histories, mixed
 from pipelines.audit.joint.members import Members
 
@@ -75,14 +76,14 @@ def _bits(column: pd.Series) -> np.ndarray:
 
 
 def every_one_has_k(releases: Sequence[Classes]) -> bool:
-    """Whether all releases have one clustering, and every history, of units and of versions, k or more."""
+    """Whether all releases have one clustering, and every history, of units and of records, k or more."""
     if not releases or len({tuple(sorted(each.variables)) for each in releases}) > 1:
         return False
     most = max(each.k for each in releases)
-    for by_record in (False, True):
-        numbers = [each.record if by_record else each.unit for each in releases]
+    for view, by_record in ((releases, False), *((view, True) for view in views(releases))):
+        numbers = [each.record if by_record else each.unit for each in view]
         members = 1 + max(int(each.max(initial=-1)) for each in numbers)
-        sizes = histories(releases, members, by_record=by_record).sizes
+        sizes = histories(view, members, by_record=by_record).sizes
         if sizes.min(initial=most) < most:
             return False
     return True

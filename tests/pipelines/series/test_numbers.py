@@ -1,0 +1,86 @@
+"""Numbers of corrected units: new where all of a class are, and no reader of all nights solves for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import functions as f
+
+from pipelines.audit_source import audit_source
+from pipelines.intake.unit_key import UNIT
+from pipelines.series.numbers import original_values, with_numbers_of_before
+from pipelines.series.settings import ORIGIN, VERSION
+from tests.pipelines.series.test_register import Series, population, rows
+
+pytestmark = pytest.mark.spark
+
+
+def clustered(spark, number, origin, before, published):
+    """Units 1, 2, ... of one class: their incomes before protection, and what is published for all."""
+    frame = pd.DataFrame({"income": before})
+    frame[UNIT] = [bytearray([unit + 1]) for unit in range(len(before))]
+    frame = frame.assign(**{VERSION: number, ORIGIN: origin})
+    records = spark.createDataFrame(
+        frame[[UNIT, VERSION, ORIGIN, "income"]],
+        f"{UNIT} binary, {VERSION} int, {ORIGIN} bigint, income double",
+    )
+    return records.select("*", *original_values(["income"])).withColumn("income", f.lit(published))
+
+
+CASES = {
+    "all new": ([4.0, 5.0, 9.0], 6.0),
+    "none new": ([1.0, 2.0, 3.0], 2.0),
+    "one new": ([1.0, 2.0, 9.0], 2.0),
+    "one of them as long ago": ([0.0, 5.0, 9.0], 2.0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_class_has_new_numbers_where_none_of_its_units_had_its_value_before(spark, case):
+    before, expected = CASES[case]
+    nights = [clustered(spark, 0, 0, [0.0, 0.5, 0.7], 0.4), clustered(spark, 2, 7, [1.0, 2.0, 3.0], 2.0)]
+    births = nights[0].unionByName(nights[1])
+    tonight = clustered(spark, 3, 8, before, 6.0)
+    others = clustered(spark, 0, 0, [1.0, 2.0, 3.0], 8.0).withColumn(UNIT, f.concat(UNIT, UNIT))
+    found = with_numbers_of_before(tonight.unionByName(others), births, ["income"], ["income"])
+    numbers = {(row[ORIGIN], row["income"]) for row in found.collect()}
+    assert numbers == {(8, expected), (0, 8.0)}
+
+
+def test_values_that_software_did_not_keep_may_be_any(spark):
+    births = clustered(spark, 0, 0, [1.0, 2.0, 3.0], 2.0)
+    births = births.withColumn(births.columns[-1], f.lit(None).cast("bigint"))
+    found = with_numbers_of_before(
+        clustered(spark, 3, 8, [4.0, 5.0, 9.0], 6.0), births, ["income"], ["income"]
+    )
+    assert {row["income"] for row in found.collect()} == {2.0}
+
+
+def solved(nights, published):
+    """Units whose income follows from the means of all nights, for a reader who can follow every row."""
+    incomes, equations = nights[0].set_index("person")["income"], []
+    for night, release in zip(nights, published, strict=True):
+        alike = release.merge(night[["person", "weight"]], on="weight").groupby(["region", "sex", "income"])
+        for (_, _, mean), members in alike:
+            row = pd.Series(0.0, incomes.index)
+            row[members["person"]] = members["weight"].to_numpy() / members["weight"].sum()
+            equations.append((row.to_numpy(), mean))
+    matrix, means = np.array([row for row, _ in equations]), np.array([mean for _, mean in equations])
+    found = np.linalg.lstsq(matrix, means, rcond=1e-6)[0]
+    return (np.abs(found - incomes) <= 0.01 * incomes).sum()
+
+
+def test_weights_that_change_every_night_tell_no_income(spark, tmp_path):
+    series, random = Series(spark, tmp_path, changes="republish"), np.random.default_rng(5)
+    series.method = {"effort": "fast"}
+    people, nights, published = population(30), [], []
+    for night in range(4):
+        weight = people["weight"] * random.uniform(0.8, 1.25, len(people)) if night else people["weight"]
+        nights.append(people.assign(weight=weight))
+        release_id = series.night(nights[-1])["release_id"]
+        published.append(rows(series.areas.public.release(release_id)))
+    assert published[0].merge(published[3], on="weight").empty
+    assert len(published[3]) >= 26
+    assert solved(nights[:1], published[:1]) >= solved(nights, published) - 2
+    assert audit_source(series.spec).content["determined_values"] == 0
