@@ -28,22 +28,28 @@ from pipelines.records.product import Records
 from pipelines.series.generations import nights_of
 from pipelines.series.identifiers import refuse_other_key
 from pipelines.series.membership import write_members
-from pipelines.series.source import JOINT, joint_exposure_of, releases_of
+from pipelines.series.source import JOINT, accepted_of, joint_exposure_of, releases_of
 from schemas.requirements.records import MetricKey, Requirement, joint_requirements
 from schemas.specification.model import Specification
 
 
 @dataclass(frozen=True)
 class WrittenNight(Written):
-    """What the files say, and what all releases of the source say together."""
+    """What the files say, and what all releases of the source say together.
 
-    joint: JointExposure
+    Attributes
+    ----------
+    added : JointExposure
+        Beyond what the releases say together that a steward accepted beside each other.
+    """
+
+    added: JointExposure
 
     def metrics(self) -> dict[MetricKey, float]:
         """What the gate asks."""
         names = ("below_k", "determined_values", "determined_sums", "close_totals", "one_value", "cells")
-        joint = {MetricKey(f"joint_{name}"): float(getattr(self.joint, name)) for name in names}
-        not_compared = {MetricKey("joint_not_compared"): float(len(self.joint.not_compared))}
+        joint = {MetricKey(f"joint_{name}"): float(getattr(self.added, name)) for name in names}
+        not_compared = {MetricKey("joint_not_compared"): float(len(self.added.not_compared))}
         return super().metrics() | joint | not_compared
 
 
@@ -101,7 +107,9 @@ class Nights(Records, ABC):
         with job.progress.stage("joint audit"):
             earlier = releases_of(job.areas, self.specification)
             self._joint = joint_exposure_of(job.areas, earlier, staged)
-        return WrittenNight(**vars(written), joint=self._joint)
+            accepted = [] if self._joint.safe else accepted_of(earlier)
+            added = self._joint.beyond(joint_exposure_of(job.areas, accepted))
+        return WrittenNight(**vars(written), added=added)
 
     def _write_joint(self, folder: Path, night: Mapping[str, Any]) -> None:
         """The joint audit and the night in counts, for the history of the source."""

@@ -54,6 +54,12 @@ def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
     return [entry for release_id, entry in first.items() if release_id in of_source | alike]
 
 
+def accepted_of(releases: Sequence[Entry]) -> list[Entry]:
+    """Those of the releases, oldest first, that a steward accepted beside each other: up to the last such."""
+    accepted = [i for i, entry in enumerate(releases) if entry.successive == "accept"]
+    return list(releases[: accepted[-1] + 1]) if accepted else []
+
+
 def _is_of(entry: Entry, specification: Specification) -> bool:
     """Whether a release is of a specification's source, or a night of a series of its name."""
     night = SERIES in entry.identity and entry.name == specification.release.name

@@ -22,6 +22,17 @@ from pipelines.audit.joint.sensitive import one_value_left
 from pipelines.audit.joint.system import solve
 from pipelines.audit.joint.totals import close_totals
 
+#: What is counted of an exposure: none of it grows less by a further release, `one_value` nearly so.
+COUNTS = (
+    "below_k",
+    "determined_units",
+    "determined_values",
+    "determined_sums",
+    "close_totals",
+    "one_value",
+    "cells",
+)
+
 
 @dataclass(frozen=True)
 class JointExposure:
@@ -72,6 +83,12 @@ class JointExposure:
         """Whether nothing is exposed and everything was compared."""
         counted = (self.below_k, self.determined_values, self.determined_sums, self.close_totals)
         return not any((*counted, self.one_value, self.cells, *self.not_compared))
+
+    def beyond(self, accepted: JointExposure) -> JointExposure:
+        """What is exposed beside that which some of the releases expose already."""
+        counts = {name: max(0, getattr(self, name) - getattr(accepted, name)) for name in COUNTS}
+        lost = tuple(name for name in self.not_compared if name not in accepted.not_compared)
+        return replace(self, **counts, not_compared=lost)
 
     def faults(self) -> tuple[str, ...]:
         """What is exposed, a phrase each; counts and ids alone."""

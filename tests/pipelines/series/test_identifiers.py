@@ -70,10 +70,10 @@ def prefixed(frame):
     return frame.assign(person="p" + frame["person"])
 
 
-def anew(series, frame, **sections):
+def anew(series, frame, **publish):
     """A night of a register that is solved from the start."""
     frame.to_parquet(series.folder / "persons.parquet", index=False)
-    spec = series.specified(**sections)
+    spec = series.specified(**publish)
     with series.areas.lock():
         job = Job(series.spark, spec, series.areas, Progress(quiet=True))
         return run(records_of(spec, rebase=True), job).content

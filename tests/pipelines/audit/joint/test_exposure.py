@@ -42,7 +42,7 @@ def test_a_removed_unit_is_found_by_subtraction():
     assert exposure.smallest_history == 1
     assert exposure.below_k == 1
     assert (exposure.determined_units, exposure.determined_values) == (1, 1)
-    assert exposure.close_totals == 5  # of class and region, each beside each, and of the file
+    assert exposure.close_totals == 1  # the same of class, region and file
     assert exposure.collisions == (("r0", 1),)
     assert not exposure.safe
 
@@ -165,3 +165,21 @@ def test_no_sum_that_a_linear_program_pins_down_is_missed(seed):
         if bounded:
             half = (-ends[1].fun - ends[0].fun) / 2
             assert solution.width[history] * rounding <= half + 1e-6
+
+
+def test_what_is_exposed_beyond_others_is_counted_alone():
+    nights = [release(f"r{i}", classes) for i, classes in enumerate(([[0, 1, 2, 3]], [[0, 1, 2]], [[3, 4]]))]
+    both, alone = (
+        joint_exposure(nights, not_compared=("a", "b")),
+        joint_exposure(nights[:2], not_compared="a"),
+    )
+    added = both.beyond(alone)
+    assert (both.below_k, alone.below_k, added.below_k, added.not_compared) == (2, 1, 1, ("b",))
+    assert alone.beyond(both).safe
+
+
+def test_a_total_that_is_published_again_is_no_further_one():
+    first, second = (release(f"r{i}", [classes]) for i, classes in enumerate(([0, 1, 2, 3], [0, 1, 2])))
+    third = release("r2", [[0, 1, 2], [5, 6, 7]])
+    alone, together = joint_exposure([first, second]), joint_exposure([first, second, third])
+    assert alone.close_totals == together.close_totals > 0
