@@ -8,25 +8,28 @@ from __future__ import annotations
 
 from pipelines.publication.areas import Areas
 from pipelines.publication.identity import SERIES
-from pipelines.publication.ledger import Ledger
+from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.sources.collisions import source_of
 from pipelines.publication.waiting import Waiting
 from pipelines.series.generations import generations_of
 from pipelines.series.membership import MEMBERS
+from pipelines.series.waiting_table import refuse_second_values
 from schemas.errors import GateRefused
 
 
 def require_as_verified(waiting: Waiting, areas: Areas) -> None:
-    """Refuse to publish a night of a series beside, or on top of, other releases than it was verified with.
+    """Refuse to publish a night of a series, or a table, beside other releases than it was verified with.
 
     Raises
     ------
     GateRefused
     """
     kind, release_id = waiting.entry.identity.get(SERIES), waiting.entry.release_id
+    since = _published_since(waiting, areas)
+    refuse_second_values(waiting, since, areas)
     if kind is None:
         return
-    overtaking = _published_since(waiting, areas)
+    overtaking = [entry.release_id for entry in since if _of_one_source(entry, waiting.entry)]
     if overtaking:
         raise _run_anew(
             f"Since release {release_id} was verified, {len(overtaking)} other release(s) of its source were "
@@ -51,16 +54,16 @@ def forget_state(waiting: Waiting, areas: Areas) -> None:
         generations_of(areas, waiting.entry.name).forget(waiting.entry.release_id)
 
 
-def _published_since(waiting: Waiting, areas: Areas) -> list[str]:
-    """Ids of releases of the series or its source that were published after this one began to wait."""
-    entries, night = Ledger(areas).entries(), waiting.entry
-    waits = (night.release_id, "waiting")
+def _published_since(waiting: Waiting, areas: Areas) -> list[Entry]:
+    """Releases that were published after this one began to wait."""
+    entries = Ledger(areas).entries()
+    waits = (waiting.entry.release_id, "waiting")
     began = max(i for i, each in enumerate(entries) if (each.release_id, each.event) == waits)
-    return [
-        each.release_id
-        for each in entries[began:]
-        if each.event == "published" and (each.name == night.name or source_of(each) == source_of(night))
-    ]
+    return [each for each in entries[began:] if each.event == "published"]
+
+
+def _of_one_source(one: Entry, other: Entry) -> bool:
+    return one.name == other.name or source_of(one) == source_of(other)
 
 
 def _run_anew(reason: str) -> GateRefused:
