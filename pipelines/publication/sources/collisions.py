@@ -9,7 +9,7 @@ under the very name and place it was withdrawn from, which is a steward's decisi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pipelines.publication.areas import Areas
@@ -22,6 +22,8 @@ from schemas.roles import PUBLISHED
 
 #: Of tonight's columns, the share by which a release whose sketch is lost may be of the same records.
 ALIKE_BY_NAME = 0.5
+#: The evidence area of a release that its own area does not know any more.
+FORGOTTEN = ""
 
 
 @dataclass(frozen=True)
@@ -158,15 +160,24 @@ def _columns(entry: Entry) -> tuple[str, ...]:
 
 
 def _known(tonight: Entry, areas: Areas) -> list[_Known]:
-    """Every other release that readers may have seen: of this evidence area, and of those it shares with."""
+    """Every other release that readers may have seen: of this evidence area, and of those it shares with.
+
+    One that the shared ledger has of this area, and its own ledger has not, was forgotten: a back-up was
+    restored. It counts as one of another area, since nothing is known here of its cells or its units.
+    """
     here = _known_here(areas)
     ids = {each.entry.release_id for each in here}
     ledger = ledger_of(tonight)
     others = [] if ledger is None else ledger.entries()
     shared = [
-        _Known(each, SHARED, partial(ledger.sketch, each.release_id), True)
+        _Known(
+            replace(each, evidence=FORGOTTEN) if each.evidence == areas.identity else each,
+            SHARED,
+            partial(ledger.sketch, each.release_id),
+            True,
+        )
         for each in others
-        if ledger is not None and each.release_id not in ids and each.evidence != areas.identity
+        if ledger is not None and each.release_id not in ids
     ]
     return [each for each in [*here, *shared] if each.entry.release_id != tonight.release_id]
 

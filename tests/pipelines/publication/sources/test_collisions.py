@@ -214,6 +214,18 @@ def test_areas_that_share_a_ledger_know_of_each_other(tmp_path):
     assert C in south.found(B, table, name="turnover", content="table")
 
 
+@pytest.mark.parametrize("series", [{}, {"series": "register"}], ids=["single", "register"])
+def test_what_a_restored_area_forgot_is_known_to_the_ledger_it_shares(tmp_path, series):
+    agency = Agency(tmp_path / "north", str(tmp_path / "shared"))
+    agency.publish(C, OTHER, name="others", lake="elsewhere")
+    backup = agency.areas().ledger.read_bytes()
+    agency.publish(A, SKETCH, **series)
+    assert agency.found(B, LESS, **series) == []
+    agency.areas().ledger.write_bytes(backup)
+    assert agency.found(B, LESS, **series) == [A]
+    assert agency.found(A, SKETCH, **series) == []
+
+
 def test_a_shared_ledger_keeps_its_first_entry_its_key_and_no_damage(tmp_path):
     agency, ledger = Agency(tmp_path / "north"), shared_ledger(str(tmp_path / "shared"))
     entry = agency.entry(A, SKETCH)
