@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import duckdb
 import pyarrow.parquet as pq
@@ -58,6 +59,9 @@ def _differs(folder: Path, resource: Mapping[str, Any], file: Mapping[str, Any])
         return False
     columns = [(entry.name, str(entry.type)) for entry in pq.read_schema(path)]
     declared = [(each["name"], each["arrow"]) for each in resource["schema"]["fields"]]
+    values = [f"{name}={value}" for name, value in resource.get("partition", {}).items()]
+    if values and values != [unquote(path.parent.name)]:
+        return True
     return resource["rows"] != pq.read_metadata(path).num_rows or declared != columns
 
 
@@ -88,11 +92,13 @@ def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: M
     columns : mapping of name to column of the view
     """
     package = json.loads((folder / DESCRIPTOR).read_text(encoding="utf-8"))
-    wrong = set()
-    for resource in package["resources"]:
-        for field in resource["schema"]["fields"] if resource["path"].startswith("microdata/") else ():
-            if not _holds(engine, columns[field["name"]], field["statistics"]):
-                wrong.add(field["name"])
+    described = [each for each in package["resources"] if each["path"].startswith("microdata/")]
+    fields = [field for resource in described for field in resource["schema"]["fields"]]
+    if "partitionedBy" in package:
+        fields.append(package["partitionedBy"])
+    wrong = {
+        field["name"] for field in fields if not _holds(engine, columns[field["name"]], field["statistics"])
+    }
     return len(wrong)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import duckdb
 
@@ -30,3 +31,25 @@ def quoted_name(name: str) -> str:
 def quoted_text(text: str) -> str:
     """A text in a query, whatever stands in it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def show(
+    engine: duckdb.DuckDBPyConnection,
+    view: str,
+    files: Sequence[Path],
+    columns: Sequence[str],
+    computed: str = "",
+) -> None:
+    """Show Parquet files under names of our own, by position: to DuckDB, "Sex" and "sex" are one name.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        One for each column of the files.
+    computed : str
+        Further columns, as SQL of the column ``filename``.
+    """
+    relation = engine.read_parquet([str(path) for path in files], filename=True, hive_partitioning=False)
+    quoted = [quoted_name(name) for name in relation.columns[:-1]]
+    shown = [f"{name} AS {column}" for name, column in zip(quoted, columns, strict=True)]
+    relation.project(", ".join([*shown, *([computed] if computed else [])])).create_view(view, replace=True)

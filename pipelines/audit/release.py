@@ -17,8 +17,9 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
-from pipelines.audit import description, tables
-from pipelines.audit.queries import number, quiet_engine, quoted_name
+from pipelines.audit import csv_file, description, tables
+from pipelines.audit.partitions import partition_faults, partition_field, record_files, show_records
+from pipelines.audit.queries import number, quiet_engine, show
 
 FREQUENCY = "frequency"
 #: Where the table of each format is audited; a library is imported where its format is used.
@@ -77,15 +78,16 @@ def audit(folder: Path) -> Audit:
     if all(finding.passed for finding in findings):
         with quiet_engine() as engine:
             names = [column["name"] for column in manifest["columns"]]
-            _view(
-                engine, "microdata", folder / "microdata" / "*.parquet", [_key(names, name) for name in names]
-            )
+            keys = [_key(names, name) for name in names]
+            show_records(engine, folder, manifest, keys)
             findings.append(_records(engine, manifest))
+            findings += _partitions(engine, folder, manifest, keys)
             findings += [
                 _classes(engine, manifest, group, names) for group in manifest["guarantee"]["groups"]
             ]
             findings.append(_tables(engine, folder, manifest, names))
             findings += _statistics(engine, folder, manifest, names)
+            findings += _csv(engine, folder, manifest, keys)
     if manifest.get("format") in _TABLE_FORMATS:
         findings.append(_in_format(folder, manifest))
     return Audit(str(manifest["release_id"]), tuple(findings))
@@ -166,10 +168,11 @@ def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 
 def _columns(folder: Path, manifest: dict[str, Any]) -> Finding:
-    declared = [(column["name"], column["type"]) for column in manifest["columns"]]
+    partition = manifest.get("partitioned_by")
+    declared = [(each["name"], each["type"]) for each in manifest["columns"] if each["name"] != partition]
     wrong = sum(
         [(entry.name, str(entry.type)) for entry in pq.read_schema(path)] != declared
-        for path in (folder / "microdata").glob("*.parquet")
+        for path in record_files(folder)
     )
     return Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
 
@@ -184,12 +187,34 @@ def _metadata(folder: Path) -> Finding:
 
 def _dictionaries(folder: Path) -> Finding:
     stale = 0
-    for path in (folder / "microdata").glob("*.parquet"):
+    for path in record_files(folder):
         coded = [entry.name for entry in pq.read_schema(path) if str(entry.type).startswith("dictionary")]
         for column in pq.read_table(path, columns=coded).columns:
             array = column.combine_chunks()
             stale += len(array.dictionary) > len(array.indices.unique().drop_null())
     return Finding("dictionaries", stale == 0, f"{stale} columns name categories that do not occur")
+
+
+def _partitions(
+    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], keys: list[str]
+) -> list[Finding]:
+    """Whether each folder of records keeps the promise by itself."""
+    if partition_field(manifest) is None:
+        return []
+    of_column = dict(zip([column["name"] for column in manifest["columns"]], keys, strict=True))
+    faults = partition_faults(engine, folder, manifest, of_column)
+    k = manifest["guarantee"]["k"]
+    kept = f"in each of them every combination has at least k = {k} records"
+    return [Finding("partitions", not faults, "; ".join(faults) or kept)]
+
+
+def _csv(
+    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], keys: list[str]
+) -> list[Finding]:
+    if "csv" not in manifest:
+        return []
+    wrong = csv_file.wrong_records(engine, folder, manifest, keys)
+    return [Finding("CSV", wrong == 0, f"{wrong} records differ from those of the Parquet files")]
 
 
 def _records(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any]) -> Finding:
@@ -230,7 +255,7 @@ def _tables(
     for table in manifest["tables"]:
         columns = [_key(names, name) for name in table["variables"]]
         keys = ", ".join(columns)
-        _view(engine, "published", folder / table["file"], [*columns, FREQUENCY])
+        show(engine, "published", [folder / table["file"]], [*columns, FREQUENCY])
         counted = f"SELECT {keys}, count(*) AS {FREQUENCY} FROM microdata GROUP BY {keys}"
         published = f"SELECT {keys}, {FREQUENCY} FROM published"
         different += (
@@ -256,14 +281,6 @@ def _statistics(
     return [
         Finding("statistics", wrong == 0, f"{wrong} columns whose statistics in the descriptor are wrong")
     ]
-
-
-def _view(engine: duckdb.DuckDBPyConnection, view: str, files: Path, columns: list[str]) -> None:
-    """Show files under names of our own, by position: to DuckDB, "Sex" and "sex" are one name."""
-    relation = engine.read_parquet(str(files))
-    quoted = map(quoted_name, relation.columns)
-    shown = ", ".join(f"{name} AS {column}" for name, column in zip(quoted, columns, strict=True))
-    relation.project(shown).create_view(view, replace=True)
 
 
 def _key(names: list[str], name: str) -> str:

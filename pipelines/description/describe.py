@@ -16,6 +16,7 @@ from typing import Any
 
 from pipelines.description.descriptor import DESCRIPTOR, descriptor
 from pipelines.description.public_page import PAGE, public_page
+from pipelines.description.record_columns import partition_field
 from pipelines.description.sdmx import write_sdmx
 from pipelines.description.statistics import ColumnStatistics, column_statistics
 
@@ -47,10 +48,11 @@ def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, 
 
 
 def _of_records(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatistics, ...]:
-    files = sorted((folder / MICRODATA).glob("*.parquet"))
+    files = sorted((folder / MICRODATA).rglob("*.parquet"))
     weights = [column["name"] for column in manifest["columns"] if column["role"] == "weight"]
     weight = manifest.get("method", {}).get("weighted_by") or (weights[0] if weights else None)
-    of_column = partial(column_statistics, files, weight=weight)
+    partition = partition_field(manifest)
+    of_column = partial(column_statistics, files, weight=weight, partition=partition)
     with ThreadPoolExecutor(AT_ONCE) as threads:
         return tuple(threads.map(of_column, [column["name"] for column in manifest["columns"]]))
 

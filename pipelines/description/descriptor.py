@@ -1,7 +1,9 @@
 """The descriptor of a release: a Data Package, which most readers of open data load.
 
 Frictionless Data, Data Package 1.0 and Table Schema 1.0: one resource a file, with the types of its columns.
-Everything in it is the manifest's or was counted on the published files.
+Everything in it is the manifest's or was counted on the published files. Beyond what these know, a record
+file in the folder of a region has a `partition` (the value of the column that is not in it), and the package
+has `partitionedBy`, the field of that column.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.description.record_columns import column_type, folder_value, partition_field
 from pipelines.description.statistics import ColumnStatistics
 
 DESCRIPTOR = "datapackage.json"
+MICRODATA = "microdata"
 
 _TYPES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (pa.types.is_boolean, "boolean"),
@@ -52,7 +56,9 @@ def descriptor(
         ``microdata`` or ``table`` -> its columns; files of other folders have none.
     """
     described = {column["name"]: column for column in manifest.get("columns", ())}
-    return {
+    partition = partition_field(manifest)
+    of_records = {each.name: each for each in statistics.get(MICRODATA, ())}
+    package: dict[str, Any] = {
         "profile": "data-package",
         "name": _name(f"{manifest['name']}-{manifest['release_id']}"),
         "id": manifest["release_id"],
@@ -61,12 +67,21 @@ def descriptor(
         "resources": [
             _resource(folder, name, checksum, described, statistics.get(name.split("/")[0], ()))
             if name.endswith(".parquet")
+            else _records_as_csv(folder, manifest, checksum)
+            if name == manifest.get("csv", {}).get("file")
             else _exchanged(folder, name, checksum)
             if name.endswith(".csv")
             else _as_text(folder, name, checksum)
             for name, checksum in sorted(checksums.items())
         ],
     }
+    if partition is not None:
+        files = [each for each in package["resources"] if each["path"].startswith(f"{MICRODATA}/")]
+        for number, each in enumerate(files):  # folders may differ in signs alone that a name cannot have
+            each["name"] = f"{MICRODATA}-{number:05d}"
+            each["partition"] = {partition.name: folder_value(Path(each["path"]))}
+        package["partitionedBy"] = _field(partition, described[partition.name], of_records[partition.name])
+    return package
 
 
 def _description(manifest: Mapping[str, Any]) -> str:
@@ -98,6 +113,29 @@ def _resource(
                 _field(entry, described.get(entry.name, {}), counted.get(entry.name))
                 for entry in pq.read_schema(folder / name)
             ]
+        },
+    }
+
+
+def _records_as_csv(folder: Path, manifest: Mapping[str, Any], checksum: str) -> dict[str, Any]:
+    """All records in one file of text, in the types of the others."""
+    file, columns, partition = manifest["csv"]["file"], manifest["columns"], partition_field(manifest)
+    first = min((folder / MICRODATA).rglob("*.parquet"))
+    types = {each["name"]: column_type(first, each["name"], partition) for each in columns}
+    return {
+        "profile": "tabular-data-resource",
+        "name": _name(file),
+        "path": file,
+        "description": manifest["csv"]["reading"],
+        "format": "csv",
+        "mediatype": "text/csv",
+        "encoding": "utf-8",
+        "bytes": (folder / file).stat().st_size,
+        "hash": f"sha256:{checksum}",
+        "rows": manifest["records"],
+        "dialect": {"delimiter": ",", "quoteChar": '"', "doubleQuote": True, "lineTerminator": "\r\n"},
+        "schema": {
+            "fields": [_field(pa.field(each["name"], types[each["name"]]), each, None) for each in columns]
         },
     }
 

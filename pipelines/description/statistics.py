@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+
+from pipelines.description.record_columns import column_type, read_columns
 
 #: Values that are listed with their frequencies; a column of more has only its extremes.
 MOST_VALUES = 50
@@ -80,7 +81,12 @@ class ColumnStatistics:
 
 
 def column_statistics(
-    files: Sequence[Path], name: str, *, weight: str | None = None, listed: bool = True
+    files: Sequence[Path],
+    name: str,
+    *,
+    weight: str | None = None,
+    listed: bool = True,
+    partition: pa.Field | None = None,
 ) -> ColumnStatistics:
     """Statistics of one column of Parquet files with one schema.
 
@@ -93,13 +99,15 @@ def column_statistics(
         The column of sampling weights.
     listed : bool
         Whether values may be listed at all.
+    partition : pyarrow.Field, optional
+        The column that is in the names of their folders.
     """
-    kind = pq.read_schema(files[0]).field(name).type
+    kind = column_type(files[0], name, partition)
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     values = missing = 0
     frequencies: Counter[Any] | None = Counter() if listed and _can_be_listed(plain) else None
     extremes: list[pa.Scalar] = []
-    for column in _columns(files, name, plain):
+    for column in _columns(files, name, plain, partition):
         values, missing = values + len(column) - column.null_count, missing + column.null_count
         if frequencies is not None:
             frequencies = _more(frequencies, column)
@@ -111,7 +119,7 @@ def column_statistics(
         str(kind),
         values,
         missing,
-        _numbers(files, name, plain, weight) if _is_number(plain) else None,
+        _numbers(files, name, plain, weight, partition) if _is_number(plain) else None,
         None if frequencies is None else tuple((text_of(v), n) for v, n in _ordered(frequencies)),
         _span(extremes) if extremes else None,
     )
@@ -124,10 +132,11 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def _columns(files: Sequence[Path], name: str, plain: pa.DataType) -> Iterator[pa.ChunkedArray]:
+def _columns(
+    files: Sequence[Path], name: str, plain: pa.DataType, partition: pa.Field | None
+) -> Iterator[pa.ChunkedArray]:
     for path in files:
-        with pq.ParquetFile(path) as file:
-            column = file.read(columns=[name])[name]
+        column = read_columns(path, [name], partition)[name]
         yield column.cast(plain) if pa.types.is_dictionary(column.type) else column
 
 
@@ -170,11 +179,12 @@ def _ordered(frequencies: Counter[Any]) -> list[tuple[Any, int]]:
     return sorted(frequencies.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _numbers(files: Sequence[Path], name: str, kind: pa.DataType, weight: str | None) -> Numbers | None:
+def _numbers(
+    files: Sequence[Path], name: str, kind: pa.DataType, weight: str | None, partition: pa.Field | None
+) -> Numbers | None:
     parts, weights, extremes = [], [], []
     for path in files:
-        with pq.ParquetFile(path) as file:
-            table = file.read(columns=list(dict.fromkeys([name, *([weight] if weight else [])])))
+        table = read_columns(path, list(dict.fromkeys([name, *([weight] if weight else [])])), partition)
         number = table[name].cast(pa.float64(), safe=False)
         inside = pc.fill_null(pc.is_finite(number), False)
         ends = pc.min_max((number if pa.types.is_floating(kind) else table[name]).filter(inside))

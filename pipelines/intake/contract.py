@@ -28,15 +28,41 @@ class Contract:
         Columns in the order and with the types of the input.
     categories : mapping of column to list
         Order of the categories of ordered dictionary columns; only those that occur are written.
+    partition_by : str or None
+        The column whose values name the folders of the record files, which do not hold it.
+    csv : bool
+        Whether the records are published as CSV, too.
     """
 
     schema: pa.Schema
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    partition_by: str | None = None
+    csv: bool = False
 
     @property
     def names(self) -> list[str]:
         """Published columns, in order."""
         return list(self.schema.names)
+
+    @property
+    def as_read(self) -> list[str]:
+        """Published columns, in the order of those who read them: what folders name comes last."""
+        return [*self.of_files.names, *([] if self.partition_by is None else [self.partition_by])]
+
+    @property
+    def of_files(self) -> pa.Schema:
+        """Columns that the record files hold."""
+        return pa.schema([entry for entry in self.schema if entry.name != self.partition_by])
+
+    @property
+    def plain(self) -> pa.Schema:
+        """All columns, categories as the values they stand for."""
+        return pa.schema(
+            [
+                pa.field(e.name, e.type.value_type if pa.types.is_dictionary(e.type) else e.type)
+                for e in self.schema
+            ]
+        )
 
 
 def contract_of(

@@ -18,7 +18,10 @@ from schemas.specification.model import Specification
 #: Moves when, and only when, the same input and specification give another answer than before.
 METHOD = 12
 #: Keys that decide what is published, of sections where not all do.
-DECIDING = {"publish": ("disclose", "format", "series", "changes"), "series": ("pool",)}
+DECIDING = {
+    "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),
+    "series": ("pool",),
+}
 #: Of a release of a series: which kind of series.
 SERIES = "series"
 #: Sections that only measure and permit.

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from pipelines.intake.contract import Contract
 from pipelines.intake.recode import recodes_of
+from pipelines.publication.csv_file import CSV, READING
 from pipelines.publication.read_back import Written
-from pipelines.publication.stage import table_files
+from pipelines.publication.stage import Staged, table_files
 from schemas.specification.model import Specification
 
 LIMITS = (
@@ -40,13 +41,17 @@ COUNTED = (
     "k counts {}s: every combination is shared by records of at least k of them. They are not "
     "published, so only the number of records can be counted again on these files."
 )
+FORMULAS = (
+    "A spreadsheet takes text that begins with =, +, -, @, a tab or a line break for a formula, and runs it. "
+    "The CSV file has such text, unchanged, in {}: import these columns as text."
+)
 SIGNIFICANT_DIGITS = 2
 
 
 def manifest(
     specification: Specification,
     release_id: str,
-    contract: Contract,
+    staged: Staged,
     written: Written,
     tables: Sequence[tuple[str, ...]],
     disclosed: Mapping[str, float],
@@ -68,6 +73,8 @@ def manifest(
         limits.insert(0, NOT_JOINTLY)
     if successor:
         limits.append(DIFFERENCING)
+    if staged.formulas:
+        limits.append(FORMULAS.format(", ".join(staged.formulas)))
     region = [specification.region] if specification.region else []
     return {
         "release_id": release_id,
@@ -100,13 +107,24 @@ def manifest(
         },
         "recodes": recodes_of(specification),
         "records": written.records,
-        "columns": [_column(entry, specification) for entry in contract.schema],
+        "columns": [_column(entry, specification) for entry in staged.contract.schema],
         "tables": [
             {"file": f"tables/{name}", "variables": list(table)}
             for table, name in zip(tables, table_files(tables), strict=True)
         ],
         "disclosed": {name: float(f"{value:.{SIGNIFICANT_DIGITS}g}") for name, value in disclosed.items()},
+        **_layout(staged.contract),
     }
+
+
+def _layout(contract: Contract) -> dict[str, Any]:
+    """What a reader must know of files that do not lie as by default."""
+    layout: dict[str, Any] = {}
+    if contract.partition_by is not None:
+        layout["partitioned_by"] = contract.partition_by
+    if contract.csv:
+        layout["csv"] = {"file": CSV, "reading": READING}
+    return layout
 
 
 def _column(entry: pa.Field, specification: Specification) -> dict[str, Any]:

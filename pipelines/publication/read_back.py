@@ -12,7 +12,9 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import ROWS, contents, contents_in, hash_sums
-from pipelines.publication.stage import RECORDS, Staged
+from pipelines.publication.csv_file import CSV, holds
+from pipelines.publication.record_files import record_batches
+from pipelines.publication.stage import Staged
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification
 
@@ -33,7 +35,7 @@ class Written:
         Where k counts households: least number of them in such a class. They are not published, so this is
         counted on the protected records, which the files hold where `as_staged`.
     as_staged : bool
-        Whether the files hold exactly the records that were handed to the stage.
+        Whether the files hold exactly the records that were handed to the stage, the CSV file too.
     as_declared : bool
         Whether every file has exactly the columns and types of the contract.
     others_as_read : bool
@@ -79,7 +81,7 @@ def verify_written(
     NULL, NaN and -0.0 are counted as Spark groups them (each its own value; -0.0 is 0.0); texts are
     compared byte by byte, so that two Unicode forms of a text are two values here as in the method.
     """
-    frame = staged.place.read(spark, RECORDS).select([column(name) for name in staged.contract.names])
+    frame = staged.records(spark)
     others = [name for name in staged.contract.names if name in specification.published_as_it_is]
     smallest, median, classes, households = {}, {}, {}, {}
     counted: tuple[tuple[int, int], ...] = ()
@@ -96,8 +98,8 @@ def verify_written(
             distinct = f.count_distinct(column(specification.counted))
             households[name] = _sizes(protected, keys, distinct).least
     written, written_others = counted
-    declared = [(entry.name, entry.type) for entry in staged.contract.schema]
-    as_staged = written == staged.content
+    declared = [(entry.name, entry.type) for entry in staged.contract.of_files]
+    as_staged = written == staged.content and _csv_holds(staged)
     if original is None:
         others_as_read = as_staged
     else:
@@ -115,6 +117,13 @@ def verify_written(
         as_declared=as_declared and bool(staged.microdata),
         others_as_read=others_as_read,
     )
+
+
+def _csv_holds(staged: Staged) -> bool:
+    """Whether the CSV file, where there is to be one, has the records of the others in their order."""
+    contract = staged.contract
+    batches = record_batches(staged.microdata, contract)
+    return not contract.csv or holds(staged.folder / CSV, batches, contract.plain)
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from pipelines.engine.column_names import column
 from pipelines.engine.files import checksum
 from pipelines.engine.row_hash import HASH, summed, with_hash
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
+from pipelines.publication.csv_file import CSV, write_csv
+from pipelines.publication.encoding import encoded
+from pipelines.publication.partition_files import write_partitions
+from pipelines.publication.record_files import record_batches
 from pipelines.publication.work.task_frames import write_in_tasks
 from pipelines.publication.work.workplace import Workplace
 from schemas.specification.consistency import FREQUENCY
@@ -66,12 +70,18 @@ class Staged:
         Records and sum of row hashes, before they were written.
     place : Workplace
         Where tasks read the records, as `RECORDS`.
+    formulas : tuple of str
+        Columns of the CSV file with text that a spreadsheet takes for a formula.
+    schema : StructType or None
+        Columns as Spark reads them; None where the files alone say so.
     """
 
     files: StagedFiles
     contract: Contract
     content: tuple[int, int]
     place: Workplace
+    formulas: tuple[str, ...] = ()
+    schema: StructType | None = None
 
     @property
     def folder(self) -> Path:
@@ -81,7 +91,12 @@ class Staged:
     @property
     def microdata(self) -> list[Path]:
         """The record files, in order."""
-        return sorted((self.folder / RECORDS).glob("*.parquet"))
+        return record_files(self.folder)
+
+    def records(self, spark: SparkSession) -> DataFrame:
+        """The columns of the contract, read by tasks."""
+        frame = self.place.read(spark, RECORDS, self.schema)
+        return frame.select([column(name) for name in self.contract.names])
 
 
 def stage(
@@ -113,25 +128,42 @@ def stage(
     shutil.rmtree(folder)
     folder = areas.work(release_id, "staging")
     columns = [column(name) for name in contract.names]
-    files = max(1, math.ceil(records / RECORDS_PER_FILE))
-    published = frame.select(*columns)
+    published, place = frame.select(*columns), areas.workplace(release_id, "staging")
+    whole = contract.partition_by is None
+    write = _write_files if whole else write_partitions
+    said = write(place, published, RECORDS, contract, records, RECORDS_PER_FILE)
+    place.bring(RECORDS)
+    _write_tables(tables, contract, folder / "tables")
+    formulas: tuple[str, ...] = ()
+    if contract.csv:
+        formulas = write_csv(folder / CSV, record_batches(record_files(folder), contract), contract.plain)
+    handed_over = [json.loads(each) for each in said]
+    content = (sum(rows for rows, _ in handed_over), sum(total for _, total in handed_over))
+    schema = None if whole else published.schema
+    return Staged(StagedFiles.of(release_id, folder), contract, content, place, formulas, schema)
+
+
+def record_files(folder: Path) -> list[Path]:
+    """The record files of a release, in order."""
+    return sorted((folder / RECORDS).rglob("*.parquet"))
+
+
+def _write_files(
+    place: Workplace, frame: DataFrame, name: str, contract: Contract, records: int, most: int
+) -> list[str]:
+    """Write files of at most about so many records each; what their tasks said, as `_encode` does."""
+    columns = [column(each) for each in contract.names]
     ordered = (
-        with_hash(published, contract.names)
-        .repartition(files, f.col(HASH))
+        with_hash(frame, contract.names)
+        .repartition(max(1, math.ceil(records / most)), f.col(HASH))
         .sortWithinPartitions(HASH, *columns)
     )
-    place = areas.workplace(release_id, "staging")
     encode = partial(
         _encode,
         schema=contract.schema.serialize().to_pybytes(),
-        categories={name: list(values) for name, values in contract.categories.items()},
+        categories={each: list(values) for each, values in contract.categories.items()},
     )
-    said = write_in_tasks(place, ordered, RECORDS, encode, published.schema)
-    place.bring(RECORDS)
-    _write_tables(tables, contract, folder / "tables")
-    handed_over = [json.loads(each) for each in said]
-    content = (sum(rows for rows, _ in handed_over), sum(total for _, total in handed_over))
-    return Staged(StagedFiles.of(release_id, folder), contract, content, place)
+    return write_in_tasks(place, ordered, name, encode, frame.schema)
 
 
 def _encode(
@@ -142,28 +174,7 @@ def _encode(
     if records:
         table = pa.Table.from_batches(records)
         said = json.dumps([len(table), summed(table[HASH].to_numpy())])
-        yield _encoded(table, pa.ipc.read_schema(pa.py_buffer(schema)), categories), said
-
-
-def _encoded(table: pa.Table, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Records as Spark has them, with the types of the contract and no foreign metadata."""
-    arrays = [_typed(table[entry.name], entry.type, categories.get(entry.name)) for entry in schema]
-    plain = pa.schema([pa.field(entry.name, entry.type, entry.nullable) for entry in schema])
-    return pa.table(arrays, schema=plain)
-
-
-def _typed(array: pa.ChunkedArray, kind: pa.DataType, order: Sequence[Any] | None) -> pa.ChunkedArray:
-    if not pa.types.is_dictionary(kind):
-        return array.cast(kind)
-    values = array.cast(kind.value_type).combine_chunks()
-    occurring = values.unique().drop_null()
-    if order is None:
-        categories = occurring.sort()
-    else:
-        present = set(occurring.to_pylist())
-        categories = pa.array([value for value in order if value in present], kind.value_type)
-    codes = pc.index_in(values, value_set=categories).cast(kind.index_type)
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, categories, ordered=kind.ordered)])
+        yield encoded(table, pa.ipc.read_schema(pa.py_buffer(schema)), categories), said
 
 
 def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract, folder: Path) -> None:

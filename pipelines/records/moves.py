@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import DIGESTS, content_order, digest, with_hash
 from pipelines.measures.pairs import drawn_order
-from pipelines.publication.work.workplace import Part, Workplace
+from pipelines.publication.work.workplace import Part, Workplace, part_file
 from pipelines.records.combinations import Combinations, keys_of
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
@@ -102,7 +102,7 @@ def write_moves(
                 ranks = [above[part], above[part] + flows.count[part]]
                 writer.write_table(pa.table([left[:, 0], left[:, 1], *ranks, *taken], schema=schema))
 
-    return place.put_part(name, number, write)
+    return place.put_part(name, part_file(number), write)
 
 
 def _columns(categories: Sequence[pa.Array]) -> pa.Schema:

@@ -34,6 +34,7 @@ from pipelines.measures.measure import Measure, Measured
 from pipelines.measures.pairs import with_originals
 from pipelines.measures.registry import RECORD_MEASURES
 from pipelines.publication.formats.table_format import table_format
+from pipelines.publication.layout import laid_out, require_regions
 from pipelines.publication.manifest import LIMITS, manifest
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged, stage
@@ -101,13 +102,13 @@ class Records:
         return None
 
     def accept(self, microdata: Microdata) -> None:
-        """Refuse columns that the format of the release cannot hold as they are.
+        """Refuse columns that the format or the layout of the release cannot hold as they are.
 
         Raises
         ------
         InputRejected
         """
-        self._contract = microdata.contract
+        self._contract = laid_out(microdata.contract, self.specification.publish)
         row = table_format(self.specification.publish.format)
         names, title = row.not_carried(microdata.contract.schema), row.name.capitalize()
         if names:
@@ -121,6 +122,7 @@ class Records:
         """The protected records, written down once; clusterings follow each other."""
         assert self._contract is not None
         specification = self.specification
+        require_regions(self._contract, screened.strata)
         with job.progress.stage("risk before"):
             exposed = exposure(screened, specification)
         factors = screened.scales
@@ -182,9 +184,7 @@ class Records:
         """Guarantee, limits, columns."""
         tables, series = self.specification.control_tables, self.series_of(release_id)
         followed = successor and not series
-        plain = manifest(
-            self.specification, release_id, staged.contract, written, tables, disclosed, followed
-        )
+        plain = manifest(self.specification, release_id, staged, written, tables, disclosed, followed)
         return {**plain, **series}
 
     def series_of(self, release_id: str) -> Mapping[str, Any]:
@@ -194,7 +194,7 @@ class Records:
     def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
         """The block reports, and a suite for whoever checks the published table."""
         private_folder(folder)
-        write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.names)
+        write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.as_read)
         pq.write_table(block_table(protected.comparison.reports), folder / BLOCKS)
 
 

@@ -65,7 +65,7 @@ def compared_before(
 
 def checksums_of(release: Path) -> dict[str, str]:
     """SHA-256 of the microdata in a public folder, as they are now."""
-    paths = sorted((release / MICRODATA).glob("*.parquet"))
+    paths = sorted((release / MICRODATA).rglob("*.parquet"))
     return {path.relative_to(release).as_posix(): checksum(path) for path in paths}
 
 

@@ -30,6 +30,7 @@ from pipelines.measures.comparison import Comparison
 from pipelines.measures.exposure import exposure
 from pipelines.measures.pairs import drawn_of
 from pipelines.product import NothingNew
+from pipelines.publication.layout import require_regions
 from pipelines.publication.publish import published_already
 from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged, stage
@@ -127,6 +128,7 @@ class Register(Nights):
         """
         assert self._contract is not None
         specification, settings, contract = self.specification, self._settings, self._contract
+        require_regions(contract, screened.strata)
         generations = generations_of(job.areas, specification.release.name)
         latest = generations.latest()
         number = 1 if latest is None else latest.number + 1

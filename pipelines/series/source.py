@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from pipelines.audit.joint.cells import PublishedTable, is_table, read_table, seen_through
 from pipelines.audit.joint.classes import Classes
 from pipelines.audit.joint.exposure import JointExposure, joint_exposure
 from pipelines.audit.joint.members import Members, classes_of
-from pipelines.audit.joint.published import PublishedRecords, is_records, read_records
+from pipelines.audit.joint.published import PublishedRecords, is_records, read_microdata, read_records
 from pipelines.audit.joint.repeated import Repeated, every_one_has_k
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.areas import Areas
@@ -199,6 +197,8 @@ class _Seen:
 
 
 def _staged_records(staged: Staged) -> PublishedRecords:
-    table = pq.read_table(staged.folder / "microdata", partitioning=None)
+    contract = staged.contract
+    partition = None if contract.partition_by is None else contract.schema.field(contract.partition_by)
+    table = read_microdata(staged.folder, contract.names, partition)
     records = table.to_pandas(strings_to_categorical=True)
     return PublishedRecords(staged.files.release_id, MappingProxyType({}), records, MappingProxyType({}))

@@ -10,6 +10,7 @@ from schemas.roles import AT_MOST_ONE, KINDS, NOMINAL_ONLY
 from schemas.specification.control_table_consistency import control_table_faults
 from schemas.specification.distance_consistency import distance_faults
 from schemas.specification.faults import NOTHING, Fault, Path, fault
+from schemas.specification.layout_consistency import layout_faults
 from schemas.specification.method_consistency import algorithm_faults, diversity_faults, method_faults
 from schemas.specification.model import Specification
 from schemas.specification.parameter_consistency import parameter_faults
@@ -50,6 +51,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             _groups,
             control_table_faults,
             series_faults,
+            layout_faults,
             _counted,
             _gate,
             _population,

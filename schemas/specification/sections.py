@@ -292,6 +292,14 @@ class Publish(Section):
     """Agency only, a folder or an object store; not inside the public area. Relative to the specification."""
     format: Literal["parquet", "delta", "iceberg"] = "parquet"
     """Table format of the release."""
+    partition_by: Text | None = None
+    """The variable of role region: its records lie in a folder of their own, `microdata/region=value/`, as
+    Hive, Spark, DuckDB, pandas, pyarrow and Polars read it. Text or whole numbers; values that a reader would
+    take for something else (text 007 for 7) are refused. Not for a table format, which has files of its
+    own."""
+    csv: bool = False
+    """Whether the records are published as CSV beside the Parquet files, too: `microdata.csv`, the same
+    records in the same order."""
     accept_dependencies: Names = ()
     """Columns published as they are although they determine a protected variable, or nearly do: 19 in 20 of
     the records that guessing its commonest value gets wrong are right by them, or within 1 % where it is a

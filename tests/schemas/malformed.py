@@ -356,6 +356,18 @@ MALFORMED = (
         ("[publish] disclose", 'did you mean "information_loss"'),
     ),
     Malformed(
+        "partitions of no region",
+        PUBLISH,
+        PUBLISH + '\npartition_by = "sex"',
+        ("[publish] partition_by", 'found "sex"', "region, the variable of role region"),
+    ),
+    Malformed(
+        "CSV in words",
+        PUBLISH,
+        PUBLISH + '\ncsv = "yes"',
+        ("[publish] csv", 'found "yes"'),
+    ),
+    Malformed(
         "group of a stranger",
         PUBLISH,
         PUBLISH + '\n[[groups]]\nname = "a"\nvariables = ["sex", "education", "income", "hours"]',

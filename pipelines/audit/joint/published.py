@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 #: Decimal places that published floats are looked through for; beyond them they are not rounded.
@@ -90,8 +91,7 @@ def is_records(folder: Path) -> bool:
 def read_records(folder: Path) -> PublishedRecords:
     """Read a release of records from its public folder."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    names = [column["name"] for column in manifest["columns"]]
-    table = pq.read_table(folder / "microdata", partitioning=None).select(names)
+    table = read_microdata(folder, [each["name"] for each in manifest["columns"]], _partition(manifest))
     rounding = {
         column["name"]: rounding_unit(table[column["name"]])
         for column in manifest["columns"]
@@ -100,6 +100,28 @@ def read_records(folder: Path) -> PublishedRecords:
     return PublishedRecords(
         manifest["release_id"], manifest, table.to_pandas(strings_to_categorical=True), rounding
     )
+
+
+def read_microdata(folder: Path, names: Sequence[str], partition: pa.Field | None) -> pa.Table:
+    """Columns of all records.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the release.
+    partition : pyarrow.Field or None
+        The column that the names of folders hold, as Hive has them (``region=north``), and the files do not.
+    """
+    if partition is None:
+        return pq.read_table(folder / "microdata", partitioning=None).select(names)
+    hive = ds.partitioning(pa.schema([partition]), flavor="hive")
+    return ds.dataset(folder / "microdata", format="parquet", partitioning=hive).to_table().select(names)
+
+
+def _partition(manifest: Mapping[str, Any]) -> pa.Field | None:
+    name = manifest.get("partitioned_by")
+    types = [column["type"] for column in manifest["columns"] if column["name"] == name]
+    return pa.field(name, pa.type_for_alias(types[0])) if types else None
 
 
 def rounding_unit(values: pa.ChunkedArray) -> float:

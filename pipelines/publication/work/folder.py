@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from pipelines.engine.files import checksum, private_folder
-from pipelines.publication.work.workplace import Part, part_file
+from pipelines.publication.work.workplace import Part
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class FolderWorkplace:
         reader = spark.read if schema is None else spark.read.schema(schema)
         return reader.parquet(str(self.folder / name))
 
-    def put_part(self, name: str, number: int, write: Callable[[BinaryIO], object]) -> Part:
-        """A file of the frame's folder."""
-        self.save(f"{name}/{part_file(number)}", write)
-        return Part(part_file(number))
+    def put_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
+        """A file below the frame's folder."""
+        self.save(f"{name}/{path}", write)
+        return Part(path, path=path)
 
     def gather(self, name: str, parts: Sequence[Part], schema: StructType) -> None:
         """Remove what is in the folder beside the parts: tasks and runs that died may have left more."""
-        names = {part.name for part in parts}
-        for path in (self.folder / name).iterdir():
-            if path.name not in names:
+        folder, names = self.folder / name, {part.name for part in parts}
+        for path in folder.rglob("*"):
+            if path.is_file() and path.relative_to(folder).as_posix() not in names:
                 path.unlink()
 
     def parts(self, name: str) -> list[Part]:

@@ -16,7 +16,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
@@ -30,13 +30,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipelines.engine.files import PRIVATE
+from pipelines.engine.files import private_folder
 from pipelines.engine.parallelism import tasks_at_once
 from pipelines.engine.tasks import in_tasks
+from pipelines.publication.partitions import partition_of
 from pipelines.publication.store import connection
 from pipelines.publication.store.faults import StoreDamaged
 from pipelines.publication.work.task_frames import write_in_tasks
-from pipelines.publication.work.workplace import Part, part_file
+from pipelines.publication.work.workplace import Part
 
 #: Bytes that a task fetches, unless a part is larger: no more, so that it can be tried again; and no fewer,
 #: as a task costs more than so much. Between them all tasks get as much. Spark's for files.
@@ -77,11 +78,11 @@ class StoreWorkplace:
         written = t.StructType.fromJson(content["schema"])
         return fetched(spark, self.address, _parts(content), schema or written)
 
-    def put_part(self, name: str, number: int, write: Callable[[BinaryIO], object]) -> Part:
-        """Put a part; its number is its place in the list alone."""
+    def put_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
+        """Put a part; its path is in the list alone."""
         sink = io.BytesIO()
         write(sink)
-        return self._put(name, sink.getbuffer(), pq.read_metadata(sink).num_rows)
+        return replace(self._put(name, sink.getbuffer(), pq.read_metadata(sink).num_rows), path=path)
 
     def gather(self, name: str, parts: Sequence[Part], schema: t.StructType) -> None:
         """Put the list of the parts."""
@@ -110,12 +111,13 @@ class StoreWorkplace:
         return dict(zip(names, found, strict=True))
 
     def bring(self, name: str) -> Path:
-        """Fetch the parts, each under its place in the list, into an empty folder."""
+        """Fetch the parts into an empty folder."""
         target = self.folder / name
         shutil.rmtree(target, ignore_errors=True)  # of a run that died
-        target.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-        for number, part in enumerate(self.parts(name)):
-            (target / part_file(number)).write_bytes(_content(self.address, part))
+        private_folder(target)
+        for part in self.parts(name):
+            private_folder((target / part.path).parent)
+            (target / part.path).write_bytes(_content(self.address, part))
         return target
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
@@ -181,12 +183,20 @@ def fetched(spark: SparkSession, address: str, parts: Sequence[Part], schema: t.
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for part in shares[number]:
-                    with pq.ParquetFile(pa.BufferReader(_content(address, part))) as file:
-                        for records in file.iter_batches(ROWS, columns=arrow.names):
-                            table = pa.Table.from_batches([records]).select(arrow.names)
-                            yield from table.cast(arrow).combine_chunks().to_batches()
+                    for table in _tables(_content(address, part), partition_of(part.path), arrow.names):
+                        yield from table.cast(arrow).combine_chunks().to_batches()
 
     return spark.range(len(shares), numPartitions=len(shares)).mapInArrow(task, schema).hint("merge")
+
+
+def _tables(content: bytes, folder: Mapping[str, str], names: Sequence[str]) -> Iterator[pa.Table]:
+    """Records of a part, and what its folder names, as text."""
+    with pq.ParquetFile(pa.BufferReader(content)) as file:
+        for records in file.iter_batches(ROWS, columns=[name for name in names if name not in folder]):
+            table = pa.Table.from_batches([records])
+            for name in set(folder) & set(names):
+                table = table.append_column(name, pa.array([folder[name]] * len(records), pa.string()))
+            yield table.select(names)
 
 
 def _as_they_are(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, str]]:

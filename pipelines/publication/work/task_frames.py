@@ -16,7 +16,7 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipelines.engine.column_names import map_in_arrow
-from pipelines.publication.work.workplace import PART_COLUMNS, Part, Workplace
+from pipelines.publication.work.workplace import PART_COLUMNS, Part, Workplace, part_file
 from schemas.errors import MicroguardError
 
 #: Records that are written at once.
@@ -25,6 +25,8 @@ ROW_GROUP = 131_072
 #: What a task makes of the records of a partition: tables of one schema, each with what is said of it, or "".
 #: Where it makes none, there is no part.
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[pa.Table, str]]]
+#: The same of more than one part: each with its path in the frame, which no other task makes.
+TaskOfParts = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]]
 
 _ANSWER = t.StructType(
     [
@@ -63,29 +65,55 @@ def write_in_tasks(
         What was said, in the order of the partitions.
     """
 
+    def one(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]:
+        yield part_file(_number()), task(batches)
+
+    return write_parts_in_tasks(place, frame, name, one, schema, compression)
+
+
+def write_parts_in_tasks(
+    place: Workplace,
+    frame: DataFrame,
+    name: str,
+    task: TaskOfParts,
+    schema: t.StructType,
+    compression: str = "snappy",
+) -> list[str]:
+    """Write the parts that a task makes of each partition of a frame; see `write_in_tasks`."""
+
     def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context, said = TaskContext.get(), list[str]()
-        assert context is not None
-        made, number = _heard(task(batches), said), context.partitionId()
+        written = []
         try:
-            first = next(made, None)
-            if first is None:
-                return
-            write = partial(_write, chain([first], made), compression=compression)
-            part = place.put_part(name, number, write)
+            for path, tables in task(batches):
+                said = list[str]()
+                made = _heard(tables, said)
+                first = next(made, None)
+                if first is not None:
+                    write = partial(_write, chain([first], made), compression=compression)
+                    part = place.put_part(name, path, write)
+                    written.append({"number": _number(), **asdict(part), "said": said})
         except (OSError, MicroguardError):
             raise
         except Exception as error:  # its text may hold a value
             raise RuntimeError(type(error).__name__) from None
-        yield pa.RecordBatch.from_pylist([{"number": number, **asdict(part), "said": said}])
+        if written:
+            yield pa.RecordBatch.from_pylist(written)
 
-    rows = sorted(map_in_arrow(frame, put, _ANSWER).collect(), key=lambda row: int(row["number"]))
-    parts = [Part(row["name"], row["rows"], row["size"], row["checksum"]) for row in rows]
+    answers = map_in_arrow(frame, put, _ANSWER).collect()
+    rows = sorted(answers, key=lambda row: (int(row["number"]), row["path"]))
+    parts = [Part(*(row[each.name] for each in PART_COLUMNS)) for row in rows]
     if not parts:  # a frame without records has its columns all the same
         nothing = to_arrow_schema(schema).empty_table()
-        parts = [place.put_part(name, 0, partial(pq.write_table, nothing))]
+        parts = [place.put_part(name, part_file(0), partial(pq.write_table, nothing))]
     place.gather(name, parts, schema)
     return [each for row in rows for each in row["said"]]
+
+
+def _number() -> int:
+    """Of the partition that this task is of."""
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
 
 
 def _heard(made: Iterator[tuple[pa.Table, str]], said: list[str]) -> Iterator[pa.Table]:

@@ -24,12 +24,16 @@ class Part:
         Records and bytes; 0 where the place need not know.
     checksum : str
         SHA-256, hexadecimal; empty where the place need not know.
+    path : str
+        Where `bring` puts it in the folder of the frame. Its folders may name a column that the file lacks
+        (`pipelines.publication.partitions`).
     """
 
     name: str
     rows: int = 0
     size: int = 0
     checksum: str = ""
+    path: str = ""
 
 
 #: The same as columns of a frame.
@@ -38,6 +42,7 @@ PART_COLUMNS = [
     t.StructField("rows", t.LongType()),
     t.StructField("size", t.LongType()),
     t.StructField("checksum", t.StringType()),
+    t.StructField("path", t.StringType()),
 ]
 
 
@@ -68,11 +73,11 @@ class Workplace(Protocol):
             By its tasks, where a part is not what was written.
         """
 
-    def put_part(self, name: str, number: int, write: Callable[[BinaryIO], object]) -> Part:
+    def put_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
         """Write one Parquet file of a frame, in a task or here; it counts once it is gathered."""
 
     def gather(self, name: str, parts: Sequence[Part], schema: t.StructType) -> None:
-        """Make a frame of the parts that were put, in the order of their numbers."""
+        """Make a frame of the parts that were put, in this order."""
 
     def parts(self, name: str) -> list[Part]:
         """The parts of a frame, in order."""

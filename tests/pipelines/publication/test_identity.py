@@ -54,8 +54,10 @@ def test_what_decides_nothing_makes_no_other_release(sections, tmp_path):
         {"method": {"effort": "fast"}},
         {"missing": {"max_rejected": 1}},
         {"publish": {"format": "delta"}},
+        {"publish": {"partition_by": "region"}},
+        {"publish": {"csv": True}},
     ],
-    ids=["k", "seed", "period", "effort", "rejection", "format"],
+    ids=["k", "seed", "period", "effort", "rejection", "format", "partitions", "csv"],
 )
 def test_what_decides_the_answer_makes_another_release(sections, tmp_path):
     assert made_from(tmp_path, **sections) != made_from(tmp_path)

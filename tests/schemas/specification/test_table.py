@@ -158,9 +158,12 @@ def test_noise_by_cell_keys_needs_units_and_nothing_else() -> None:
 
 
 def test_a_table_is_published_as_parquet_only() -> None:
-    publish = {"path": "lake", "evidence": "evidence", "format": "delta"}
+    publish = {"path": "lake", "evidence": "evidence"}
     with pytest.raises(SpecificationError, match="parquet, as a table"):
-        build(TABLE, publish=publish)
+        build(TABLE, publish=publish | {"format": "delta"})
+    with pytest.raises(SpecificationError, match="tables are published in their own files") as refused:
+        build(TABLE, publish=publish | {"partition_by": "region", "csv": True})
+    assert [key in str(refused.value) for key in ("[publish] partition_by", "[publish] csv")] == [True, True]
 
 
 def test_a_missing_number_is_rejected_as_a_table_has_no_clusters_to_keep_it_in() -> None:

@@ -118,3 +118,34 @@ def test_a_run_with_evidence_in_a_bucket_publishes_the_same_records_there_as_in_
     kept = names(from_url(agency))
     assert {f"{again.content['release_id']}/{each}" for each in ("report.html", "quality.json")} <= {*kept}
     assert not [name for name in kept if "CANARY" in name or "key" in name]
+
+
+def test_folders_by_region_and_csv_are_the_same_in_a_bucket(spark, server, bucket, tmp_path, monkeypatch):
+    cloud, address = server
+    for name, value in cloud.settings(address).items():
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "machine"))
+    regions = {"north": "a/b %", "south": "Köln", "west": "=+"}
+    frame, files = persons(), {}
+    agency = f"{bucket.rpartition('/')[0]}/agency"
+    layout = {"partition_by": "region", "csv": True}
+    for name, place, evidence in (("folder", tmp_path / "lake", "evidence"), ("bucket", bucket, agency)):
+        folder = tmp_path / name
+        folder.mkdir()
+        frame.assign(region=frame["region"].map(regions)).to_parquet(folder / "data", index=False)
+        spec = specification(folder, publish={"path": str(place), "evidence": evidence, **layout})
+        _, areas = run(spark, spec)
+        with areas.public.reading(areas.public.served()) as release:
+            files[name] = {
+                path.relative_to(release).as_posix(): path.read_bytes()
+                for path in release.rglob("*")
+                if path.suffix in (".parquet", ".csv")
+            }
+    assert files["folder"] == files["bucket"]
+    assert {f"microdata/region={each}/part-00000.parquet" for each in ("a%2Fb%20%25", "Köln", "%3D%2B")} < {
+        *files["bucket"]
+    }
+    assert "partitions: in each of them" in verify(bucket).text
+    withdraw(f"{agency}/{areas.public.served()}")
+    assert [name for name in names(from_url(bucket)) if not name.startswith(".lease")] == []

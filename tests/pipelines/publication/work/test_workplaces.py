@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,13 +18,16 @@ from pyspark.sql import types as t
 
 from pipelines.engine.failures import without_values_of_records
 from pipelines.engine.row_hash import contents
+from pipelines.intake.contract import Contract
+from pipelines.publication.partition_files import write_partitions
+from pipelines.publication.partitions import partition_folder
 from pipelines.publication.store import connection
 from pipelines.publication.store.faults import StoreFailed
 from pipelines.publication.work import object_store
 from pipelines.publication.work.folder import FolderWorkplace
 from pipelines.publication.work.object_store import StoreWorkplace
 from pipelines.publication.work.task_frames import write_in_tasks
-from pipelines.publication.work.workplace import Part
+from pipelines.publication.work.workplace import Part, part_file
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from schemas.errors import MicroguardError
 from tests.pipelines.publication.public.servers import S3
@@ -107,6 +111,39 @@ def test_what_tasks_make_comes_back_as_spark_would_have_written_it(spark, place)
     assert place.read(spark, "made").count() == 0
 
 
+def _files(place, name):
+    folder = place.bring(name)
+    return {
+        path.relative_to(folder).as_posix(): pq.ParquetFile(path).read() for path in folder.rglob("*.parquet")
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("regions", [["a/b", "ü", "x"], [-1, 2, 300]], ids=["text", "numbers"])
+def test_records_lie_in_the_folders_of_their_regions_however_many_tasks_write(regions, spark, place):
+    kind = "string" if isinstance(regions[0], str) else "smallint"
+    rows = [(region, n if n % 3 else None) for n, region in enumerate(regions * 20 + regions[:1] * 40)]
+    frame = spark.createDataFrame(rows, f"region {kind}, n int")
+    schema = pa.schema([("region", pa.string() if kind == "string" else pa.int16()), ("n", pa.int32())])
+    contract = Contract(schema, partition_by="region")
+    made = []
+    for parts in (1, 5):
+        said = write_partitions(place, frame.repartition(parts), "made", contract, len(rows), 25)
+        assert sum(json.loads(each)[0] for each in said) == len(rows)
+        made.append(_files(place, "made"))
+    assert made[0].keys() == made[1].keys()
+    assert all(made[0][name].equals(made[1][name]) for name in made[0])
+    assert {name.partition("/")[0] for name in made[0]} == {
+        partition_folder("region", each) for each in regions
+    }
+    several = [name for name in made[0] if name.startswith(partition_folder("region", regions[0]) + "/")]
+    assert len(several) == 3  # 60 records, about 25 a file
+    assert all(table.schema.names == ["n"] for table in made[0].values())
+    back = place.read(spark, "made", frame.schema)
+    assert back.select("region", "n").schema == frame.schema
+    assert contents(back, ["region", "n"]) == contents(frame, ["region", "n"])
+
+
 @pytest.mark.spark
 def test_no_value_leaves_a_task_that_fails(spark, place):
     def failing(batches):
@@ -124,7 +161,7 @@ def test_no_value_leaves_a_task_that_fails(spark, place):
 def test_parts_are_a_frame_in_the_order_they_are_gathered(spark, place):
     tables = [pa.table({"n": [10 * number, 10 * number + 1]}) for number in range(3)]
     put = [
-        place.put_part("numbers", number, lambda file, table=table: pq.write_table(table, file))
+        place.put_part("numbers", part_file(number), lambda file, table=table: pq.write_table(table, file))
         for number, table in enumerate(tables)
     ]
     place.gather("numbers", put, t.StructType([t.StructField("n", t.LongType())]))
@@ -135,7 +172,7 @@ def test_parts_are_a_frame_in_the_order_they_are_gathered(spark, place):
 
 def test_what_a_task_that_was_killed_left_half_written_is_removed(tmp_path):
     place = FolderWorkplace(tmp_path)
-    part = place.put_part("numbers", 0, lambda file: pq.write_table(pa.table({"n": [1]}), file))
+    part = place.put_part("numbers", part_file(0), lambda file: pq.write_table(pa.table({"n": [1]}), file))
     (tmp_path / "numbers" / ".part-00000.parquet.4711").write_bytes(b"half")
     place.gather("numbers", [part], t.StructType([t.StructField("n", t.LongType())]))
     assert [path.name for path in (tmp_path / "numbers").iterdir()] == [part.name]

@@ -1,0 +1,73 @@
+"""Audit the records as CSV: DuckDB reads them beside the Parquet files, in their order."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from pipelines.audit.queries import number, quoted_text
+
+#: Types of which Arrow and DuckDB do not write every value in the same way.
+_WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME")
+#: Bytes of a record.
+LONGEST = 2**24
+
+
+def wrong_records(
+    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: Mapping[str, Any], keys: Sequence[str]
+) -> int:
+    """Number of records of the CSV file that are not those of the view ``microdata`` at their place.
+
+    Text in quotes is text, the empty one too; an empty field without quotes is missing. All are wrong where
+    the file has other columns, or cannot be read.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        Columns of the view, in the order of the manifest.
+    """
+    path, records = folder / manifest["csv"]["file"], int(manifest["records"])
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        header = next(csv.reader(file), [])
+    if header != [column["name"] for column in manifest["columns"]]:
+        return records
+    texts = [f"t{position}" for position in range(len(keys))]
+    columns = ", ".join(f"{name}: 'VARCHAR'" for name in texts)
+    engine.execute(
+        "CREATE OR REPLACE VIEW as_text AS SELECT * FROM read_csv("
+        f"{quoted_text(str(path))}, auto_detect = false, header = true, delim = ',', quote = '\"', "
+        f"escape = '\"', nullstr = '', allow_quoted_nulls = false, max_line_size = {LONGEST}, "
+        f"columns = {{{columns}}})"
+    )
+    different = " OR ".join(
+        _differs(text, key, _type(engine, key)) for text, key in zip(texts, keys, strict=True)
+    )
+    try:
+        return number(
+            engine,
+            "SELECT count(*) FROM (SELECT true AS one, * FROM microdata) POSITIONAL JOIN "
+            f"(SELECT true AS other, * FROM as_text) WHERE one IS NULL OR other IS NULL OR {different}",
+        )
+    except duckdb.Error:  # its text may quote a record
+        return records
+
+
+def _differs(text: str, key: str, kind: str) -> str:
+    """Condition on a text and a value: other digits than the value has would be information beside it."""
+    other = f"CAST({key} AS VARCHAR) IS DISTINCT FROM {text}"
+    if not kind.startswith(_WRITTEN_OTHERWISE):
+        return other
+    differs = f"TRY_CAST({text} AS {kind}) IS DISTINCT FROM {key} OR ({text} IS NULL) <> ({key} IS NULL)"
+    return f"{other} AND ({text} NOT LIKE '%E%' OR {differs})" if kind.startswith("DECIMAL") else differs
+
+
+def _type(engine: duckdb.DuckDBPyConnection, key: str) -> str:
+    """Of a column of the view."""
+    ((kind,),) = engine.execute(
+        "SELECT data_type FROM duckdb_columns() WHERE table_name = 'microdata' AND column_name = ?", [key]
+    ).fetchall()
+    return str(kind)

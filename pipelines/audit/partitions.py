@@ -1,0 +1,84 @@
+"""Audit a release whose records lie in a folder for each region, from the names of folders and the files.
+
+Named as Hive names them: ``microdata/region=north/part-00000.parquet``, signs by their code (``%20``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import duckdb
+import pyarrow as pa
+
+from pipelines.audit.queries import number, show
+
+MICRODATA = "microdata"
+#: Column of the view that shows the folder of a record.
+FOLDER = "folder"
+
+
+def record_files(folder: Path) -> list[Path]:
+    """The record files of a release, in the order of their records."""
+    return sorted((folder / MICRODATA).rglob("*.parquet"))
+
+
+def partition_field(manifest: Mapping[str, Any]) -> pa.Field | None:
+    """The column that folders name, as the manifest has it; None where there are no such folders."""
+    name = manifest.get("partitioned_by")
+    types = {column["name"]: column["type"] for column in manifest["columns"]}
+    return None if name is None else pa.field(name, pa.type_for_alias(types[name]))
+
+
+def show_records(
+    engine: duckdb.DuckDBPyConnection, folder: Path, manifest: Mapping[str, Any], keys: Sequence[str]
+) -> None:
+    """Make the view ``microdata``: columns of the manifest under `keys`, and `FOLDER` where there are any."""
+    files, partition = record_files(folder), partition_field(manifest)
+    if partition is None:
+        show(engine, MICRODATA, files, keys)
+        return
+    place = [column["name"] for column in manifest["columns"]].index(partition.name)
+    value = f"url_decode(split_part({FOLDER}, '=', 2))"
+    kind = "BIGINT" if pa.types.is_integer(partition.type) else "VARCHAR"
+    inside = [key for position, key in enumerate(keys) if position != place]
+    show(engine, "of_files", files, inside, f"regexp_extract(filename, '([^/]*)/[^/]*$', 1) AS {FOLDER}")
+    engine.execute(
+        f"CREATE OR REPLACE VIEW {MICRODATA} AS SELECT {FOLDER}, CAST({value} AS {kind}) AS {keys[place]}, "
+        f"{', '.join(inside)} FROM of_files"
+    )
+
+
+def partition_faults(
+    engine: duckdb.DuckDBPyConnection,
+    folder: Path,
+    manifest: Mapping[str, Any],
+    keys: Mapping[str, str],
+) -> list[str]:
+    """What is wrong with the folders of the records, a sentence each.
+
+    Parameters
+    ----------
+    keys : mapping of name to column of the view ``microdata``
+    """
+    partition, k = str(manifest["partitioned_by"]), int(manifest["guarantee"]["k"])
+    places = {path.parent for path in record_files(folder)}
+    named = [place for place in places if place.name.partition("=")[0] == partition]
+    outside = sum(place.parent != folder / MICRODATA for place in named) + len(places) - len(named)
+    faults = [f"{outside} folders of records are none of {partition}"] if outside else []
+    if len({unquote(place.name) for place in named}) < len(named):
+        faults.append(f"two folders have one value of {partition}")
+    for group in manifest["guarantee"]["groups"]:
+        columns = ", ".join([FOLDER, *(keys[name] for name in group["variables"])])
+        rare = number(
+            engine,
+            f"SELECT count(DISTINCT {FOLDER}) FROM (SELECT {FOLDER} FROM {MICRODATA} GROUP BY {columns} "
+            f"HAVING count(*) < {k})",
+        )
+        if rare:
+            faults.append(f"{rare} folders have a combination of {group['name']} with fewer than {k} records")
+        if partition not in group["with_region"]:
+            faults.append(f"{group['name']} is not protected by {partition}")
+    return faults

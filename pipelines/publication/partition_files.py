@@ -1,0 +1,101 @@
+"""Write the records of a release to a folder for each region (`pipelines.publication.partitions`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.parallelism import tasks_at_once
+from pipelines.engine.row_hash import HASH, summed, with_hash
+from pipelines.intake.contract import Contract
+from pipelines.publication.encoding import encoded
+from pipelines.publication.partitions import partition_folder, require_partitions
+from pipelines.publication.work.task_frames import write_parts_in_tasks
+from pipelines.publication.work.workplace import Workplace, part_file
+
+_FILE, _RECORDS = "__file", "__records"
+
+
+def write_partitions(
+    place: Workplace, frame: DataFrame, name: str, contract: Contract, records: int, most: int
+) -> list[str]:
+    """Write files of at most about so many records of a region each; what their tasks said, part by part.
+
+    As in files without folders, rows are distributed and ordered by a hash of the published row alone: how
+    many tasks there are decides nothing.
+
+    Raises
+    ------
+    InputRejected
+        Where a region cannot name a folder.
+    """
+    region = contract.partition_by
+    assert region is not None
+    counted = frame.groupBy(column(region)).agg(f.count(f.lit(1)).alias(_RECORDS)).toArrow()
+    regions = counted[region].to_pylist()
+    require_partitions(region, regions)
+    files = {
+        value: math.ceil(number / most)
+        for value, number in zip(regions, counted[_RECORDS].to_pylist(), strict=True)
+    }
+    tasks = min(sum(files.values()), max(math.ceil(records / most), tasks_at_once(frame.sparkSession)))
+    keys = [column(region), f.col(_FILE)]
+    ordered = (
+        with_hash(frame, contract.names)
+        .withColumn(_FILE, f.pmod(f.col(HASH), _files_of(column(region), files)).cast("int"))
+        .repartition(max(1, tasks), *keys)
+        .sortWithinPartitions(*keys, HASH, *[column(each) for each in contract.names])
+    )
+    task = partial(_encode, contract=contract)
+    return write_parts_in_tasks(place, ordered, name, task, frame.schema)
+
+
+def _files_of(region: Column, files: Mapping[str | int, int]) -> Column:
+    """Number of files of a record's region."""
+    cases = [(region == f.lit(value), f.lit(number)) for value, number in files.items() if number > 1]
+    if not cases:
+        return f.lit(1)
+    number = f.when(*cases[0])
+    for case in cases[1:]:
+        number = number.when(*case)
+    return number.otherwise(f.lit(1))
+
+
+def _encode(
+    batches: Iterable[pa.RecordBatch], contract: Contract
+) -> Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]:
+    """In a task: the files of its regions, without their region; of each the number and sum of hashes."""
+    region = contract.partition_by
+    assert region is not None
+    for table in _runs(batches, (region, _FILE)):
+        path = f"{partition_folder(region, table[region][0].as_py())}/{part_file(table[_FILE][0].as_py())}"
+        said = json.dumps([len(table), summed(table[HASH].to_numpy())])
+        yield path, iter([(encoded(table, contract.of_files, contract.categories), said)])
+
+
+def _runs(batches: Iterable[pa.RecordBatch], keys: tuple[str, ...]) -> Iterator[pa.Table]:
+    """Consecutive records with equal keys, wherever batches are cut."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in filter(len, batches):
+        changes = np.zeros(len(batch) - 1, bool)
+        for key in keys:
+            changes |= pc.not_equal(batch[key][1:], batch[key][:-1]).to_numpy(zero_copy_only=False)
+        cuts = [0, *(np.flatnonzero(changes) + 1), len(batch)]
+        for start, end in pairwise(cuts):
+            part = batch.slice(start, end - start)
+            if waiting and any(part[key][0] != waiting[0][key][0] for key in keys):
+                yield pa.Table.from_batches(waiting)
+                waiting = []
+            waiting.append(part)
+    if waiting:
+        yield pa.Table.from_batches(waiting)

@@ -1,0 +1,37 @@
+"""The record files of a release one after the other, with the column that their folders name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.intake.contract import Contract
+from pipelines.publication.partitions import partition_of
+
+#: Records that are in memory at once.
+ROWS = 65_536
+
+
+def record_batches(files: Sequence[Path], contract: Contract) -> Iterator[pa.RecordBatch]:
+    """Records in the order of the files, columns in that of the contract, categories as what they stand for.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        As they are published: what `Contract.partition_by` names is in their folders.
+    """
+    schema = contract.plain
+    for path in files:
+        folder = partition_of(path.as_posix())
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(ROWS):
+                columns = [
+                    pa.repeat(pa.scalar(folder[entry.name]).cast(entry.type), len(batch))
+                    if entry.name == contract.partition_by
+                    else batch[entry.name].cast(entry.type)
+                    for entry in schema
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)

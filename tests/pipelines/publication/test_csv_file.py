@@ -1,0 +1,176 @@
+"""The CSV file holds what the Parquet files hold, value by value, or is not published."""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.audit import csv_file as audit
+from pipelines.audit.partitions import show_records
+from pipelines.audit.queries import quiet_engine
+from pipelines.intake.contract import Contract
+from pipelines.publication.csv_file import CSV, holds, write_csv
+from pipelines.publication.read_back import _csv_holds
+from pipelines.publication.record_files import record_batches
+
+MOMENT = datetime(2026, 3, 29, 1, 30, 0, 5)
+RECORDS = pa.table(
+    {
+        "text": ["é", "", "=1+1", 'q"x', "l\r\nm", None],
+        "code": ["NA", "null", "nan", "007", "-", "\t"],
+        "Code": pa.array(["x", None, "", "x", "y", "x"]).dictionary_encode(),
+        'a,"b': ["'", " ", "\\", "\\N", "#", ","],
+        "small": pa.array([1, None, -128, 4, 5, 6], pa.int8()),
+        "large": pa.array([2**64 - 1] * 6, pa.uint64()),
+        "x": [0.1, -0.0, float("nan"), float("inf"), 5e-324, None],
+        "y": pa.array([0.1, 1e-45, None, float("nan"), -0.0, 1.5], pa.float32()),
+        "price": pa.array([Decimal("1.10"), None] * 3, pa.decimal128(38, 2)),
+        "tiny": pa.array([Decimal("0.00000001"), None, Decimal("-2.5")] * 2, pa.decimal128(20, 8)),
+        "yes": [True, None, False] * 2,
+        "born": [date(1900, 1, 1), None, date(1, 1, 1)] * 2,
+        "at": pa.array([MOMENT, None, MOMENT] * 2, pa.timestamp("us")),
+        "seconds": pa.array([MOMENT.replace(microsecond=0), None] * 3, pa.timestamp("s")),
+        "there": pa.array([MOMENT.replace(tzinfo=UTC), None] * 3, pa.timestamp("ns", "Europe/Amsterdam")),
+        "when": [time(10, 1, 2, 5), None] * 3,
+    }
+)
+
+
+class Written:
+    """Records in two Parquet files and a CSV file."""
+
+    def __init__(self, folder, table):
+        (folder / "microdata").mkdir(parents=True)
+        half = len(table) // 2
+        for number, part in enumerate((table.slice(0, half), table.slice(half))):
+            pq.write_table(part, folder / "microdata" / f"part-{number:05d}.parquet")
+        self.folder, self.path, self.contract = folder, folder / CSV, Contract(table.schema, csv=True)
+        self.files = sorted((folder / "microdata").iterdir())
+        self.formulas = write_csv(self.path, self.batches(), self.contract.plain)
+
+    def batches(self):
+        return record_batches(self.files, self.contract)
+
+    def holds(self):
+        return holds(self.path, self.batches(), self.contract.plain)
+
+    def wrong(self):
+        """What the audit finds, which is another engine."""
+        schema = self.contract.schema
+        columns = [{"name": each.name, "type": str(each.type)} for each in schema]
+        rows = sum(pq.read_metadata(path).num_rows for path in self.files)
+        manifest = {"columns": columns, "records": rows, "csv": {"file": CSV}}
+        keys = [f"c{position}" for position in range(len(schema))]
+        with quiet_engine() as engine:
+            show_records(engine, self.folder, manifest, keys)
+            return audit.wrong_records(engine, self.folder, manifest, keys)
+
+
+def test_every_type_comes_back_as_it_was(tmp_path):
+    written = Written(tmp_path, RECORDS)
+    assert written.holds()
+    assert written.wrong() == 0
+    with open(written.path, encoding="utf-8", newline="") as file:
+        header, *lines = csv.reader(file, strict=True)
+    assert header == RECORDS.column_names
+    first = dict(zip(header, lines[0], strict=True))
+    assert first["born"] == "1900-01-01"
+    assert first["at"] == "2026-03-29T01:30:00.000005"
+    assert first["seconds"] == "2026-03-29T01:30:00"
+    assert first["there"] == "2026-03-29T01:30:00.000005000Z"
+    assert (first["x"], first["price"], first["when"]) == ("0.1", "1.10", "10:01:02.000005")
+    assert [line[0] for line in lines] == ["é", "", "=1+1", 'q"x', "l\r\nm", ""]
+
+
+def test_an_empty_text_stands_in_quotes_and_nothing_does_not(tmp_path):
+    written = Written(tmp_path, pa.table({"a": ["", None, "x"], "b": [1, 2, None]}))
+    assert written.path.read_bytes() == b'"a","b"\r\n"",1\r\n,2\r\n"x",\r\n'
+
+
+def test_columns_with_text_that_spreadsheets_run_are_named(tmp_path):
+    assert Written(tmp_path, RECORDS).formulas == ("text", "code")
+    for number, text in enumerate(("=1", "+1", "-1", "@a", "\tx", "\rx", "\nx", "＝1")):
+        assert Written(tmp_path / str(number), pa.table({"a": ["x", text], "b": [1, -2]})).formulas == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"007"', b'"7"'),
+        (b'"007"', b"007.0"),
+        (b'""', b""),
+        (b"-128", b"-127"),
+        (b"-0,", b"0,"),
+        (b"5e-324", b"0"),
+        (b"1.10", b"1.1001"),
+        (b"000005000Z", b"000006000Z"),
+        (b",4,", b",4.2,"),
+        (b'"Code"', b'"code"'),
+        (b"\xc3\xa9", b"\xe9"),
+        (b"true", b"yes"),
+    ],
+)
+def test_a_value_that_is_not_that_of_the_parquet_files_is_found(old, new, tmp_path):
+    written = Written(tmp_path, RECORDS)
+    content = written.path.read_bytes()
+    assert old in content
+    written.path.write_bytes(content.replace(old, new, 1))
+    assert not written.holds()
+    assert old == b"-0," or written.wrong()  # to DuckDB both zeros are one
+
+
+def test_a_record_less_or_more_or_in_another_place_is_found(tmp_path):
+    written = Written(tmp_path, pa.table({"a": ["x", "y", "z"], "b": [1, 2, 3]}))
+    for lines in (
+        b'"x",1\r\n"y",2\r\n',
+        b'"x",1\r\n"y",2\r\n"z",3\r\n"z",3\r\n',
+        b'"y",2\r\n"x",1\r\n"z",3\r\n',
+        b"",
+    ):
+        written.path.write_bytes(b'"a","b"\r\n' + lines)
+        assert not written.holds()
+        assert written.wrong()
+    written.path.write_bytes(b"")
+    assert not written.holds()
+    assert written.wrong()
+
+
+def test_a_release_whose_csv_is_not_the_release_is_not_as_staged(tmp_path):
+    written = Written(tmp_path, RECORDS)
+    staged = SimpleNamespace(contract=written.contract, microdata=written.files, folder=tmp_path)
+    assert _csv_holds(staged)
+    written.path.write_bytes(written.path.read_bytes().replace(b'"007"', b'"008"'))
+    assert not _csv_holds(staged)
+    written.path.unlink()
+    assert not _csv_holds(staged)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none()
+            | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6),
+            st.none() | st.floats(),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_any_text_and_number_comes_back(tmp_path_factory, rows):
+    table = pa.table(
+        {"a": pa.array([a for a, _ in rows], pa.string()), "b": pa.array([b for _, b in rows], pa.float64())}
+    )
+    written = Written(tmp_path_factory.mktemp("any") / "release", table)
+    assert written.holds()
+    assert written.wrong() == 0

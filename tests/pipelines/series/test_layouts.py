@@ -1,0 +1,74 @@
+"""Nights in folders by region and as CSV: added, audited together, approved, and withdrawn."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow.dataset as ds
+import pytest
+
+from pipelines.audit.release import audit
+from pipelines.audit_source import audit_source
+from pipelines.publication.ledger import Ledger
+from pipelines.series import compared, source
+from pipelines.withdraw import withdraw
+from tests.pipelines.series.test_append import Stream
+from tests.pipelines.series.test_register import Series, alike, nights, population
+
+pytestmark = pytest.mark.spark
+LAYOUT = {"partition_by": "region", "csv": True}
+
+
+class PartitionedStream(Stream):
+    def spec(self, **missing):
+        spec = super().spec(**missing)
+        return spec.model_copy(update={"publish": spec.publish.model_copy(update=LAYOUT)})
+
+
+def regions(folder):
+    return {path.name for path in (folder / "microdata").iterdir()}
+
+
+def rows(folder):
+    return ds.dataset(folder / "microdata", partitioning="hive").to_table().to_pandas()
+
+
+def test_nights_of_a_register_follow_each_other_in_folders(spark, tmp_path, monkeypatch):
+    register = Series(spark, tmp_path, **LAYOUT)
+    first, second, third, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
+    reports = [register.night(first), register.approved_night(second, third)]
+    asked = []
+    describes = source.Members.describes
+    monkeypatch.setattr(source.Members, "describes", lambda *each: asked.append(each) or describes(*each))
+    reports.append(register.night(third))
+    assert len(asked) == 1  # the nights before are known to describe their files
+    folders = register.folders()
+    assert [len(rows(folder)) for folder in folders[:2]] == [80, 120]
+    for folder in folders:
+        assert regions(folder) == {"region=north", "region=south"}
+        assert audit(folder).passed
+        lines = pd.read_csv(folder / "microdata.csv")
+        names = list(lines.columns)
+        pd.testing.assert_frame_equal(
+            lines.sort_values(names, ignore_index=True),
+            rows(folder)[names].astype({"region": object}).sort_values(names, ignore_index=True),
+        )
+    assert audit_source(register.spec).content["smallest_history"] >= 3
+    assert compared.checksums_of(folders[0]).keys() == {
+        f"microdata/{name}/part-00000.parquet" for name in regions(folders[0])
+    }
+    withdraw(str(folders[-1]))
+    assert not folders[-1].exists()
+    assert len(Ledger(register.areas).standing()) == 2
+
+
+def test_nights_that_are_appended_lie_in_folders_of_their_own(spark, tmp_path):
+    stream = PartitionedStream(spark, tmp_path)
+    everybody = population()
+    reports = [stream.night(everybody.iloc[:60]), stream.night(everybody.iloc[60:])]
+    folders = [stream.areas.public.release(each["release_id"]) for each in reports]
+    assert [len(rows(folder)) for folder in folders] == [60, 60]
+    assert all(audit(folder).passed for folder in folders)
+    assert audit_source(stream.spec()).content["smallest_history"] >= 3
+    withdraw(str(folders[0]))
+    assert not folders[0].exists()
+    assert audit(folders[1]).passed

@@ -1,0 +1,45 @@
+"""`publish.partition_by` is the region, by a name that folders can have."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.errors import SpecificationError
+from tests.pipelines.microdata import ROLES, specification
+
+
+def of_region(name, folder, **more):
+    roles = {each: role for each, role in ROLES.items() if each != "region"} | {name: {"role": "region"}}
+    return specification(folder, roles | more, publish={"partition_by": name})
+
+
+@pytest.mark.parametrize("name", ["region", "Region", "gemeente", "région", "lau.2", "nuts-3", "3rd", "a_b"])
+def test_the_region_may_name_folders(name, tmp_path):
+    assert of_region(name, tmp_path).publish.partition_by == name
+
+
+@pytest.mark.parametrize(
+    "name", ["_region", ".region", "re gion", "a=b", "a/b", "a%b", "re\tgion", "r" * 101]
+)
+def test_a_name_that_readers_take_for_another_is_refused(name, tmp_path):
+    with pytest.raises(SpecificationError, match="begins with a letter or digit: it names folders"):
+        of_region(name, tmp_path)
+
+
+def test_a_name_that_differs_from_another_in_capitals_alone_is_refused(tmp_path):
+    with pytest.raises(SpecificationError, match="capitals or not"):
+        of_region("region", tmp_path, Region={"role": "other"})
+    of_region("region", tmp_path, Region={"role": "identifier"})
+
+
+def test_without_a_region_there_is_nothing_to_partition_by(tmp_path):
+    roles = ROLES | {"region": {"role": "other"}}
+    with pytest.raises(SpecificationError, match="as no variable has the role region"):
+        specification(tmp_path, roles, publish={"partition_by": "region"})
+
+
+@pytest.mark.parametrize("table", ["delta", "iceberg"])
+def test_a_table_has_no_folders_of_ours_and_may_have_a_csv_beside_it(table, tmp_path):
+    with pytest.raises(SpecificationError, match=f"where publish.format is {table}"):
+        specification(tmp_path, publish={"partition_by": "region", "format": table})
+    assert specification(tmp_path, publish={"csv": True, "format": table}).publish.csv
