@@ -41,17 +41,10 @@ class LineSums(StandIn):
 
     @classmethod
     def of(cls, problem: Problem) -> LineSums:
-        """Weights from the costs; a line without free cells weighs what the dearest one does."""
+        """Over all lines."""
         incidence = problem.incidence
         incidence.sort_indices()
-        rows = sparse.csr_matrix(problem.lines[:, problem.free])
-        cheapest = np.full(rows.shape[0], np.inf)
-        owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        np.minimum.at(cheapest, owner, problem.free_costs[rows.indices])
-        open_lines = np.isfinite(cheapest)
-        dearest = float(np.max(cheapest, where=open_lines, initial=0.0))
-        weights = np.where(open_lines, cheapest, dearest)
-        return cls(problem, incidence, weights if weights.any() else np.ones(len(weights)))
+        return cls(problem, incidence, line_weights(problem))
 
     def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
         """By the mean level and line weight, and at last by how many cells share a line."""
@@ -64,6 +57,18 @@ class LineSums(StandIn):
     def cool(self, walk: Walk, stretch: Stretch) -> None:
         """One cell after the other, in their order."""
         _cool(self.columns, self.problem.swing, self.weights, walk, stretch)
+
+
+def line_weights(problem: Problem) -> np.ndarray:
+    """(lines,) cost of the cheapest free cell of each; a line without one weighs what the dearest does."""
+    rows = sparse.csr_matrix(problem.lines[:, problem.free])
+    cheapest = np.full(rows.shape[0], np.inf)
+    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    np.minimum.at(cheapest, owner, problem.free_costs[rows.indices])
+    open_lines = np.isfinite(cheapest)
+    dearest = float(np.max(cheapest, where=open_lines, initial=0.0))
+    weights = np.where(open_lines, cheapest, dearest)
+    return weights if weights.any() else np.ones(len(weights))
 
 
 @kernel

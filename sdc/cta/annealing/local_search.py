@@ -2,7 +2,8 @@
 
 Directions are annealed from random starts on line residuals (their sum, and the largest class sum) and on
 the quadratic surrogate, in turn and then on whichever led to the cheaper table; each result costs one linear
-program. Where margins are sensitive themselves, directions annealed on margins that are summed again come
+program. On the sum beliefs are propagated instead where lines are short enough.
+Where margins are sensitive themselves, directions annealed on margins that are summed again come
 first. The incumbent is then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are
 flipped one and two at a time, in the order of the gain that the duals promise; the promise bounds the gain,
 so flips without one are not tried. Where lines are many and short, the programs of blocks of lines flip them;
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.cta.annealing.annealing import StandIn
+from sdc.cta.annealing.beliefs import Beliefs
 from sdc.cta.annealing.block_descent import BlockDescent
 from sdc.cta.annealing.dual_cuts import CutParams, anneal_under_cuts
 from sdc.cta.annealing.dual_flips import flip_by_duals
@@ -47,6 +49,7 @@ class LocalSearchParams:
     ----------
     starts : random starts
     sweeps, sum_sweeps : of each, and where it is on sums of residuals
+    belief_rounds : of each on sums, where beliefs are propagated in place of these sweeps
     rounds, cut_sweeps : rounds under cuts and their sweeps; without rounds only the sums are annealed
     cut_work, flip_work : work of the programs of these rounds, and of the final flips
     blocks : whether these are flips by blocks of lines
@@ -64,6 +67,7 @@ class LocalSearchParams:
     blocks: bool = False
     turn_work: float = 0.0
     neighbourhoods: int = 0
+    belief_rounds: int = 0
 
 
 def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
@@ -83,6 +87,7 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
         search.count_moves(margins.moves)
         search.ask(chosen, overtime=True)
     sums, classes = LineSums.of(problem), LineClasses.of(problem)
+    beliefs = Beliefs.of(problem) if params.belief_rounds else None
     models: list[StandIn] = [sums]
     surrogate = None
     if params.rounds:
@@ -102,7 +107,12 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
         sweeps = params.sum_sweeps if models[turn] is sums else params.sweeps
         long = models[turn] is classes
         sweeps *= LONG_SWEEPS if long else 1
-        chosen = models[turn].anneal(start, sweeps, int(rng.integers(2**31)), deadline=search.deadline)
+        start_seed = int(rng.integers(2**31))
+        if beliefs is not None and models[turn] is sums:
+            sweeps = params.belief_rounds
+            chosen = beliefs.settle(sweeps, start_seed, search.deadline)
+        else:
+            chosen = models[turn].anneal(start, sweeps, start_seed, search.deadline)
         search.count_moves(sweeps * problem.size)
         cheapest[turn] = min(cheapest[turn], search.ask(chosen, overtime=search.best is None).cost)
         number, left = number + 1, left - (LONG_STARTS if long else 1)

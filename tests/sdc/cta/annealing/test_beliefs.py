@@ -1,0 +1,32 @@
+"""Beliefs settle on directions that leave less on the lines than annealing, alike every time."""
+
+import numpy as np
+import pytest
+
+from sdc.cta.annealing.beliefs import MOST_CELLS, Beliefs, pattern_count
+from sdc.cta.annealing.line_sums import LineSums
+from sdc.cta.program.problem import Problem
+from sdc.stop import Deadline
+from tests.benchmarks.tabular.grids import random_table
+
+NEVER = Deadline.after(None)
+
+
+def left_on_lines(problem, directions):
+    return np.abs(problem.incidence @ problem.base(directions)).sum()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_beliefs_leave_less_on_the_lines_than_annealing(seed):
+    problem = Problem.of(random_table((10, 10, 20), seed), "exact")
+    start = np.random.default_rng(seed).integers(0, 2, problem.size).astype(np.int8)
+    annealed = LineSums.of(problem).anneal(start, 2000, seed)
+    settled = Beliefs.of(problem).settle(400, seed, NEVER)
+    assert left_on_lines(problem, settled) < left_on_lines(problem, annealed)
+    assert np.array_equal(settled, Beliefs.of(problem).settle(400, seed, NEVER))
+
+
+def test_lines_of_many_cells_have_no_patterns_to_go_through():
+    assert pattern_count(Problem.of(random_table((3, 3), 1), "exact")) is not None
+    wide = Problem.of(random_table((2, 4 * MOST_CELLS), 1, sensitive=0.5), "exact")
+    assert pattern_count(wide) is None
