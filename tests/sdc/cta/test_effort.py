@@ -29,10 +29,10 @@ def test_many_short_lines_get_a_bound_several_starts_and_improvement():
     assert allowed.search.rounds > 0
 
 
-def test_many_long_lines_get_one_start_and_no_relaxation():
+def test_many_long_lines_get_few_starts_and_no_relaxation():
     allowed = budget(Problem.of(totals_of(2600, 20), "at-least"), "standard")
     assert allowed.bound == "disjoint lines"
-    assert allowed.search.starts == 1
+    assert allowed.search.starts <= 2
 
 
 def test_short_lines_of_large_tables_get_a_bound_without_a_program_over_all_of_it():
@@ -44,15 +44,15 @@ def test_short_lines_of_large_tables_get_a_bound_without_a_program_over_all_of_i
     assert budget(short, "standard").search.blocks
 
 
-def test_where_few_cells_share_a_line_the_sums_get_what_follows_them_would():
+def test_where_few_cells_share_a_line_all_work_goes_to_runs_of_beliefs():
     few, crowded = (Problem.of(random_table(shape, 0), "exact") for shape in ((20, 20, 20), (160, 160)))
     assert few.size < crowded.size
-    searches = [budget(problem, "standard").search for problem in (few, crowded)]
-    moves = [
-        search.sum_sweeps * search.starts * p.size for search, p in zip(searches, (few, crowded), strict=True)
-    ]
-    assert moves[0] > 2 * moves[1]
-    assert 2 * searches[0].flip_work < searches[1].flip_work
+    settled, annealed = (budget(problem, "standard").search for problem in (few, crowded))
+    assert settled.belief_rounds > 0
+    assert settled.starts > 10
+    assert settled.rounds == settled.flip_work == 0
+    assert annealed.belief_rounds == 0
+    assert annealed.flip_work > 0
 
 
 def test_branch_and_bound_is_left_to_tables_whose_root_ends():
