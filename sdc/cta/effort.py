@@ -34,8 +34,8 @@ _MOVE_DOUBLING_LINES = 600
 _FEW_STARTS_SIZE = 1000
 #: Sensitive cells for each line up to which the sums of few starts over long lines decide: they get so many
 #: times the moves, and what follows so much less work. With more cells residuals vanish in any run. Where
-#: beliefs are propagated nothing follows: at 20x20x20 rounds and flips take half of the time, and gain 0.2 %
-#: of the excess.
+#: the patterns of all lines are few enough beliefs are propagated instead, and nothing follows: at 20x20x20
+#: rounds and flips take half of the time, and gain 0.2 % of the excess.
 _CELLS_OF_LINE, _DECISIVE = 20, 3
 #: Rounds of a run of beliefs: 600 leave no less on the lines. Patterns of lines that all rounds may go
 #: through, of which a million take 0.08 seconds.
@@ -126,8 +126,8 @@ def budget(problem: Problem, effort: str) -> Budget:
     sum_moves, following = _SUM_MOVES[effort], _COLUMNS[effort]
     patterns = pattern_count(problem)
     runs = 0 if patterns is None else int(_PATTERNS[effort] / _BELIEF_ROUNDS / max(patterns, 1))
-    beliefs = runs >= (1 if decisive else starts)
-    if decisive and beliefs:
+    beliefs = decisive and runs >= 1
+    if beliefs:
         starts = max(1, min(runs, int(from_nothing / _BELIEF_PROGRAMS)))
         following = 0.0
     elif decisive:
