@@ -5,6 +5,7 @@ What it loads starts no threads, which would not survive the fork.
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib.util import find_spec
 
@@ -41,4 +42,5 @@ if __name__ == "__main__":
     from pyspark.daemon import manager
 
     load()
+    gc.freeze()  # after each task a worker collects garbage, for which it would look at all that was loaded
     manager()
