@@ -198,6 +198,7 @@ class Register(Nights):
         }
         write_atomically(pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
         with job.progress.stage("next state"):
+            next_state = replace(next_state, published=written_down(next_state.published, work, "published"))
             published, newest = next_state.published, next_state.newest_versions(settings)
             drawn = f.broadcast(drawn_of(tonight, specification, screened.remaining))
             moments = standing_moments(
