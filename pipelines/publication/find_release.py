@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,11 +18,21 @@ NEARBY_LEVELS = 3
 
 @dataclass(frozen=True)
 class FoundRelease:
-    """A release by id, with the areas it belongs to; the evidence area where it could be found."""
+    """A release by id, with the areas it belongs to; the evidence area where it could be found.
+
+    Attributes
+    ----------
+    release_id : str
+    public : PublicArea
+    evidence : str or None
+    as_current : bool
+        Whether an area or a specification was named, and not the release itself.
+    """
 
     release_id: str
     public: PublicArea
     evidence: str | None
+    as_current: bool = False
 
     def areas(self) -> Areas:
         """Both areas.
@@ -38,7 +50,7 @@ class FoundRelease:
         return replace(Areas.of(self.public.name, self.evidence), public=self.public)
 
 
-def find_release(named: str) -> FoundRelease:
+def find_release(named: str, *, gone: bool = False) -> FoundRelease:
     """The release that an argument means.
 
     Parameters
@@ -46,13 +58,16 @@ def find_release(named: str) -> FoundRelease:
     named : str
         A release in the public area (its folder or address) or in the evidence area, a public area (its
         current release), or a specification file (its current release).
+    gone : bool
+        Whether a folder that is gone from the public area means the release that was there, and an area
+        without a current release the one whose withdrawal was killed there.
 
     Raises
     ------
     SpecificationError
         Where it means no release.
     """
-    release = _at_address(named) if "://" in named else _at_path(Path(named))
+    release = _at_address(named) if "://" in named else _at_path(Path(named), gone)
     if release is None:
         raise SpecificationError(
             f"{named!r} is no release: expected a release folder (with its {MANIFEST} or {QUALITY}), a "
@@ -61,9 +76,9 @@ def find_release(named: str) -> FoundRelease:
     return release
 
 
-def _at_path(path: Path) -> FoundRelease | None:
+def _at_path(path: Path, gone: bool) -> FoundRelease | None:
     if path.suffix == ".toml" and path.is_file():
-        return _of_specification(path)
+        return _of_specification(path, gone)
     if (path / MANIFEST).is_file():
         public = path.resolve()
         return _in_folder(public.name, public.parent)
@@ -72,7 +87,33 @@ def _at_path(path: Path) -> FoundRelease | None:
         quality = json.loads((folder / QUALITY).read_text(encoding="utf-8"))
         return FoundRelease(folder.name, public_area(quality["release"]["public_area"]), str(folder.parent))
     current = public_area(path.resolve()).served()
-    return None if current is None else _in_folder(current, path.resolve())
+    if current is not None:
+        return replace(_in_folder(current, path.resolve()), as_current=True)
+    return _gone(path) if gone else None
+
+
+def _gone(path: Path) -> FoundRelease | None:
+    """The release whose folder this was, or that was being withdrawn from this area, to a ledger nearby."""
+    if not path.exists():
+        release = _in_folder(path.name, path.resolve().parent)
+        return None if release.evidence is None else release
+    return next(filter(None, (_going_from(areas) for areas in _areas_near(path.resolve()))), None)
+
+
+def _going_from(areas: Areas) -> FoundRelease | None:
+    """The newest release of which a call was killed that withdrew it."""
+    going = half_withdrawn(Ledger(areas), areas.public)
+    evidence = str(areas.evidence) if areas.stored is None else areas.stored.address
+    return FoundRelease(going[-1], areas.public, evidence, as_current=True) if going else None
+
+
+def half_withdrawn(ledger: Ledger, public: PublicArea) -> list[str]:
+    """Ids of the releases of an area that a killed call was withdrawing."""
+    return [
+        each.release_id
+        for each in ledger.unfinished()
+        if each.event == "withdrawing" and each.public in ("", public.name)
+    ]
 
 
 def _at_address(address: str) -> FoundRelease | None:
@@ -82,7 +123,7 @@ def _at_address(address: str) -> FoundRelease | None:
     area = public_area(address)
     current = area.served()
     if current is not None:
-        return FoundRelease(current, area, None)
+        return FoundRelease(current, area, None, as_current=True)
     above, _, release_id = address.rstrip("/").rpartition("/")
     if above.endswith("/"):
         return None
@@ -94,15 +135,18 @@ def _at_address(address: str) -> FoundRelease | None:
     return FoundRelease(release_id, public_area(json.loads(quality)["release"]["public_area"]), above)
 
 
-def _of_specification(path: Path) -> FoundRelease:
+def _of_specification(path: Path, gone: bool) -> FoundRelease:
     from schemas.specification.read import read_specification
 
     specification = read_specification(path)
     public = public_area(specification.public_area)
     current = public.served()
-    if current is None:
+    if current is not None:
+        return FoundRelease(current, public, specification.evidence_area, as_current=True)
+    going = _going_from(Areas.of(specification.public_area, specification.evidence_area)) if gone else None
+    if going is None:
         raise SpecificationError(f"Nothing is published from this specification now: there is no {CURRENT}.")
-    return FoundRelease(current, public, specification.evidence_area)
+    return going
 
 
 def _in_folder(release_id: str, public: Path) -> FoundRelease:
@@ -111,13 +155,16 @@ def _in_folder(release_id: str, public: Path) -> FoundRelease:
 
 def _evidence_near(public: Path, release_id: str) -> str | None:
     """The evidence area whose ledger knows the release, sought in the folders around the public area."""
+    for areas in _areas_near(public):
+        if any(entry.release_id == release_id for entry in Ledger(areas).entries()):
+            return str(areas.evidence)
+    return None
+
+
+def _areas_near(public: Path) -> Iterator[Areas]:
+    """A public area, with each evidence area in the folders around it."""
     for root in public.parents[:NEARBY_LEVELS]:
         for pattern in (LEDGER, f"*/{LEDGER}", f"*/*/{LEDGER}"):
             for ledger in sorted(root.glob(pattern)):
-                try:
-                    areas = Areas.of(public, ledger.parent)
-                except SpecificationError:  # inside the public area: no evidence area of ours
-                    continue
-                if any(entry.release_id == release_id for entry in Ledger(areas).entries()):
-                    return str(ledger.parent)
-    return None
+                with suppress(SpecificationError):  # inside the public area: no evidence area of ours
+                    yield Areas.of(public, ledger.parent)

@@ -193,7 +193,8 @@ class VerbsJob:
             if view.served(office.public) == target:
                 places.append(office.public)
             place = str(places[int(random.integers(len(places)))])
-            allowed = {"done"} if target in standing else {"SpecificationError"}
+            gone = verb == "withdraw" and office.states.get(target) in ("withdrawn", "abandoned")
+            allowed = {"done"} if target in standing or gone else {"SpecificationError"}
             return target, lambda: (withdraw if verb == "withdraw" else verify)(place), allowed
         if verb == "check":
             self._write(office)

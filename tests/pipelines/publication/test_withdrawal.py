@@ -69,6 +69,44 @@ def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, m
     assert list(released.public.folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("step", ["remove", "serve"])
+@pytest.mark.parametrize("named", ["area", "specification", "folder"])
+def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
+    released, tmp_path, monkeypatch, step, named
+):
+    second = "f" * 32
+    publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
+    path = tmp_path / "release.toml"
+    path.write_text(
+        '[release]\nname = "persons"\nk = 3\n[input]\npath = "x.parquet"\n[variables]\n'
+        'sex = { role = "quasi_identifier", kind = "nominal" }\n'
+        '[publish]\npath = "lake/persons"\nevidence = "evidence/persons"\n'
+    )
+    release = released.public.release(second)
+    argument = str({"area": released.public.folder, "specification": path, "folder": release}[named])
+    after = getattr(folder.FolderArea, step)
+
+    def killed(area, *arguments):
+        after(area, *arguments)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(folder.FolderArea, step, killed)
+        with pytest.raises(Killed):
+            withdraw(argument)
+    answer = withdraw(argument)
+    assert (answer.content["release_id"], answer.content["current"]) == (second, ID)
+    assert {each.name for each in released.public.folder.iterdir()} == {ID, "current.json"}
+    assert withdraw(str(release)).content["release_id"] == second  # which is gone already
+    argument = argument.replace(second, ID)
+    with monkeypatch.context() as patched:
+        patched.setattr(folder.FolderArea, step, killed)
+        with pytest.raises(Killed):
+            withdraw(argument)
+    assert withdraw(argument).content["release_id"] == ID  # of an area that has no current release any more
+    assert list(released.public.folder.iterdir()) == []
+
+
 def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
