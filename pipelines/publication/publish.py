@@ -1,9 +1,9 @@
 """Publish: the only order in which a release enters the public area, and the way back out of half of it.
 
-Staging lies in the evidence area. The ledger learns what is intended; the files are copied from there, their
-checksums are compared again, all of it is made durable, and the release appears whole (`PublicArea.put`). The
-table format commits and is audited. Then the ledger says that the release is published, and ``current.json``
-moves last.
+Staging lies in the evidence area. The ledger learns what is intended, and so does the one that areas share.
+The files are copied from there, their checksums are compared again, all of it is made durable, and the
+release appears whole (`PublicArea.put`). The table format commits and is audited. Then the ledger says that
+the release is published, and ``current.json`` moves last.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def publish(
         if SERIES in entry.identity:
             ledger.refuse_unknown(staged.release_id)
         refuse_collisions(entry, areas)
-        if shared is not None:
-            shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)
         ledger.append(replace(entry, event="intended", at=now()))
         try:
+            if shared is not None:  # after the line, by which whoever comes after a kill knows the entry
+                shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)
             areas.public.put(staged.release_id, staged.folder, staged.checksums, manifest)
             _commit(table_format(str(manifest.get("format", "parquet"))), manifest, areas.public.folder)
         except Exception:
