@@ -8,15 +8,21 @@ to each other.
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry
 from pipelines.publication.sources.collisions import source_of
 from pipelines.publication.waiting import Waiting
+from pipelines.tables.proportional import FEWEST, REVISED
 from pipelines.tables.published_cells import FILE
 from schemas.errors import GateRefused
+
+#: Difference of two ratios that are one: how many records were rounded is not kept with a published cell.
+CLOSE = 0.01
 
 
 def refuse_second_values(waiting: Waiting, since: list[Entry], areas: Areas) -> None:
@@ -43,7 +49,8 @@ def refuse_second_values(waiting: Waiting, since: list[Entry], areas: Areas) -> 
         raise GateRefused(
             f"Since the table {mine.release_id} was verified, {len(others)} other(s) with cells of it were "
             f"published ({', '.join(others[:3])}): these cells would get second values. Nothing was "
-            "published. Reject it (microguard reject), and run the job anew: it keeps their values then."
+            "published. Reject it (microguard reject), and run the job anew: it keeps their values then, "
+            "or says why it cannot."
         )
 
 
@@ -52,19 +59,56 @@ def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
     cells, others = (_cells(areas, each.release_id) for each in (one, other))
     if cells is None or others is None:
         return source_of(one) == source_of(other)
-    return not cells.isdisjoint(others)
+    identities, known = (
+        {each for cell in listed for each in _identities(cell)} for listed in (cells, others)
+    )
+    return not identities.isdisjoint(known) or in_another_unit(cells, others)
 
 
-def _cells(areas: Areas, release_id: str) -> set[tuple[str, ...]] | None:
-    """What a table published first, by all that a cell is known by; None where that is not kept."""
+def _cells(areas: Areas, release_id: str) -> list[dict[str, Any]] | None:
+    """The cells that a table published first; None where their list is not kept."""
     path = areas.record(release_id) / FILE
-    if not path.is_file():
-        return None
-    cells: set[tuple[str, ...]] = set()
-    for row in pq.read_table(path).to_pylist():
-        cells.add(("name", row["source"], row["period"], row["measure"], row["codes"]))
-        if row["members"]:
-            cells.add(("units", row["measure"], row["members"]))
-        if row["original"] is not None and Decimal(row["original"]):
-            cells.add(("amount", row["measure"], row["codes"], str(Decimal(row["original"]).normalize())))
-    return cells
+    return pq.read_table(path).to_pylist() if path.is_file() else None
+
+
+def _identities(cell: dict[str, Any]) -> list[tuple[str, ...]]:
+    """All that a cell is known by."""
+    known: list[tuple[str, ...]] = [("name", cell["source"], cell["period"], cell["measure"], cell["codes"])]
+    if cell["members"]:
+        known.append(("units", cell["measure"], cell["members"]))
+    if cell["original"] is not None and Decimal(cell["original"]):
+        amount = str(Decimal(cell["original"]).normalize())
+        known.append(("amount", cell["measure"], cell["codes"], amount))
+    return known
+
+
+def in_another_unit(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
+    """Whether true values of two tables have one ratio cell by cell, as euros have to thousands of euros.
+
+    Parameters
+    ----------
+    cells, others : list of dict
+        Rows of `FILE`.
+    """
+    there: dict[str, list[dict[str, Any]]] = {}
+    for cell in others:
+        for place in _places(cell):
+            there.setdefault(place, []).append(cell)
+    pairs: dict[tuple[str, str], set[tuple[float, float]]] = {}
+    for cell in cells:
+        for other in (each for place in _places(cell) for each in there.get(place, ())):
+            amounts = (float(cell["original"] or 0), float(other["original"] or 0))
+            if all(amounts):
+                pairs.setdefault((cell["measure"], other["measure"]), set()).add(amounts)
+    return any(_one_ratio(np.array(sorted(each))) for each in pairs.values())
+
+
+def _places(cell: dict[str, Any]) -> list[str]:
+    """By what a cell is found in a table that adds up something else."""
+    return [cell["codes"], *([cell["members"]] if cell["members"] else [])]
+
+
+def _one_ratio(pairs: np.ndarray) -> bool:
+    ratios = pairs[:, 0] / pairs[:, 1]
+    other = np.abs(ratios / np.median(ratios) - 1.0) > CLOSE
+    return bool(len(ratios) >= FEWEST and other.sum() <= REVISED * len(ratios))

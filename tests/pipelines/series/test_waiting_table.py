@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
+
 import pytest
 
 from pipelines.approval import approve, reject
 from pipelines.publication.areas import Areas
+from pipelines.publication.stage import StagedFiles
+from pipelines.publication.waiting import Waiting
+from pipelines.series.waiting_table import refuse_second_values
+from pipelines.tables.published_cells import write_published_cells
+from pipelines.tables.standing import PublishedCell
 from schemas.errors import GateRefused
 from tests.pipelines.published_tables import tables
+from tests.pipelines.releases import ID, entry
 from tests.pipelines.turnover import records, specification
 
-pytestmark = pytest.mark.spark
 RULE = {"dominance": None, "p_percent": 15.0}
 
 
@@ -21,6 +29,35 @@ def of_table(folder, name, path, seed, approval, **table):
     return chosen.model_copy(update={"publish": publish})
 
 
+AMOUNTS = {"A": 812_344, "B": 95_120, "C": 40_778, "D": 5_031_990, "E": 1_207_655, "F": 0}
+
+
+@pytest.mark.parametrize(
+    ("values", "refused"),
+    [
+        ({code: round(amount / 1000) for code, amount in AMOUNTS.items()}, True),
+        (dict(zip(AMOUNTS, reversed(AMOUNTS.values()), strict=True)), False),
+    ],
+    ids=["thousands", "other amounts"],
+)
+def test_a_table_that_waits_is_refused_beside_the_same_amounts_in_another_unit(areas, values, refused):
+    other, table = "f" * 32, {"content": "table"}
+    for release_id, name, amounts in ((ID, "turnover", AMOUNTS), (other, "sales", values)):
+        cells = [
+            PublishedCell(name, "", name, (("a21", code),), Decimal(amount), 0, release_id, Decimal(amount))
+            for code, amount in amounts.items()
+        ]
+        write_published_cells(areas.record(release_id), cells)
+    first, second = (replace(entry(each), identity=table) for each in (ID, other))
+    waiting = Waiting(StagedFiles(ID, areas.evidence, {}), {}, first, False)
+    if not refused:
+        refuse_second_values(waiting, [second], areas)
+        return
+    with pytest.raises(GateRefused, match="second values"):
+        refuse_second_values(waiting, [second], areas)
+
+
+@pytest.mark.spark
 def test_a_table_that_waits_gives_no_second_value_to_cells_that_are_published_meanwhile(adjusted, tmp_path):
     areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     waits = of_table(tmp_path, "turnover", "lake", 1, "required")
