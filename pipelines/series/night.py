@@ -119,7 +119,7 @@ def _beside(units: DataFrame, tonight: DataFrame, settings: SeriesSettings, numb
         f.when(again, f.lit(number)).otherwise(since).alias(SINCE),
         f.when(~pooled, f.col(BORN)).alias(BORN),
         f.when(again, before.bitwiseXOR(_mark(CLASS))).otherwise(before).alias(ORIGIN),
-        (stands & corrected).alias(STALE),
+        (stands & corrected & ~again).alias(STALE),
         replaced.alias(SUPERSEDED),
         f.when(pooled, f.col("__r")).otherwise(f.col(REGION)).alias(REGION),
         f.when(pooled, f.col("__p")).otherwise(f.col(PATTERN)).alias(PATTERN),

@@ -173,6 +173,7 @@ def test_corrections_are_published_where_a_whole_class_has_them(republishing):
     first = shown(republishing, 0, "c")
     assert shown(republishing, 1, "c") == shown(republishing, 2, "c") == first
     assert shown(republishing, 3, "c") == first | {101: 10250.0, 102: 10250.0, 103: 10250.0}
+    assert {count.stale for count in republishing.counts} == {0}  # their new values are published that night
 
 
 def test_a_correction_taken_back_restores_the_version_that_stands(republishing):
