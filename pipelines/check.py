@@ -16,6 +16,7 @@ from pipelines.job import Job
 from pipelines.measures.exposure import Exposure, exposure
 from pipelines.measures.k_map import Held, held
 from pipelines.publication.areas import Areas
+from pipelines.publication.layout import laid_out, require_regions
 from schemas.specification.model import Specification
 from schemas.specification.table_input import require_records
 
@@ -50,9 +51,11 @@ def risk_of(job: Job, microdata: Microdata) -> Outcome:
         With everything that does not fit.
     """
     with job.progress.stage("check"):
+        contract = laid_out(microdata.contract, job.specification.publish)
         screened = screen(microdata, job.specification)
         accept_input(screened, job.specification, job.areas.record(QUARANTINE_OF_CHECK))
         accept_by_suite(microdata, job.areas.record(QUARANTINE_OF_CHECK))
+        require_regions(contract, screened.strata)
     with job.progress.stage("risk before"):
         exposed = exposure(screened, job.specification)
         in_population = None

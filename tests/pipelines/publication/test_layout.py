@@ -17,7 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.audit.release import audit
+from pipelines.check import risk_of
 from pipelines.engine.files import checksum
+from pipelines.engine.progress import Progress
+from pipelines.intake.read import read
+from pipelines.job import Job
 from pipelines.publication.areas import Areas
 from pipelines.publication.csv_file import CSV
 from pipelines.publication.ledger import Ledger
@@ -304,9 +308,13 @@ def test_a_region_that_no_folder_can_name_is_refused_before_anything_is_protecte
     codes = {"north": "007", "south": "7", "west": "west"}
     frame = persons()
     frame.assign(region=frame["region"].map(codes)).to_parquet(tmp_path / "data", index=False)
-    with pytest.raises(InputRejected, match="2 of 3 values of region do not come back") as refused:
-        run(spark, specification(tmp_path, method=FAST, publish=LAYOUT))
-    assert "north" not in str(refused.value).replace('"north"', "")
+    spec = specification(tmp_path, method=FAST, publish=LAYOUT)
+    areas = Areas.of(spec.public_area, spec.evidence_area)
+    checked = Job(spark, spec, areas, Progress(quiet=True))
+    for verb in (lambda: run(spark, spec), lambda: risk_of(checked, read(spark, spec))):
+        with pytest.raises(InputRejected, match="2 of 3 values of region do not come back") as refused:
+            verb()
+        assert "north" not in str(refused.value).replace('"north"', "")
     assert not (tmp_path / "lake").exists()
 
 
