@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from deltalake import DeltaTable
 
@@ -34,5 +35,6 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     table = DeltaTable(str(path), version=versions[0])
     if [field.name for field in table.schema().fields] != [column["name"] for column in manifest["columns"]]:
         return ["the Delta table has other columns than the release"]
-    equal = contents(table.file_uris()) == contents(files_of(public, manifest))
+    files = [unquote(address) for address in table.file_uris()]
+    equal = contents(files) == contents(files_of(public, manifest))
     return [] if equal else ["the records of the Delta table are not those of the files"]

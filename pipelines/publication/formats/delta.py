@@ -24,11 +24,14 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 from pipelines.engine.files import name_again, sync_folder, sync_tree
 from pipelines.engine.outcome import now
 from pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
+from schemas.errors import ProtectionFailed
 
 FOLDER = "delta"
 PROPERTY = "release_id"
 #: Beside the table: one that is being written, one that is whole and to be put in its place, one that goes.
 _ANEW, _NEXT, _GOING = (f".{FOLDER}.{name}" for name in ("anew", "next", "going"))
+#: Signs that end the path of an address, or begin an escape in it.
+_OF_ADDRESSES = frozenset("#?%")
 #: The log is the history of the releases that stand: none of it is out of date.
 _KEEP_THE_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
 
@@ -54,7 +57,18 @@ _FOREIGN: tuple[Callable[[pa.DataType], bool], ...] = (
 
 
 def commit(public: Path, release_id: str) -> None:
-    """Make a release the newest state, or, where its commit is there already, see that it names its files."""
+    """Make a release the newest state, or, where its commit is there already, see that it names its files.
+
+    Raises
+    ------
+    ProtectionFailed
+        Where the library would take the path of the table for that of another folder.
+    """
+    if set(str(public.resolve())) & _OF_ADDRESSES:
+        raise ProtectionFailed(
+            "A Delta table cannot lie in a folder with #, ? or % in its path: it would be written to another "
+            'one. Nothing was published; choose another [publish] path, or format = "parquet".'
+        )
     _take_place(public)
     history = committed(public)
     if release_id in history:

@@ -15,6 +15,7 @@ from pyiceberg.table import StaticTable
 from pipelines.audit.release import audit
 from pipelines.engine import files
 from pipelines.publication import publish
+from pipelines.publication.areas import Areas
 from pipelines.publication.formats import delta, iceberg
 from pipelines.publication.ledger import Ledger
 from pipelines.withdraw import withdraw
@@ -30,6 +31,20 @@ def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
     write_deltalake(str(areas.public.folder / "delta"), changed, commit_properties=delta.properties(ID))
     failures = audit(areas.public.release(ID)).failures()
     assert failures == ["Delta table: the records of the Delta table are not those of the files"]
+
+
+@pytest.mark.parametrize("name", ["der See ä&b", "lake #1"])
+def test_a_delta_table_lies_in_its_folder_whatever_that_is_called_or_is_refused(tmp_path, name):
+    areas = Areas.of(tmp_path / name / "persons", tmp_path / "evidence")
+    if "#" in name:
+        with pytest.raises(ProtectionFailed, match="another one"):
+            publish.publish(staged(areas), manifest(format="delta"), areas, entry())
+    else:
+        publish.publish(staged(areas), manifest(format="delta"), areas, entry())
+        assert audit(areas.public.release(ID)).passed
+        withdraw(str(areas.public.release(ID)))
+    assert list(areas.public.folder.iterdir()) == []
+    assert {path.name for path in tmp_path.iterdir()} == {name, "evidence"}
 
 
 def test_a_commit_that_does_not_hold_the_records_is_taken_back(areas, monkeypatch):
