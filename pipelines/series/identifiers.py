@@ -8,6 +8,7 @@ where they differ by chance, and are the same where they differ by less (`public
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from pyspark.sql import functions as f
 from pipelines.intake.unit_key import ROW
 from pipelines.publication.areas import Areas
 from pipelines.publication.key import key_name
-from pipelines.publication.sources.coincidence import HASHES, CellCounts, coincide
+from pipelines.publication.sources.coincidence import HASHES, LOG_CHANCE, CellCounts, coincide
 from pipelines.publication.sources.source_sketch import FILE, SourceSketch, same_records
 from pipelines.publication.sources.unit_sketch import likeness
 from pipelines.series.settings import EVENT, GHOST, GONE, SUPERSEDED
@@ -26,6 +27,12 @@ from schemas.errors import GateRefused
 
 #: Distinct records that are compared: of more, those whose hashes are smallest.
 RECORDS = 4096
+#: Of the records that comers and leavers have in common by chance, units that stay have at least this part of
+#: what their number lets expect.
+ALSO_STAY = 0.1
+#: As a logarithm, the chance that comers and leavers are of kinds that nobody who stays is of, and that none
+#: is met twice among either.
+LOG_NO_TWINS = math.log(1e-2)
 #: Of the units of the smaller night, what makes most of them.
 MOST = 0.5
 RENAMED = (
@@ -34,7 +41,7 @@ RENAMED = (
     "Published so, the same units would stand in two classes, which together give them away. Give them their "
     'identifiers of before; where they really are others, a steward says so by publish.successive = "accept".'
 )
-_CELL, _NEW, _AWAY = "cell", "new", "away"
+_CELL, _NEW, _AWAY, _LEFT, _STAY = "cell", "new", "away", "left", "stay"
 
 
 def refuse_other_key(areas: Areas, night: str) -> None:
@@ -59,13 +66,57 @@ def refuse_other_key(areas: Areas, night: str) -> None:
 
 
 def renamed(beside: DataFrame) -> bool:
-    """Whether tonight's comers, or a good part of them, are units that are away, by their records.
+    """Whether tonight's comers, or some of them, are units that are away, by their records.
 
     Parameters
     ----------
     beside : DataFrame
         From `night`.
     """
+    return _as_many(beside) or _of_tonight(beside)
+
+
+def _of_tonight(beside: DataFrame) -> bool:
+    """Whether comers have records of units that leave tonight, and of nobody who stays.
+
+    By chance a comer's record is as soon one of a unit that stays. Where comers and leavers are of kinds that
+    nobody else is of, records are met within both as soon as between them (Cauchy and Schwarz).
+    """
+    event, current = f.col(EVENT), ~f.col(SUPERSEDED)
+    groups = {
+        _NEW: event == "comer",
+        _LEFT: (event == "left") & current,
+        _STAY: event.isin("unchanged", "corrected") & current,
+    }
+    cells = beside.groupBy(ROW).agg(*[_records(of, name) for name, of in groups.items()])
+    new, left, stay = (f.col(name) for name in groups)
+    twins = sum((each * (each - 1) / 2 for each in (new, left)), f.lit(0))
+    row = cells.agg(
+        f.count_if((new > 0) & (left > 0) & (stay == 0)).alias("again"),
+        f.count_if((new > 0) & (stay > 0)).alias("chance"),
+        f.coalesce(f.sum(f.when(stay == 0, twins)), f.lit(0)).alias("twins"),
+        f.sum(left).alias(_LEFT),
+        f.sum(stay).alias(_STAY),
+    ).first()
+    assert row is not None
+    if not row["again"]:
+        return False
+    share = row[_LEFT] / (row[_LEFT] + ALSO_STAY * row[_STAY])
+    by_chance = _log_tail(row["again"], row["chance"], share)
+    return by_chance <= LOG_CHANCE and _log_tail(row["again"], row["twins"], 0.5) <= LOG_NO_TWINS
+
+
+def _log_tail(hits: int, others: float, share: float) -> float:
+    """Chernoff's bound on the chance of so many hits among hits and others, where `share` are expected."""
+    part = hits / (hits + others)
+    if part <= share:
+        return 0.0
+    missed = (1.0 - part) * math.log((1.0 - part) / (1.0 - share)) if part < 1.0 else 0.0
+    return -(hits + others) * (part * math.log(part / share) + missed)
+
+
+def _as_many(beside: DataFrame) -> bool:
+    """Whether records of comers are those of units that are away, whenever they left, by their numbers."""
     new, away = f.col(EVENT) == "comer", f.col(EVENT).isin("left", GHOST, GONE) & ~f.col(SUPERSEDED)
     cell = f.col(ROW).bitwiseAND(f.lit(HASHES - 1)).alias(_CELL)
     counted = beside.where(new | away).groupBy(cell).agg(_records(new, _NEW), _records(away, _AWAY))

@@ -48,6 +48,29 @@ def test_comers_with_the_records_of_those_who_left_are_known(spark, again):
     assert renamed(beside(spark, comers, away)) == (again > 0)
 
 
+def tonight(spark, comers, left, stay):
+    """Rows of a night on which the others stay."""
+    events = ["comer"] * len(comers) + ["left"] * len(left) + ["unchanged"] * len(stay)
+    rows = np.concatenate([comers, left, stay]).astype(np.int64)
+    return spark.createDataFrame(pd.DataFrame({ROW: rows, EVENT: events, SUPERSEDED: False}))
+
+
+@pytest.mark.parametrize("again", [0, 4, 9])
+def test_a_few_who_leave_and_come_with_records_that_nobody_else_has_are_known(spark, again):
+    random = np.random.default_rng(1)
+    stay, left, comers = (random.integers(-(2**62), 2**62, size) for size in (1000, 10, 10))
+    both = random.integers(-(2**62), 2**62, again)
+    night = tonight(spark, np.concatenate([both, comers]), np.concatenate([both, left]), stay)
+    assert renamed(night) == (again == 9)
+
+
+@pytest.mark.parametrize("kinds", [40, 300, 3000])
+def test_comers_and_leavers_of_kinds_that_nobody_stays_of_are_others(spark, kinds):
+    random = np.random.default_rng(1)
+    comers, left = (random.integers(0, kinds, 100) for _ in range(2))
+    assert not renamed(tonight(spark, comers, left, 1_000_000 + random.integers(0, 5000, 5000)))
+
+
 @pytest.mark.parametrize("many", [6000, 12000])
 def test_of_many_a_sample_is_compared(spark, many):
     random = np.random.default_rng(1)
