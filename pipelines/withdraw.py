@@ -48,8 +48,9 @@ def withdraw(named: str) -> Outcome:
         "" if not was_current else ", and there is no current release now" if successor is None
         else f", and release {successor}, which was published before it, is current again"
     )  # fmt: skip
+    kept = "" if areas.public.folder is not None else ", and so are versions of objects that the store keeps"
     content = {"release_id": meant, "was_current": was_current, "current": successor}
-    return Outcome(f"{text}. Copies that readers have made are out of reach.", content)
+    return Outcome(f"{text}. Copies that readers have made are out of reach{kept}.", content)
 
 
 def _meant(release: FoundRelease, ledger: Ledger) -> str:
