@@ -27,13 +27,19 @@ def withdraw(named: str) -> Outcome:
     Raises
     ------
     SpecificationError
-        Where the ledger knows no such release, or its evidence area is not found.
+        Where the ledger knows no such release, or has it elsewhere, or its evidence area is not found.
     """
     release = find_release(named, gone=True)
     areas = release.areas()
     meant, before = _meant(release, Ledger(areas)), areas.public.served()
     with at_work(areas):
         status = Ledger(areas).status(meant)
+        if status is not None and status.public not in ("", areas.public.name):
+            raise SpecificationError(
+                f"The ledger has this release in another public area, {status.public}: this is a copy, or "
+                "the area was moved. Nothing was withdrawn. Name the release there, or by its folder in the "
+                "evidence area, and delete copies by hand."
+            )
         if status is not None and status.event == "published":
             with areas.public.lock():
                 withdraw_release(status, areas)

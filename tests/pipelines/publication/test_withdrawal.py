@@ -1,6 +1,7 @@
 """Withdrawal: a transaction that whoever comes next can finish."""
 
 import json
+import shutil
 
 import pytest
 
@@ -9,6 +10,7 @@ from pipelines.publication import publish, withdrawal
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.public import folder
 from pipelines.withdraw import withdraw
+from schemas.errors import SpecificationError
 from tests.pipelines.releases import ID, Killed, entry, kill, manifest, staged
 
 
@@ -105,6 +107,17 @@ def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
             withdraw(argument)
     assert withdraw(argument).content["release_id"] == ID  # of an area that has no current release any more
     assert list(released.public.folder.iterdir()) == []
+
+
+def test_a_copy_of_a_release_is_not_taken_for_it(released):
+    """The ledger would say that it is gone, and let another be published beside it."""
+    copy = released.public.folder.parent / "copy" / ID
+    shutil.copytree(released.public.release(ID), copy)
+    for place in (copy, copy.parent.parent / "nowhere" / ID):
+        with pytest.raises(SpecificationError, match="another public area"):
+            withdraw(str(place))
+    assert Ledger(released).status(ID).event == "published"
+    assert released.public.is_whole(ID)
 
 
 def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
