@@ -45,7 +45,7 @@ def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
     """
     first: dict[str, Entry] = {}
     for entry in Ledger(areas).entries():
-        if entry.event == "published":
+        if entry.event == "published" or _may_be_listed(entry):
             first.setdefault(entry.release_id, entry)
     of_source = {release_id for release_id, entry in first.items() if _is_of(entry, specification)}
     alike = {each.release_id for each in same_records_elsewhere(areas, specification)}
@@ -56,6 +56,11 @@ def accepted_of(releases: Sequence[Entry]) -> list[Entry]:
     """Those of the releases, oldest first, that a steward accepted beside each other: up to the last such."""
     accepted = [i for i, entry in enumerate(releases) if entry.successive == "accept"]
     return list(releases[: accepted[-1] + 1]) if accepted else []
+
+
+def _may_be_listed(entry: Entry) -> bool:
+    """Whether a night was being put into an object store when it was given up: whoever listed it could read."""
+    return entry.event == "abandoned" and SERIES in entry.identity and "://" in entry.public
 
 
 def _is_of(entry: Entry, specification: Specification) -> bool:
@@ -123,7 +128,8 @@ def _seen(
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
     seen = _Seen(areas, anew, with_tables, repeated)
     for entry in entries:
-        seen.add(entry)
+        if staged is None or entry.release_id != staged.files.release_id:  # one that is made again
+            seen.add(entry)
     if staged is not None:
         seen.add_staged(staged)
     return seen

@@ -193,6 +193,16 @@ def test_the_audit_of_a_source_names_releases_of_its_records_under_another(agenc
         audit_source(spec)
 
 
+@pytest.mark.parametrize(("public", "met"), [("s3://lake/persons", [A]), ("/lake/persons", [])])
+def test_a_night_that_was_put_into_a_store_and_given_up_belongs_to_its_source(agency, public, met):
+    """Without its manifest it is no release, but whoever lists the store can read its files until they go."""
+    entry = replace(agency.entry(A, KEYED, series="register"), public=public)
+    for event in ("intended", "abandoned"):
+        Ledger(agency.areas()).append(replace(entry, event=event))
+    found = releases_of(agency.areas(), specification(agency.folder))
+    assert [entry.release_id for entry in found] == met
+
+
 def test_the_audit_names_them_in_other_areas_of_a_shared_ledger_too(tmp_path):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
     north.publish(A, SKETCH)
