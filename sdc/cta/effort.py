@@ -9,6 +9,7 @@ from sdc.arguments import check_name
 from sdc.cta.annealing.beliefs import pattern_count
 from sdc.cta.annealing.local_search import LocalSearchParams
 from sdc.cta.annealing.resummed_margins import ResumParams
+from sdc.cta.program.line_classes import disjoint_classes
 from sdc.cta.program.problem import Problem
 from sdc.cta.program.work import work_from_nothing
 
@@ -34,15 +35,21 @@ _MOVE_DOUBLING_LINES = 600
 _FEW_STARTS_SIZE = 1000
 #: Sensitive cells for each line up to which the sums of few starts over long lines decide: they get so many
 #: times the moves, and what follows so much less work. With more cells residuals vanish in any run. Where
-#: the patterns of all lines are few enough beliefs are propagated instead, and nothing follows: at 20x20x20
-#: rounds and flips take half of the time, and gain 0.2 % of the excess.
+#: starts are beliefs nothing follows: at 20x20x20 rounds and flips take half of the time, and gain 0.2 % of
+#: the excess.
 _CELLS_OF_LINE, _DECISIVE = 20, 3
+#: Sensitive cells of a line on average from which starts are beliefs. At 8x8x8, with 1.7, and in hierarchies,
+#: with 0.5, the rounds end as well or better from random ones.
+_SETTLED_CELLS = 2
 #: Rounds of a run of beliefs: 600 leave no less on the lines. Patterns of lines that all rounds may go
 #: through, of which a million take 0.08 seconds.
 _BELIEF_ROUNDS = 400
 _PATTERNS = {"fast": 2.5e7, "standard": 3e8, "thorough": 9e8, "exact": 9e8}
 #: Programs that such a run stands for, where nothing follows.
 _BELIEF_PROGRAMS = 2
+#: Runs of beliefs on a two-way table, where a program is next to nothing, for each start of others: at 25x25
+#: the best of 120 is 0.1 to 0.3 % of the unavoidable part cheaper than that of 60, of 240 no more.
+_TWO_WAY_RUNS = 3
 #: Share of the columns that rounds under cuts and final flips may use, and programs that a start stands for.
 _CUT_SHARE, _FLIP_SHARE, _START_PROGRAMS = 1 / 3, 1 / 4, 6
 #: Programs that the columns pay for from which rounds under cuts are worth it; with fewer, all are flips.
@@ -124,18 +131,21 @@ def budget(problem: Problem, effort: str) -> Budget:
     short = entries < LONG_LINE * lines
     decisive = size > _FEW_STARTS_SIZE and not short and size < _CELLS_OF_LINE * lines and effort != "fast"
     sum_moves, following = _SUM_MOVES[effort], _COLUMNS[effort]
-    patterns = pattern_count(problem)
-    runs = 0 if patterns is None else int(_PATTERNS[effort] / _BELIEF_ROUNDS / max(patterns, 1))
-    beliefs = decisive and runs >= 1
-    if beliefs:
-        starts = max(1, min(runs, int(from_nothing / _BELIEF_PROGRAMS)))
-        following = 0.0
-    elif decisive:
-        sum_moves, following = sum_moves * _DECISIVE, following / _DECISIVE
-    sum_sweeps = int(min(100_000, 100 * size, max(30, sum_moves / size / starts)))
     blocks = short and lines >= _BLOCK_LINES
     prove = size <= _PROOF_SIZE[effort] and entries <= _PROOF_ENTRIES
     turns = entries <= _TURNING_LINE * lines and not (blocks or prove or problem.table.quality)
+    neighbourhoods = int(min(_NEIGHBOURHOODS, _NEIGHBOURHOOD_WORK[effort] / columns / max(lines, 1)))
+    runs = _belief_runs(problem, effort) if decisive or not (many or blocks or turns) else 0
+    if runs and decisive:
+        starts = max(1, min(runs, int(from_nothing / _BELIEF_PROGRAMS)))
+        following = 0.0
+    elif runs and disjoint_classes(problem).max(initial=-1) <= 1:
+        starts, neighbourhoods = min(runs, _TWO_WAY_RUNS * starts), 0
+    elif runs:
+        starts = min(runs, starts)
+    elif decisive:
+        sum_moves, following = sum_moves * _DECISIVE, following / _DECISIVE
+    sum_sweeps = int(min(100_000, 100 * size, max(30, sum_moves / size / starts)))
     turn_work = _TURN_WORK[effort] if turns else 0.0
     if turn_work:
         starts = 1
@@ -144,7 +154,6 @@ def budget(problem: Problem, effort: str) -> Budget:
     flip_work = 0.0 if many else (_CUT_SHARE - cut_share + _FLIP_SHARE) * following
     if blocks:
         flip_work = _BLOCK_WORK[effort]
-    neighbourhoods = int(min(_NEIGHBOURHOODS, _NEIGHBOURHOOD_WORK[effort] / columns / max(lines, 1)))
     cut_sweeps = int(min(150, max(10, moves / max(rounds, 1))))
     bound: Bound = "disjoint lines" if many or cells > LARGE_CELLS else "relaxation"
     if cells > LARGE_CELLS and short:
@@ -161,7 +170,7 @@ def budget(problem: Problem, effort: str) -> Budget:
             blocks=blocks,
             turn_work=turn_work,
             neighbourhoods=0 if prove else neighbourhoods,
-            belief_rounds=_BELIEF_ROUNDS if beliefs else 0,
+            belief_rounds=_BELIEF_ROUNDS if runs else 0,
         ),
         resum=_resum_params(size, effort),
         short_lines=short,
@@ -172,6 +181,14 @@ def budget(problem: Problem, effort: str) -> Budget:
         plane_work=_PLANE_WORK[effort],
         cell_work=_CELL_WORK[effort],
     )
+
+
+def _belief_runs(problem: Problem, effort: str) -> int:
+    """Runs of beliefs that the patterns of all lines allow; 0 where they are no good starts."""
+    patterns = pattern_count(problem)
+    if patterns is None or problem.incidence.nnz < _SETTLED_CELLS * problem.lines.shape[0]:
+        return 0
+    return int(_PATTERNS[effort] / _BELIEF_ROUNDS / max(patterns, 1))
 
 
 def _resum_params(size: int, effort: str) -> ResumParams:

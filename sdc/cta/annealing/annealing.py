@@ -81,6 +81,8 @@ class StandIn(ABC):
     incidence: sparse.csc_matrix
     #: Moves between two looks at the clock.
     stretch_moves: ClassVar[float] = 2e6
+    #: First temperature of a run that refines directions, relative to that from random ones.
+    warmth: ClassVar[float] = 1.0
 
     @cached_property
     def columns(self) -> Columns:
@@ -93,15 +95,24 @@ class StandIn(ABC):
         return np.asarray(self.incidence @ self.problem.base(directions))
 
     def anneal(
-        self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline | None = None
+        self,
+        directions: np.ndarray,
+        sweeps: int,
+        seed: int,
+        deadline: Deadline | None = None,
+        heat: float = 1.0,
     ) -> np.ndarray:
-        """Directions (p,) after annealing from the given ones; sweeps times p proposals."""
+        """Directions (p,) after annealing from the given ones; sweeps times p proposals.
+
+        `heat` is the first temperature relative to the one that leaves nothing of them.
+        """
         cells = np.flatnonzero(self.problem.forced < 0)
         start = self.problem.admissible(directions)
         if len(cells) == 0 or sweeps < 1 or self.incidence.nnz == 0:  # no line has a cell: all cost the same
             return start
         deadline = deadline or Deadline.after(None)
         hot, cold = self.temperatures(cells)
+        hot = max(heat * hot, cold)
         walk = Walk(start.copy(), self.residuals(start), start, np.full(1, np.inf))
         step = max(1, int(self.stretch_moves / len(cells)))
         for first in range(0, sweeps, step):
@@ -110,6 +121,10 @@ class StandIn(ABC):
             if deadline.passed:
                 break
         return walk.chosen
+
+    def refine(self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline) -> np.ndarray:
+        """Directions (p,) after annealing from good ones, of which most stay."""
+        return self.anneal(directions, sweeps, seed, deadline, self.warmth)
 
     @abstractmethod
     def temperatures(self, cells: np.ndarray) -> tuple[float, float]:

@@ -39,6 +39,10 @@ DAMPING = 0.5
 #: Spread of the beliefs a run begins with, which the seed draws: where up and down are alike, none
 #: would stay.
 FIRST_SPREAD = 0.1
+#: Spread of the logarithms of line weights, which the seed draws, times the root of the number of cells, and
+#: at most: on small tables beliefs end alike wherever they begin, on large ones other weights leave more on
+#: the lines.
+WEIGHT_SPREAD, MOST_SPREAD = 5.0, 0.3
 #: Log-odds beyond which a belief is certain to floating-point numbers.
 _CERTAIN = 30.0
 #: Rounds between two looks at the clock.
@@ -127,9 +131,15 @@ class Beliefs:
         return cls(problem, rows, _halves(problem, incidence), weights / (TEMPERATURE * scale))
 
     def settle(self, rounds: int, seed: int, deadline: Deadline) -> np.ndarray:
-        """Directions (p,) that beliefs from a random start have hardened into after so many rounds."""
+        """Directions (p,) that beliefs from a random start have hardened into after so many rounds.
+
+        Lines weigh a little more or less than they do, by the seed.
+        """
         problem = self.problem
-        first = FIRST_SPREAD * np.random.default_rng(seed).standard_normal(problem.size)
+        rng = np.random.default_rng(seed)
+        first = FIRST_SPREAD * rng.standard_normal(problem.size)
+        spread = min(MOST_SPREAD, WEIGHT_SPREAD / max(problem.size, 1) ** 0.5)
+        steepness = self.steepness * np.exp(spread * rng.standard_normal(len(self.steepness)))
         certain = np.where(problem.forced == 1, _CERTAIN, -_CERTAIN)
         run = Run(np.where(problem.forced >= 0, certain, 0.0), first, np.zeros(len(self.rows.cells)))
         longest = int(np.max(np.diff(self.halves.pointers), initial=1))
@@ -138,7 +148,7 @@ class Beliefs:
             for number in range(start, min(start + _STRETCH, rounds)):
                 memory = MEMORY * number / max(1, rounds - 1)
                 _gather(self.rows, run, problem.forced, memory)
-                _tell(self.rows, self.halves, self.steepness, run, scratch)
+                _tell(self.rows, self.halves, steepness, run, scratch)
             if deadline.passed:
                 break
         return problem.admissible(run.beliefs > 0)

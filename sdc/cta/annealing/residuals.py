@@ -14,7 +14,7 @@ with the larger residual is turned, as faults are sought out first in focused se
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from sdc.kernels.random import integer_below, new_stream, uniform
 
 #: First and last temperature relative to the mean protection level: below, hardly a line turns any more.
 HOT, COLD = 0.3, 0.12
+#: How much colder a run begins that refines directions: at 25x25 from 0.4 to 0.7 all end alike.
+WARMTH = 0.5
 #: Weight of the mean class beside the largest: breaks the ties between classes that are not the largest.
 MEAN_CLASS_WEIGHT = 0.1
 #: Flips that a line takes as long as.
@@ -52,6 +54,7 @@ class LineClasses(StandIn):
     """
 
     classes: np.ndarray
+    warmth: ClassVar[float] = WARMTH
 
     @classmethod
     def of(cls, problem: Problem) -> LineClasses | None:

@@ -55,6 +55,20 @@ def test_where_few_cells_share_a_line_all_work_goes_to_runs_of_beliefs():
     assert annealed.flip_work > 0
 
 
+def test_starts_are_beliefs_where_lines_hold_enough_sensitive_cells():
+    crossing, small, two_way = (
+        budget(Problem.of(random_table(shape, 0), "exact"), "standard").search
+        for shape in ((10, 10, 20), (8, 8, 8), (25, 25))
+    )
+    assert crossing.belief_rounds > 0
+    assert crossing.rounds > 0
+    assert small.belief_rounds == 0
+    assert two_way.belief_rounds > 0
+    assert two_way.starts > 60
+    assert two_way.neighbourhoods == 0
+    assert budget(Problem.of(totals_of(600, 6), "at-least"), "standard").search.belief_rounds == 0
+
+
 def test_branch_and_bound_is_left_to_tables_whose_root_ends():
     few, many = (Problem.of(totals_of(count, 2), "at-least") for count in (60, 1100))
     assert budget(few, "standard").prove

@@ -5,6 +5,8 @@ import pytest
 
 from sdc.cta.annealing.beliefs import MOST_CELLS, Beliefs, pattern_count
 from sdc.cta.annealing.line_sums import LineSums
+from sdc.cta.annealing.residuals import LineClasses
+from sdc.cta.annealing.surrogate import Surrogate
 from sdc.cta.program.problem import Problem
 from sdc.stop import Deadline
 from tests.benchmarks.tabular.grids import random_table
@@ -24,6 +26,31 @@ def test_beliefs_leave_less_on_the_lines_than_annealing(seed):
     settled = Beliefs.of(problem).settle(400, seed, NEVER)
     assert left_on_lines(problem, settled) < left_on_lines(problem, annealed)
     assert np.array_equal(settled, Beliefs.of(problem).settle(400, seed, NEVER))
+
+
+def test_beliefs_on_a_small_table_end_differently_by_the_seed():
+    problem = Problem.of(random_table((12, 12), 1), "exact")
+    beliefs = Beliefs.of(problem)
+    settled = {beliefs.settle(400, seed, NEVER).tobytes() for seed in range(10)}
+    assert len(settled) > 2
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_refining_keeps_most_of_what_beliefs_settled_on_and_improves_it(seed):
+    for shape, kind in (((6, 6, 8), Surrogate), ((12, 12), LineClasses)):
+        problem = Problem.of(random_table(shape, seed), "exact")
+        stand_in = kind.of(problem)
+        settled = Beliefs.of(problem).settle(400, seed, NEVER)
+        refined = stand_in.refine(settled, 300, seed, NEVER)
+        assert np.mean(refined == settled) > 0.5
+        if kind is Surrogate:
+            assert stand_in.energy(refined) < stand_in.energy(settled)
+        else:
+            largest = [
+                max(abs(stand_in.residuals(d))[stand_in.classes == number].sum() for number in (0, 1))
+                for d in (settled, refined)
+            ]
+            assert largest[1] <= largest[0] * 1.05
 
 
 def test_lines_of_many_cells_have_no_patterns_to_go_through():
