@@ -186,7 +186,7 @@ def budget(problem: Problem, effort: str) -> Budget:
 def _belief_runs(problem: Problem, effort: str) -> int:
     """Runs of beliefs that the patterns of all lines allow; 0 where they are no good starts."""
     patterns = pattern_count(problem)
-    if patterns is None or problem.incidence.nnz < _SETTLED_CELLS * problem.lines.shape[0]:
+    if patterns is None or problem.incidence.nnz < _SETTLED_CELLS * max(problem.lines.shape[0], 1):
         return 0
     return int(_PATTERNS[effort] / _BELIEF_ROUNDS / max(patterns, 1))
 
