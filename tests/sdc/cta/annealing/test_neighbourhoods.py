@@ -63,12 +63,13 @@ def test_what_was_solved_without_gain_is_followed_by_more_cells(monkeypatch):
     assert max(shares) > 0.4
 
 
-def test_tables_of_many_lines_and_those_that_are_proved_have_none():
-    small, middle, large = (
-        Problem.of(random_table(shape, 0), "exact") for shape in ((8, 8), (20, 20), (60, 60))
+def test_tables_of_many_lines_two_way_tables_and_those_that_are_proved_have_none():
+    small, two_way, middle, large = (
+        Problem.of(random_table(shape, 0), "exact") for shape in ((8, 8), (20, 20), (8, 8, 8), (60, 60))
     )
     assert budget(small, "standard").search.neighbourhoods == 0
-    assert budget(middle, "standard").search.neighbourhoods > 5
+    assert budget(two_way, "standard").search.neighbourhoods == 0
+    assert budget(middle, "thorough").search.neighbourhoods > 2
     assert budget(middle, "fast").search.neighbourhoods == 0
     assert budget(large, "standard").search.neighbourhoods == 0
 
