@@ -16,7 +16,7 @@ from pipelines.job import Job
 from pipelines.measures.exposure import Exposure, exposure
 from pipelines.measures.k_map import Held, held
 from pipelines.publication.areas import Areas
-from pipelines.publication.layout import laid_out, require_regions
+from pipelines.publication.record_files.layout import laid_out, require_regions
 from schemas.specification.model import Specification
 from schemas.specification.table_input import require_records
 

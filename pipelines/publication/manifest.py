@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from pipelines.intake.contract import Contract
 from pipelines.intake.recode import recodes_of
-from pipelines.publication.csv_file import CSV, READING
 from pipelines.publication.read_back import Written
+from pipelines.publication.record_files.csv_file import CSV, READING
 from pipelines.publication.stage import Staged, table_files
 from schemas.specification.model import Specification
 

@@ -12,8 +12,8 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import ROWS, contents, contents_in, hash_sums
-from pipelines.publication.csv_file import CSV, holds
-from pipelines.publication.record_files import record_batches
+from pipelines.publication.record_files.batches import record_batches
+from pipelines.publication.record_files.csv_file import CSV, holds
 from pipelines.publication.stage import Staged
 from schemas.requirements.records import MetricKey
 from schemas.specification.model import Specification

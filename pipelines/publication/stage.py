@@ -22,10 +22,10 @@ from pipelines.engine.files import checksum
 from pipelines.engine.row_hash import HASH, summed, with_hash
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
-from pipelines.publication.csv_file import CSV, write_csv
-from pipelines.publication.encoding import encoded
-from pipelines.publication.partition_files import write_partitions
-from pipelines.publication.record_files import record_batches
+from pipelines.publication.record_files.batches import record_batches
+from pipelines.publication.record_files.csv_file import CSV, write_csv
+from pipelines.publication.record_files.encoding import encoded
+from pipelines.publication.record_files.partition_files import write_partitions
 from pipelines.publication.work.task_frames import write_in_tasks
 from pipelines.publication.work.workplace import Workplace
 from schemas.specification.consistency import FREQUENCY

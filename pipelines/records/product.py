@@ -34,9 +34,9 @@ from pipelines.measures.measure import Measure, Measured
 from pipelines.measures.pairs import with_originals
 from pipelines.measures.registry import RECORD_MEASURES
 from pipelines.publication.formats.table_format import table_format
-from pipelines.publication.layout import laid_out, require_regions
 from pipelines.publication.manifest import LIMITS, manifest
 from pipelines.publication.read_back import Written, verify_written
+from pipelines.publication.record_files.layout import laid_out, require_regions
 from pipelines.publication.stage import Staged, stage
 from pipelines.publication.work.task_frames import write_in_tasks
 from pipelines.publication.work.workplace import Workplace

@@ -30,9 +30,9 @@ from pipelines.measures.comparison import Comparison
 from pipelines.measures.exposure import exposure
 from pipelines.measures.pairs import drawn_of
 from pipelines.product import NothingNew
-from pipelines.publication.layout import require_regions
 from pipelines.publication.publish import published_already
 from pipelines.publication.read_back import Written
+from pipelines.publication.record_files.layout import require_regions
 from pipelines.publication.stage import Staged, stage
 from pipelines.publication.work.workplace import Workplace
 from pipelines.records.product import ProtectedRecords, by_cluster

@@ -59,7 +59,7 @@ def accepted_of(releases: Sequence[Entry]) -> list[Entry]:
 
 
 def _may_be_listed(entry: Entry) -> bool:
-    """Whether a night was being put into an object store when it was given up: whoever listed it could read."""
+    """Whether a night was given up while it was put into an object store: whoever listed it could read."""
     return entry.event == "abandoned" and SERIES in entry.identity and "://" in entry.public
 
 

@@ -33,7 +33,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pipelines.engine.files import private_folder
 from pipelines.engine.parallelism import tasks_at_once
 from pipelines.engine.tasks import in_tasks
-from pipelines.publication.partitions import partition_of
+from pipelines.publication.record_files.partitions import partition_of
 from pipelines.publication.store import connection
 from pipelines.publication.store.faults import StoreDamaged
 from pipelines.publication.work.task_frames import write_in_tasks

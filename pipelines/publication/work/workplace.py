@@ -26,7 +26,7 @@ class Part:
         SHA-256, hexadecimal; empty where the place need not know.
     path : str
         Where `bring` puts it in the folder of the frame. Its folders may name a column that the file lacks
-        (`pipelines.publication.partitions`).
+        (`pipelines.publication.record_files.partitions`).
     """
 
     name: str

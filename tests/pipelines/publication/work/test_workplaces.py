@@ -19,8 +19,8 @@ from pyspark.sql import types as t
 from pipelines.engine.failures import without_values_of_records
 from pipelines.engine.row_hash import contents
 from pipelines.intake.contract import Contract
-from pipelines.publication.partition_files import write_partitions
-from pipelines.publication.partitions import partition_folder
+from pipelines.publication.record_files.partition_files import write_partitions
+from pipelines.publication.record_files.partitions import partition_folder
 from pipelines.publication.store import connection
 from pipelines.publication.store.faults import StoreFailed
 from pipelines.publication.work import object_store

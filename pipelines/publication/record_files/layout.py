@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from pipelines.intake.contract import Contract
 from pipelines.intake.screen import REGION
-from pipelines.publication import csv_file
-from pipelines.publication.partitions import partition_type, require_partitions
+from pipelines.publication.record_files import csv_file
+from pipelines.publication.record_files.partitions import partition_type, require_partitions
 from schemas.errors import InputRejected
 from schemas.specification.sections import Publish
 

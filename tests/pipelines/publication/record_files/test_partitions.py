@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.intake.contract import Contract
-from pipelines.publication.layout import laid_out
-from pipelines.publication.partition_files import _runs
-from pipelines.publication.partitions import partition_folder, partition_of, require_partitions
+from pipelines.publication.record_files.layout import laid_out
+from pipelines.publication.record_files.partition_files import _runs
+from pipelines.publication.record_files.partitions import partition_folder, partition_of, require_partitions
 from schemas.errors import InputRejected
 from schemas.specification.sections import Publish
 

@@ -23,8 +23,8 @@ from pipelines.engine.progress import Progress
 from pipelines.intake.read import read
 from pipelines.job import Job
 from pipelines.publication.areas import Areas
-from pipelines.publication.csv_file import CSV
 from pipelines.publication.ledger import Ledger
+from pipelines.publication.record_files.csv_file import CSV
 from pipelines.records import product
 from pipelines.verify import verify
 from pipelines.withdraw import withdraw

@@ -17,9 +17,9 @@ from pipelines.audit import csv_file as audit
 from pipelines.audit.partitions import show_records
 from pipelines.audit.queries import quiet_engine
 from pipelines.intake.contract import Contract
-from pipelines.publication.csv_file import CSV, holds, write_csv
 from pipelines.publication.read_back import _csv_holds
-from pipelines.publication.record_files import record_batches
+from pipelines.publication.record_files.batches import record_batches
+from pipelines.publication.record_files.csv_file import CSV, holds, write_csv
 
 MOMENT = datetime(2026, 3, 29, 1, 30, 0, 5)
 RECORDS = pa.table(

@@ -1,4 +1,4 @@
-"""Write the records of a release to a folder for each region (`pipelines.publication.partitions`)."""
+"""Write the records of a release to a folder for each region, named as `partitions` says."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pipelines.engine.column_names import column
 from pipelines.engine.parallelism import tasks_at_once
 from pipelines.engine.row_hash import HASH, summed, with_hash
 from pipelines.intake.contract import Contract
-from pipelines.publication.encoding import encoded
-from pipelines.publication.partitions import partition_folder, require_partitions
+from pipelines.publication.record_files.encoding import encoded
+from pipelines.publication.record_files.partitions import partition_folder, require_partitions
 from pipelines.publication.work.task_frames import write_parts_in_tasks
 from pipelines.publication.work.workplace import Workplace, part_file
 
