@@ -73,29 +73,11 @@ def nominal() -> None:
 
 
 def tables() -> None:
-    """Every algorithm on tables."""
-    inner = np.arange(1.0, 17.0).reshape(4, 4)
-    whole = np.block([[inner, inner.sum(1, keepdims=True)], [inner.sum(0, keepdims=True), inner.sum()]])
-    size = whole.shape[0]
-    position = np.arange(whole.size).reshape(whole.shape)
-    lines = [*position, *position.T]
-    relations = np.zeros((len(lines), whole.size))
-    for row, line in enumerate(lines):
-        relations[row, line] = [1] * (size - 1) + [-1]
-    values = whole.ravel()
-    sensitive = np.isin(np.arange(whole.size), [0, 6, 12])
-    table = CellTable(
-        values=values,
-        relations=relations,
-        sensitive=sensitive,
-        lower_protection=np.where(sensitive, 0.2 * values, 0),
-        upper_protection=np.where(sensitive, 0.2 * values, 0),
-        lower_capacity=values,
-        upper_capacity=values,
-        costs=np.ones(whole.size),
-    )
+    """Every algorithm on tables; the search from random directions and from beliefs."""
+    table = _table([0, 6, 12])
     for name in ("local-search", "learning", "hybrid-swaps", "exact"):
         adjust(table, algorithm=name, effort="fast")
+    adjust(_table([0, 1, 2, 5, 6, 7, 10, 11, 12, 15]), algorithm="local-search", effort="fast")
     names = [str(cell) for cell in range(table.cells)]
     controlled_rounding(with_adjacent_multiples(table, 1000), 1000, bytes(32), names)
 
@@ -115,6 +97,30 @@ def compile_ahead(parts: Sequence[str] = ()) -> None:
 def _frame() -> pd.DataFrame:
     codes = np.random.default_rng(0).integers(0, 3, (30, 3))
     return pd.DataFrame(codes, columns=["a", "b", "c"])
+
+
+def _table(cells: Sequence[int]) -> CellTable:
+    """Four times four cells and their totals; those at the given places are sensitive."""
+    inner = np.arange(1.0, 17.0).reshape(4, 4)
+    whole = np.block([[inner, inner.sum(1, keepdims=True)], [inner.sum(0, keepdims=True), inner.sum()]])
+    size = whole.shape[0]
+    position = np.arange(whole.size).reshape(whole.shape)
+    lines = [*position, *position.T]
+    relations = np.zeros((len(lines), whole.size))
+    for row, line in enumerate(lines):
+        relations[row, line] = [1] * (size - 1) + [-1]
+    values = whole.ravel()
+    sensitive = np.isin(np.arange(whole.size), cells)
+    return CellTable(
+        values=values,
+        relations=relations,
+        sensitive=sensitive,
+        lower_protection=np.where(sensitive, 0.2 * values, 0),
+        upper_protection=np.where(sensitive, 0.2 * values, 0),
+        lower_capacity=values,
+        upper_capacity=values,
+        costs=np.ones(whole.size),
+    )
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ _FEW_STARTS_SIZE = 1000
 #: starts are beliefs nothing follows: at 20x20x20 rounds and flips take half of the time, and gain 0.2 % of
 #: the excess.
 _CELLS_OF_LINE, _DECISIVE = 20, 3
-#: Sensitive cells of a line on average from which starts are beliefs. At 8x8x8, with 1.7, and in hierarchies,
-#: with 0.5, the rounds end as well or better from random ones.
+#: Sensitive cells of a line on average from which starts are beliefs. At 8x8x8, with 1.7, the rounds end as
+#: well or better from random ones; hierarchies, with 0.5, were not compared.
 _SETTLED_CELLS = 2
 #: Rounds of a run of beliefs: 600 leave no less on the lines. Patterns of lines that all rounds may go
 #: through, of which a million take 0.08 seconds.
