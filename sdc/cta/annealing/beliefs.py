@@ -43,6 +43,8 @@ FIRST_SPREAD = 0.1
 #: at most: on small tables beliefs end alike wherever they begin, on large ones other weights leave more on
 #: the lines.
 WEIGHT_SPREAD, MOST_SPREAD = 5.0, 0.3
+#: Digits of these weights: powers of different processors may differ in the last bit of a double.
+DIGITS = 9
 #: Log-odds beyond which a belief is certain to floating-point numbers.
 _CERTAIN = 30.0
 #: Rounds between two looks at the clock.
@@ -139,7 +141,8 @@ class Beliefs:
         rng = np.random.default_rng(seed)
         first = FIRST_SPREAD * rng.standard_normal(problem.size)
         spread = min(MOST_SPREAD, WEIGHT_SPREAD / max(problem.size, 1) ** 0.5)
-        steepness = self.steepness * np.exp(spread * rng.standard_normal(len(self.steepness)))
+        factors = np.exp(spread * rng.standard_normal(len(self.steepness)))
+        steepness = self.steepness * np.round(factors, DIGITS)
         certain = np.where(problem.forced == 1, _CERTAIN, -_CERTAIN)
         run = Run(np.where(problem.forced >= 0, certain, 0.0), first, np.zeros(len(self.rows.cells)))
         longest = int(np.max(np.diff(self.halves.pointers), initial=1))
