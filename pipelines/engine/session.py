@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -211,7 +212,7 @@ def _settings(master: str | None, size: InputSize, jvm: Sequence[str] | None = N
     logs = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
     options = jvm_options(size) if jvm is None else jvm
     chosen["spark.master"] = _with_a_second_try(master or "local[*]")
-    chosen["spark.driver.extraJavaOptions"] = " ".join([logs, *options])
+    chosen["spark.driver.extraJavaOptions"] = shlex.join([logs, *options])
     return chosen | (_LOCAL | _BY_SIZE[size] if _on_this_machine(master) else {})
 
 
