@@ -62,7 +62,9 @@ def test_classes_come_from_the_archive_where_there_is_one(tmp_path: Path):
 @pytest.mark.spark
 def test_java_starts_with_the_options_of_a_large_input_and_reads_the_directives():
     java = java_home() / "bin" / "java"
-    ran = subprocess.run([java, *jvm.jvm_options(InputSize.LARGE), "-version"], capture_output=True, text=True)
+    ran = subprocess.run(
+        [java, *jvm.jvm_options(InputSize.LARGE), "-version"], capture_output=True, text=True
+    )
     assert ran.returncode == 0, ran.stderr
     assert "1 compiler directives added" in ran.stderr
     assert ran.stdout == ""
