@@ -1,46 +1,59 @@
 """Take the sketch of a source in one small Spark job, exact and the same for any order and partitioning.
 
-Each task keeps, of every subset of columns, the cells whose hashes are smallest, with their counts. A cell
-that is among the smallest of all is among the smallest of each part that holds it, so sums over the parts
-are exact.
+Each task keeps, of every subset of columns, the cells whose hashes are smallest, with their counts, and hands
+them over in one row. A cell that is among the smallest of all is among the smallest of each part that holds
+it, so sums over the parts are exact; tasks of their own add them up, some of the subsets each.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipelines.engine.column_names import column, map_in_arrow
+from pipelines.engine.parallelism import tasks_at_once
 from pipelines.intake.screen import ScreenedInput
 from pipelines.publication.areas import Areas
 from pipelines.publication.key import key_name
 from pipelines.publication.ledger import Entry
 from pipelines.publication.sources.collisions import ledger_of
-from pipelines.publication.sources.source_sketch import FILE, SHARED, UNITS, SourceSketch, subsets_of
+from pipelines.publication.sources.source_sketch import FILE, SHARED, UNITS, SourceSketch, Subset, subsets_of
 from pipelines.publication.sources.unit_sketch import SIZE
 from schemas.specification.model import Specification
 
 #: Cells of each subset of columns.
 CELLS = 1024
-#: Records that a task looks at first, then twice as many, and so on.
-FIRST_PIECE = 4 * CELLS
+#: Records that a task looks at first, then twice as many, and so on up to the largest.
+FIRST_PIECE, LARGEST_PIECE = 4 * CELLS, 1024 * CELLS
 UNIT = "unit"
 #: Text that is a number; to try each text would make Spark throw and catch an error a value.
 NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+#: What a task has of a subset: arrays of int64 as bytes, marks row by row.
+_PARTS = t.StructType(
+    [
+        t.StructField("subset", t.IntegerType()),
+        t.StructField("cells", t.BinaryType()),
+        t.StructField("records", t.BinaryType()),
+        t.StructField("marks", t.BinaryType()),
+    ]
+)
 _ROWS = t.StructType(
     [
         t.StructField("subset", t.IntegerType()),
         t.StructField("cell", t.LongType()),
         t.StructField("records", t.LongType()),
         t.StructField("marks", t.ArrayType(t.LongType())),
+        t.StructField("whole", t.BooleanType()),
     ]
 )
 
@@ -90,24 +103,15 @@ def sketched(
     sample = Sample(tuple(sorted(columns)), unit is not None, key)
     values = [value_hash(name, frame).alias(f"c{i}") for i, name in enumerate(sample.names)]
     units = [] if unit is None else [value_hash(unit, frame).alias(UNIT)]
-    partial = map_in_arrow(frame.select(*values, *units), sample, _ROWS)
-    added = partial.groupBy("subset", "cell").agg(
-        f.sum("records").alias("records"), f.min("marks").alias("marks")
+    parts = map_in_arrow(frame.select(*values, *units), sample, _PARTS)
+    of_subsets = parts.repartition(tasks_at_once(frame.sparkSession), "subset")
+    return SourceSketch.of(
+        map_in_arrow(of_subsets, together, _ROWS).toArrow(), sample.subsets, records, key_name(key)
     )
-    of_subset = Window.partitionBy("subset")
-    most = f.when(f.col("subset") == UNITS, SIZE).otherwise(CELLS)
-    ranked = added.withColumns(
-        {
-            "rank": f.row_number().over(of_subset.orderBy("cell")),
-            "whole": f.count(f.lit(1)).over(of_subset) <= most,
-        }
-    )
-    rows = ranked.where(f.col("rank") <= most).drop("rank").toArrow()
-    return SourceSketch.of(rows, sample.subsets, records, key_name(key))
 
 
 class Sample:
-    """What a task makes of its records: a sample of each subset of columns, in rows of `_ROWS`.
+    """What a task makes of its records: a sample of each subset of columns, in a row of `_PARTS`.
 
     Parameters
     ----------
@@ -125,18 +129,25 @@ class Sample:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        places = [[self.names.index(name) for name in subset] for subset in self.subsets]
-        by_subset = [_Smallest(CELLS) for _ in places]
-        sampled = _Smallest(SIZE)
+        of_subsets = [(self._columns_of(subset), Smallest(CELLS)) for subset in self.subsets]
+        sampled = Smallest(SIZE)
         for batch in _in_pieces(batches):
             hashed = [self._mixed(batch[f"c{i}"]) for i in range(len(self.names))]
             total = np.add.reduce(hashed, axis=0)
-            for place, smallest in zip(places, by_subset, strict=True):
-                smallest.add(_summed(hashed, total, place))
+            for (columns, left_out), smallest in of_subsets:
+                smallest.count(_summed(hashed, columns) if left_out is None else total - hashed[left_out])
             if self._with_unit:
-                sampled.add(self._mixed(batch[UNIT]), np.column_stack(hashed))
-        for subset, smallest in [*enumerate(by_subset), (UNITS, sampled)]:
-            yield from smallest.rows(subset).to_batches()
+                sampled.mark(self._mixed(batch[UNIT]), np.column_stack(hashed))
+        kept = [*enumerate(smallest for _, smallest in of_subsets), (UNITS, sampled)]
+        yield pa.RecordBatch.from_pylist(
+            [{"subset": subset, **smallest.part()} for subset, smallest in kept], to_arrow_schema(_PARTS)
+        )
+
+    def _columns_of(self, subset: Subset) -> tuple[list[int], int | None]:
+        """Positions of its columns, and that of the one which it lacks where it has all others."""
+        columns = [self.names.index(name) for name in subset]
+        others = set(range(len(self.names))) - set(columns)
+        return columns, others.pop() if len(others) == 1 and len(columns) > 2 else None
 
     def _mixed(self, column: pa.Array) -> np.ndarray:
         return _mixed(column.to_numpy().view(np.uint64), self._salts)
@@ -149,32 +160,65 @@ def _in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         start = 0
         while start < len(batch):
             yield batch.slice(start, size)
-            start, size = start + size, 2 * size
+            start, size = start + size, min(2 * size, LARGEST_PIECE)
 
 
-class _Smallest:
-    """The cells with the smallest hashes met so far, one more than are kept, with counts or marks."""
+def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a sketch, out of what the tasks have of some subsets: all of each of these."""
+    of_subset: dict[int, Smallest] = {}
+    for part in (part for batch in batches for part in batch.to_pylist()):
+        subset = part["subset"]
+        of_subset.setdefault(subset, Smallest(SIZE if subset == UNITS else CELLS)).add(part)
+    for subset, smallest in of_subset.items():
+        yield smallest.rows(subset)
 
-    def __init__(self, size: int) -> None:
-        self._size = size + 1  # whether there are more than are kept must show
+
+class Smallest:
+    """The cells with the smallest hashes met so far, one more than are kept, with counts or marks.
+
+    Parameters
+    ----------
+    most : int
+        That are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, most + 1  # whether there are more than are kept must show
         self._cells = np.zeros(0, np.int64)
         self._records = np.zeros(0, np.int64)
         self._marks: np.ndarray | None = None
 
-    def add(self, hashes: np.ndarray, marks: np.ndarray | None = None) -> None:
-        """Count the hashes of a batch, (n,) uint64, of units with their marks, (n, p)."""
-        cells = (hashes >> np.uint64(1)).view(np.int64)
-        if len(self._cells) == self._size:
-            near = cells <= self._cells[-1]
-            cells, marks = cells[near], None if marks is None else marks[near]
-        if marks is not None:
-            self._add_marks(cells, marks.view(np.int64))
-            return
+    def count(self, hashes: np.ndarray) -> None:
+        """Count the hashes of a batch, (n,) uint64."""
+        cells = _cells(hashes[self._near(hashes)])
         counted = pc.value_counts(pa.array(cells))  # by hashing: sorting the batch would cost thrice
-        joined = np.concatenate([self._cells, counted.field("values").to_numpy()])
-        records = np.concatenate([self._records, counted.field("counts").to_numpy()])
+        self._add_counts(counted.field("values").to_numpy(), counted.field("counts").to_numpy())
+
+    def mark(self, hashes: np.ndarray, marks: np.ndarray) -> None:
+        """Take in the hashes of units, (n,) uint64, with their marks, (n, p) uint64."""
+        near = self._near(hashes)
+        self._add_marks(_cells(hashes[near]), marks[near].view(np.int64))
+
+    def add(self, part: Mapping[str, Any]) -> None:
+        """Take in what another has: a `part`."""
+        cells, records, marks = (
+            np.frombuffer(part[name], np.int64) for name in ("cells", "records", "marks")
+        )
+        if len(marks):
+            self._add_marks(cells, marks.reshape(len(cells), -1))
+        else:
+            self._add_counts(cells, records)
+
+    def _near(self, hashes: np.ndarray) -> np.ndarray | slice:
+        """Which hashes may be among the smallest."""
+        full = len(self._cells) == self._size
+        return hashes <= np.uint64(2 * int(self._cells[-1]) + 1) if full else slice(None)
+
+    def _add_counts(self, cells: np.ndarray, records: np.ndarray) -> None:
+        joined = np.concatenate([self._cells, cells])
+        counts = np.concatenate([self._records, records])
         self._cells, place = np.unique(joined, return_inverse=True)
-        self._records = np.bincount(place, records, len(self._cells)).astype(np.int64)
+        self._records = np.bincount(place, counts, len(self._cells)).astype(np.int64)
         self._cells, self._records = self._cells[: self._size], self._records[: self._size]
 
     def _add_marks(self, cells: np.ndarray, marks: np.ndarray) -> None:
@@ -187,17 +231,20 @@ class _Smallest:
         self._marks = all_marks[order][first]
         self._records = np.ones(len(self._cells), np.int64)
 
-    def rows(self, subset: int) -> pa.Table:
-        """As they leave the task."""
-        m = len(self._cells)
-        marks = pa.nulls(m, pa.list_(pa.int64())) if self._marks is None else list(self._marks)
-        return pa.table(
-            {
-                "subset": np.full(m, subset, np.int32),
-                "cell": self._cells,
-                "records": self._records,
-                "marks": pa.array(marks, pa.list_(pa.int64())) if isinstance(marks, list) else marks,
-            }
+    def part(self) -> dict[str, bytes]:
+        """As it leaves a task that saw some of the records."""
+        marks = b"" if self._marks is None else self._marks.tobytes()
+        return {"cells": self._cells.tobytes(), "records": self._records.tobytes(), "marks": marks}
+
+    def rows(self, subset: int) -> pa.RecordBatch:
+        """As it leaves the task that saw all of them, in rows of `_ROWS`."""
+        cells, records = self._cells[: self._most], self._records[: self._most]
+        m = len(cells)
+        marks = [None] * m if self._marks is None else self._marks[:m].tolist()
+        columns = [np.full(m, subset), cells, records, marks, np.full(m, len(self._cells) <= self._most)]
+        return pa.RecordBatch.from_arrays(
+            [pa.array(each, kind.type) for each, kind in zip(columns, to_arrow_schema(_ROWS), strict=True)],
+            schema=to_arrow_schema(_ROWS),
         )
 
 
@@ -215,15 +262,18 @@ def _zero(number: Column) -> Column:
     return f.when(number == 0, f.lit(0.0)).otherwise(number)
 
 
-def _summed(hashed: list[np.ndarray], total: np.ndarray, place: list[int]) -> np.ndarray:
+def _summed(hashed: list[np.ndarray], columns: list[int]) -> np.ndarray:
     """Sum of the hashes of some columns: the same for any order and names of them.
 
     A sum of random hashes is one: mixing it again would cost half of all.
     """
-    if len(place) <= 2:
-        return np.asarray(np.add.reduce([hashed[i] for i in place], axis=0))
-    left_out = [hashed[i] for i in range(len(hashed)) if i not in place]
-    return np.asarray(total - np.add.reduce(left_out, axis=0)) if left_out else total
+    first, *others = (hashed[i] for i in columns)
+    return sum(others, start=first)
+
+
+def _cells(hashes: np.ndarray) -> np.ndarray:
+    """Non-negative numbers in the order of the hashes, which Spark and Parquet have a type for."""
+    return (hashes >> np.uint64(1)).view(np.int64)
 
 
 def _mixed(hashes: np.ndarray, salts: np.ndarray) -> np.ndarray:

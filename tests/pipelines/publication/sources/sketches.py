@@ -9,9 +9,8 @@ import pandas as pd
 import pyarrow as pa
 
 from pipelines.publication.key import key_name
-from pipelines.publication.sources.sketching import CELLS, UNIT, Sample
-from pipelines.publication.sources.source_sketch import UNITS, SourceSketch
-from pipelines.publication.sources.unit_sketch import SIZE
+from pipelines.publication.sources.sketching import UNIT, Sample, together
+from pipelines.publication.sources.source_sketch import SourceSketch
 
 KEY = b"k" * 32
 
@@ -30,24 +29,9 @@ def sketch_of(frame: pd.DataFrame, unit: str | None = None, key: bytes = KEY, ta
         for start, end in pairwise(cuts.tolist())
         for row in sample(table.slice(start, end - start).to_batches(max_chunksize=700))
     ]
-    rows = pa.Table.from_batches(parts).to_pandas()
-    rows["marks"] = [None if each is None else tuple(each) for each in rows["marks"]]
-    rows = rows.sort_values(["subset", "cell", "marks"] if unit is not None else ["subset", "cell"])
-    by_cell = rows.groupby(["subset", "cell"], as_index=False, sort=True)
-    rows = by_cell.agg(records=("records", "sum")).assign(marks=by_cell["marks"].nth(0).to_numpy())
-    most = np.where(rows["subset"] == UNITS, SIZE, CELLS)
-    rows["whole"] = rows.groupby("subset")["cell"].transform("size") <= most
-    rows = rows[rows.groupby("subset")["cell"].rank() <= most]
-    kept = pa.table(
-        {
-            "subset": pa.array(rows["subset"], pa.int32()),
-            "cell": pa.array(rows["cell"], pa.int64()),
-            "records": pa.array(rows["records"], pa.int64()),
-            "marks": pa.array(list(rows["marks"]), pa.list_(pa.int64())),
-            "whole": pa.array(rows["whole"]),
-        }
+    return SourceSketch.of(
+        pa.Table.from_batches(list(together(parts))), sample.subsets, len(frame), key_name(key)
     )
-    return SourceSketch.of(kept, sample.subsets, len(frame), key_name(key))
 
 
 def _hashed(values: pd.Series) -> np.ndarray:

@@ -6,12 +6,14 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from pipelines.publication.sources.coincidence import CellCounts, coincide
+from pipelines.publication.sources.sketching import Sample, together
 from pipelines.publication.sources.source_sketch import SourceSketch, same_records, share_units, subsets_of
 from pipelines.town.town import town
-from tests.pipelines.publication.sources.sketches import sketch_of
+from tests.pipelines.publication.sources.sketches import KEY, sketch_of
 
 CASES = {
     "two names, two k": lambda frame: frame,
@@ -111,6 +113,13 @@ def test_a_sketch_is_the_same_for_any_order_and_any_cut_into_tasks():
         assert one.whole == other.whole
     assert (whole.units.units == cut.units.units).all()
     assert (whole.units.marks == cut.units.marks).all()
+
+
+def test_a_task_may_have_any_number_of_batches():
+    sample = Sample(("c0",), False, KEY)
+    batches = [pa.record_batch({"c0": pa.array([value], pa.int64())}) for value in range(80)]
+    rows = pa.Table.from_batches(list(together(sample(batches))))
+    assert rows["records"].to_pylist() == [1] * 80
 
 
 def test_counts_are_those_of_the_file():
