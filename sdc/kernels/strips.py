@@ -44,6 +44,32 @@ def _squared_distances(typing: Any, points: Any, centre: Any, start: Any, stop: 
     return types.void(points, centre, start, stop, squares), generate
 
 
+def _squared_distances_from_boxes(typing: Any, low: Any, high: Any, centre: Any, squares: Any) -> Any:
+    _check((low, types.float64, 2), (high, types.float64, 2))
+    _check((centre, types.float64, 1), (squares, types.float64, 1))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        lows, highs, point, to = (_array(context, builder, kinds[at], arguments[at]) for at in range(4))
+        variables, length = cgutils.unpack_tuple(builder, lows.shape)
+        nothing = ir.Constant(_DOUBLES, [0.0] * STRIP)
+        total = cgutils.alloca_once(builder, _DOUBLES)
+        with cgutils.for_range_slice(builder, _ZERO, length, _STEP) as (place, _):
+            builder.store(nothing, total)
+            with cgutils.for_range(builder, variables) as loop:
+                row = builder.add(builder.mul(loop.index, length), place)
+                at = _spread(builder, builder.load(builder.gep(point.data, [loop.index])), _DOUBLES)
+                below = builder.fsub(_strip(builder, builder.gep(lows.data, [row]), _DOUBLES), at)
+                above = builder.fsub(at, _strip(builder, builder.gep(highs.data, [row]), _DOUBLES))
+                away = builder.select(builder.fcmp_ordered(">", below, above), below, above)
+                away = builder.select(builder.fcmp_ordered(">", away, nothing), away, nothing)
+                builder.store(builder.fadd(builder.load(total), builder.fmul(away, away)), total)
+            _put(builder, builder.load(total), builder.gep(to.data, [place]))
+        return context.get_dummy_value()
+
+    return types.void(low, high, centre, squares), generate
+
+
 def _farthest(typing: Any, distances: Any, ranks: Any, count: Any) -> Any:
     _check((distances, types.float64, 1), (ranks, types.int64, 1))
 
@@ -161,6 +187,11 @@ def _put(builder: Any, strip: Any, start: Any) -> None:
 #: In a kernel, `squared_distances(points, centre, start, stop, squares)`: of points[:, start:stop] (p, room)
 #: from a point (p,); start is a multiple of `STRIP`.
 squared_distances = cast(Callable[[Any, Any, Any, Any, Any], None], intrinsic(_squared_distances))
+#: In a kernel, `squared_distances_from_boxes(low, high, centre, squares)`: of a point (p,) from boxes, low
+#: and high (p, room) in whole strips; 0 within one.
+squared_distances_from_boxes = cast(
+    Callable[[Any, Any, Any, Any], None], intrinsic(_squared_distances_from_boxes)
+)
 #: In a kernel, `farthest(distances, ranks, count)`: place of the largest of the first `count` non-negative
 #: distances; among equal ones, of that with the lowest rank (int64).
 farthest = cast(Callable[[Any, Any, Any], int], intrinsic(_farthest))

@@ -37,12 +37,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from sdc.microaggregation.bounds import ARITHMETIC, less_rounding, nearest_neighbour_bound
 from sdc.microaggregation.file_bound.candidates import Near
 from sdc.microaggregation.file_bound.cheapest_parts import Parts, Thoroughness, cheapest_parts
 from sdc.microaggregation.file_bound.prices import Pool
+from sdc.microaggregation.nearest_records import nearest_records
 
 #: What proves the bound.
 KIND = "prices of records"
@@ -62,8 +62,6 @@ DRAFT = Thoroughness(width=60, evaluations=10_000, in_all=2**60, beyond=200)
 WIDEST, LEAST_SEARCHED = 600, 20
 #: Differences of coordinates beyond which nearest neighbours are all: some seconds.
 MOST_DIFFERENCES = 2 * 10**10
-#: Rounding of distances as the tree computes them, generously.
-_TREE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -197,12 +195,5 @@ def near_records(values: np.ndarray, count: int) -> Near:
     """So many near records of each record, as far as there are."""
     n = len(values)
     count = min(count, n - 1)
-    _, nearest = cKDTree(values, balanced_tree=False).query(values, k=count + 1)
-    own = nearest == np.arange(n)[:, np.newaxis]
-    own[~own.any(axis=1), -1] = True  # among more records that are equal than are listed
-    records = nearest[~own].reshape(n, count).astype(np.int64)
-    squares = np.empty((n, count))
-    for place, column in enumerate(records.T):
-        squares[:, place] = ((values - values[column]) ** 2).sum(axis=1)
-    complete = squares[:, -1] * (1.0 - _TREE_ROUNDING) if count < n - 1 else np.full(n, np.inf)
-    return Near(records, squares, complete)
+    squares, records = nearest_records(values, count)
+    return Near(records, squares, squares[:, -1] if count < n - 1 else np.full(n, np.inf))

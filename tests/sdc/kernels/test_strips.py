@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from sdc.kernels.strips import STRIP, farthest, insert_key, squared_distances
+from sdc.kernels.strips import STRIP, farthest, insert_key, squared_distances, squared_distances_from_boxes
 
 HIGHEST = np.iinfo(np.uint64).max
 
@@ -15,6 +15,11 @@ HIGHEST = np.iinfo(np.uint64).max
 @numba.njit
 def _squares(points, centre, start, stop, squares):
     squared_distances(points, centre, start, stop, squares)
+
+
+@numba.njit
+def _from_boxes(low, high, centre, squares):
+    squared_distances_from_boxes(low, high, centre, squares)
 
 
 @numba.njit
@@ -40,6 +45,24 @@ def test_squared_distances_add_up_coordinate_by_coordinate(n, p):
         total += (row - at) * (row - at)
     assert np.array_equal(squares[start:n], total[start:n])
     assert np.all(squares[:start] == -1.0)
+
+
+@pytest.mark.parametrize("p", [1, 4, 13])
+def test_a_box_is_as_far_as_its_nearest_point(p):
+    random = np.random.default_rng(p)
+    low, centre, squares = random.normal(size=(p, 2 * STRIP)), random.normal(size=p), np.empty(2 * STRIP)
+    high = low + random.exponential(size=low.shape)
+    low[:, 0], high[:, 0] = centre - 1.0, centre + 1.0
+    low[:, 1], high[:, 1] = np.inf, -np.inf
+    _from_boxes(low, high, centre, squares)
+    with np.errstate(invalid="ignore"):
+        nearest = np.clip(centre[:, np.newaxis], low, high)
+    total = np.zeros(2 * STRIP)
+    for row, at in zip(nearest, centre, strict=True):
+        total += (row - at) * (row - at)
+    assert squares[0] == 0.0
+    assert squares[1] == np.inf
+    np.testing.assert_array_equal(squares[2:], total[2:])
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 33, 100])
