@@ -4,9 +4,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from pipelines.engine.row_hash import HASH
 from pipelines.intake.screen import PATTERN
 from pipelines.measures.pairs import ORIGINAL
-from pipelines.records.blocks import MOST_NUMBERS, Plan, blocked, records_within_memory
+from pipelines.records.blocks import BLOCK, MOST_NUMBERS, Plan, block_and_hash, blocked, records_within_memory
 from pipelines.records.coordinates import Coordinates
 from schemas.errors import ProtectionFailed
 from tests.pipelines.microdata import specification
@@ -39,3 +40,14 @@ def test_records_alike_by_now_are_ordered_by_what_they_were(spark, tmp_path):
         placed = blocked(frame, one_block, ["sex"], 0, specification(tmp_path, roles))
         orders.append([row[ORIGINAL]["v0"] for row in placed.collect()])
     assert orders[0] == orders[1] == sorted(orders[0])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("blocks", [1, 2, 41, 2**40])
+def test_a_block_and_its_hashes_sort_alike_as_one_number(spark, blocks):
+    hashes = [-(2**63), 1 - 2**63, -(2**62), -5, -1, 0, 1, 5, 2**62, 2**63 - 1]
+    rows = [(block, hashed) for block in sorted({0, blocks // 2, blocks - 1}) for hashed in hashes]
+    frame = spark.createDataFrame(pd.DataFrame(rows[::-1], columns=[BLOCK, HASH]))
+    placed = frame.withColumn("place", block_and_hash(blocks)).orderBy("place", HASH).collect()
+    assert [(row[BLOCK], row[HASH]) for row in placed] == rows
+    assert all(row["place"] >= 0 for row in placed)
