@@ -228,7 +228,7 @@ def blocked(
 
 
 def block_and_hash(blocks: int) -> Column:
-    """The block and the first bits of the hash as one number: a sort compares no more of nearly all records."""
+    """The block and the first bits of the hash as one number: nearly always a sort compares no more."""
     bits = 63 - blocks.bit_length()
     hashed = f.shiftright(f.col(HASH), 64 - bits) + f.lit(1 << (bits - 1))
     return f.shiftleft(f.col(BLOCK), bits) + hashed
