@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,22 @@ def public_page(folder: Path, manifest: Mapping[str, Any], columns: Sequence[Col
     columns : sequence of ColumnStatistics
         Of the microdata; none for a release of tables.
     """
+    return (
+        _environment()
+        .get_template("public_page.html")
+        .render(
+            release=manifest,
+            roles={column["name"]: column for column in manifest.get("columns", ())},
+            columns=columns,
+            tables=list(_tables(folder, manifest)),
+            style=Markup((_HERE / "public_page.css").read_text(encoding="utf-8")),
+        )
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Templates, compiled once however many releases are described."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
@@ -65,13 +82,7 @@ def public_page(folder: Path, manifest: Mapping[str, Any], columns: Sequence[Col
         "recoded": recode_text,
         "listed": _listed,
     }
-    return environment.get_template("public_page.html").render(
-        release=manifest,
-        roles={column["name"]: column for column in manifest.get("columns", ())},
-        columns=columns,
-        tables=list(_tables(folder, manifest)),
-        style=Markup((_HERE / "public_page.css").read_text(encoding="utf-8")),
-    )
+    return environment
 
 
 def _tables(folder: Path, manifest: Mapping[str, Any]) -> Iterator[ShownTable]:

@@ -7,11 +7,13 @@ loaded is dropped, and a few styles of the page itself take its place; the conte
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
+    from great_expectations.render.view import DefaultJinjaPageView
 
 _LOADED = (
     re.compile(r"<link\b[^>]*>"),
@@ -40,9 +42,16 @@ def write_data_docs(result: ExpectationSuiteValidationResult, path: Path) -> Non
     path : Path
     """
     from great_expectations.render.renderer import ValidationResultsPageRenderer
-    from great_expectations.render.view import DefaultJinjaPageView
 
-    page = DefaultJinjaPageView().render(ValidationResultsPageRenderer().render(result))
+    page = _view().render(ValidationResultsPageRenderer().render(result))
     for loaded in _LOADED:
         page = loaded.sub("", page)
     path.write_text(page.replace("</head>", _STYLE, 1), encoding="utf-8")
+
+
+@cache
+def _view() -> DefaultJinjaPageView:
+    """Great Expectations' templates, compiled once for both suites of a run."""
+    from great_expectations.render.view import DefaultJinjaPageView
+
+    return DefaultJinjaPageView()
