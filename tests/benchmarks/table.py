@@ -33,12 +33,17 @@ class Table:
 
     def markdown(self) -> str:
         """The table as GitHub Markdown."""
-        lines = [f"**{self.title}**", "", "| " + " | ".join(self.columns) + " |"]
+        lines = [f"**{self.title}**", "", line(self.columns)]
         lines.append("|" + " --- |" * len(self.columns))
-        lines += ["| " + " | ".join(_text(value) for value in row) + " |" for row in self.rows]
+        lines += [line(row) for row in self.rows]
         if self.note:
             lines += ["", self.note]
         return "\n".join(lines)
+
+
+def line(row: tuple[object, ...]) -> str:
+    """A row as GitHub Markdown."""
+    return "| " + " | ".join(_text(value) for value in row) + " |"
 
 
 def _text(value: object) -> str:
