@@ -1,6 +1,6 @@
 """HiGHS: translate in, solve, translate out. The only room that speaks to the solver."""
 
-from sdc.solver.master import Master
+from sdc.solver.master import Basis, Master
 from sdc.solver.program import (
     FEASIBILITY_TOLERANCE,
     INFINITY,
@@ -17,6 +17,7 @@ __all__ = [
     "FEASIBILITY_TOLERANCE",
     "INFINITY",
     "NO_LIMIT",
+    "Basis",
     "Limits",
     "Master",
     "Options",

@@ -3,7 +3,7 @@ other of which many like it are asked."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
@@ -12,6 +12,23 @@ from scipy import sparse
 from sdc.errors import SolverFailed
 from sdc.solver.highs import LINEAR_ATTEMPTS, new_highs, read_out, set_options, take_in
 from sdc.solver.program import Limits, Options, Program, Solution, Status
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Where the solver ended: the state of each column and each row, in its own terms.
+
+    Attributes
+    ----------
+    columns, rows : (columns,), (rows,) arrays
+    """
+
+    columns: np.ndarray
+    rows: np.ndarray
+
+    def of_columns(self, chosen: np.ndarray) -> Basis:
+        """The same where only some columns are left; the solver completes what it lacks."""
+        return Basis(self.columns[chosen], self.rows)
 
 
 class Master:
@@ -32,6 +49,19 @@ class Master:
     def rows(self) -> int:
         """Number of rows now."""
         return int(self._highs.getNumRow())
+
+    @property
+    def basis(self) -> Basis:
+        """Where the last solve ended."""
+        basis = self._highs.getBasis()
+        return Basis(np.array(basis.col_status, dtype=object), np.array(basis.row_status, dtype=object))
+
+    def begin_at(self, basis: Basis) -> None:
+        """Begin the next solve there instead."""
+        start = highspy.HighsBasis()
+        start.col_status, start.row_status = list(basis.columns), list(basis.rows)
+        start.valid = True
+        self._check(self._highs.setBasis(start))
 
     def add_columns(
         self, costs: np.ndarray, entries: sparse.spmatrix, lower: np.ndarray, upper: np.ndarray

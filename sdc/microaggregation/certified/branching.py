@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from sdc.microaggregation.certified.levels import CLOSED
-from sdc.microaggregation.certified.relaxation import Allowance, Prices, Relaxation
+from sdc.microaggregation.certified.relaxation import CLOSED, Allowance, Prices, Relaxation
+from sdc.microaggregation.certified.undecided_pairs import DECIDED, EQUAL, undecided_pairs
 from sdc.microaggregation.column_generation.columns import Columns
 from sdc.solver import FEASIBILITY_TOLERANCE
 from sdc.stop import Deadline
@@ -26,10 +25,6 @@ from sdc.stop import Deadline
 TOLERANCE = 1e-5
 #: Pairs tried at a node.
 TRIED = 8
-#: A pair is decided where the clusters that hold it add up to this little, or to one less this.
-DECIDED = 1e-3
-#: Gains as near as this are equal.
-_EQUAL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -191,7 +186,8 @@ class _Tree:
         if relaxation.solution is None:
             return None
         at_hand = relaxation.solution.objective
-        for pair in self._undecided(relaxation.solution.x):
+        incidence = relaxation.columns.incidence(np.arange(len(relaxation.columns)))
+        for pair in undecided_pairs(incidence, relaxation.solution.x, relaxation.prices.duals, TRIED):
             rises = [
                 min(relaxation.at_hand(*half), self._cost) - at_hand
                 for half in (
@@ -199,19 +195,7 @@ class _Tree:
                     (apart, np.vstack([together, pair])),
                 )
             ]
-            rise = max(rises[0], _EQUAL) * max(rises[1], _EQUAL)
-            if rise > most * (1.0 + _EQUAL):
+            rise = max(rises[0], EQUAL) * max(rises[1], EQUAL)
+            if rise > most * (1.0 + EQUAL):
                 best, most = pair, rise
         return best
-
-    def _undecided(self, x: np.ndarray) -> np.ndarray:
-        """(pairs, 2) those to be tried, the most promising first."""
-        chosen = np.flatnonzero(x > DECIDED)
-        incidence = self._relaxation.columns.incidence(chosen)
-        shared = sparse.triu(incidence @ sparse.diags(x[chosen]) @ incidence.T, k=1).tocoo()
-        duals = self._relaxation.prices.duals
-        undecided = np.minimum(shared.data, 1.0 - shared.data)
-        promise = np.round(undecided * (duals[shared.row] + duals[shared.col]), 6)
-        order = np.lexsort((shared.col, shared.row, -promise))
-        order = order[undecided[order] > DECIDED][:TRIED]
-        return np.column_stack([shared.row[order], shared.col[order]]).astype(np.int64)

@@ -24,9 +24,9 @@ import numpy as np
 
 from sdc.microaggregation.bounds import less_rounding, nearest_neighbour_bound
 from sdc.microaggregation.certified.branching import Branching, branch
-from sdc.microaggregation.certified.levels import CLOSED, Listing, close
+from sdc.microaggregation.certified.levels import Listing, close
 from sdc.microaggregation.certified.odd_set_cuts import separate_larger
-from sdc.microaggregation.certified.relaxation import Allowance, Relaxation
+from sdc.microaggregation.certified.relaxation import CLOSED, Allowance, Relaxation
 from sdc.microaggregation.certified.repartition import repartition
 from sdc.microaggregation.certified.smaller_clusters import SMALLER, smaller_clusters_bound
 from sdc.microaggregation.certified.subset_row_cuts import separate
@@ -112,8 +112,8 @@ class Work:
             allowance=Allowance(evaluations=20_000 * n * n, pivots=500 * n * n),
             starts=3,
             rounds=30,
-            per_root=min(2_000, 2_000_000 // n),
-            largest_program=16_000 if small else (10 if n < THOROUGH_FROM else 20) * n,
+            per_root=20_000 if small else min(2_000, 2_000_000 // n),
+            largest_program=100_000 if small else (10 if n < THOROUGH_FROM else 20) * n,
             nodes=1_000 if small else 100,
             branching=SMALL_BRANCHING if small else Branching(BRANCHES, branching, BRANCHED_GAP),
         )

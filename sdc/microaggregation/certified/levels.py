@@ -9,6 +9,9 @@ lists: clusters that hold each of the first m records once and every other recor
 records decide most of the gap; once these are settled, the lists of all others are short. At the last level
 the program is the set-partitioning program itself, with the costs themselves, and its solution optimal.
 
+A small file is one level: its first records settle nothing. Branching on pairs within the list solves it, and
+where the list below the gap is too long, one below a part of it.
+
 Reduced-cost fixing as in Baldacci, Christofides and Mingozzi 2008, "An exact algorithm for the vehicle
 routing problem based on the set partitioning formulation with additional cuts", over one part of the rows
 after another.
@@ -21,7 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from sdc.microaggregation.certified.relaxation import Relaxation
+from sdc.microaggregation.certified.list_branching import branch_in_list
+from sdc.microaggregation.certified.relaxation import CLOSED, Relaxation
 from sdc.microaggregation.column_generation.master import cut_entries, cut_limits
 from sdc.solver import INFINITY, Limits, Program, Status, solve
 from sdc.stop import Deadline
@@ -29,15 +33,15 @@ from sdc.stop import Deadline
 #: Clusters that may be listed up to a level, as shares of the largest program: the first programs are small
 #: and settle most of the gap, so that the lists of the later roots are short.
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
-#: A file of so few records is one level: its first records settle nothing.
-ONE_LEVEL = 100
+#: A file of so few records is one level.
+ONE_LEVEL = 200
+#: Columns that the nodes of branching within a list may have in all, per column of the largest program.
+LOOKS = 40
 #: Share of the gap that all clusters are listed below at first: much of the gap is often the incumbent's,
 #: and the optimum is in a much smaller program.
 GUESS = 1 / 2
 #: Thresholds tried where the list of the next root alone is too long, as shares of what is left of the gap.
 THRESHOLDS = (1 / 2, 1 / 4, 1 / 8)
-#: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
-CLOSED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -83,12 +87,13 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
     """
     columns, bound = relaxation.columns, relaxation.lower_bound
     n, order = len(columns.distances), relaxation.records_by_dual
+    if n <= ONE_LEVEL:
+        return _close_at_once(relaxation, incumbent, listing, deadline)
     place = np.empty(n + 1, dtype=np.int64)
     place[order], place[n] = np.arange(n), n  # the filler -1 comes last
     pool = np.empty(0, dtype=np.int64)
     incumbent, guessed, nodes = _guess(relaxation, incumbent, listing, deadline)
-    settled, first = 0.0, 0
-    level = len(SHARES) - 1 if n <= ONE_LEVEL else 0
+    settled, first, level = 0.0, 0, 0
     while first < n:
         cost = float(columns.costs[incumbent].sum())
         left = cost - bound - settled
@@ -118,6 +123,42 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
     return Closed(incumbent, min(cost, bound + max(settled, guessed)), nodes)
 
 
+def _close_at_once(
+    relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
+) -> Closed:
+    """The longest list that there is room for, again as long as it gives a cheaper partition."""
+    columns, n = relaxation.columns, relaxation.master.n
+    bound = proved = relaxation.lower_bound
+    cost, nodes = float(columns.costs[incumbent].sum()), 0
+    while cost - proved > CLOSED * cost and not deadline.passed:
+        for part in (1.0, *THRESHOLDS):
+            threshold = part * (cost - bound)
+            listed, last = relaxation.enumerate(
+                threshold, 0, per_root=listing.per_root, most=listing.largest_program
+            )
+            if last == n:
+                break
+        else:
+            break
+        solved = branch_in_list(
+            columns,
+            np.union1d(columns.positions(listed), incumbent),
+            relaxation.binding,
+            incumbent,
+            enough=bound + threshold,
+            nodes=listing.nodes,
+            looks=LOOKS * listing.largest_program,
+            deadline=deadline,
+        )
+        nodes += solved.nodes
+        proved = max(proved, solved.lower_bound)  # or a partition holds a cluster that is not listed
+        before, incumbent = cost, solved.chosen
+        cost = float(columns.costs[incumbent].sum())
+        if cost >= before:
+            break
+    return Closed(incumbent, min(cost, proved), nodes)
+
+
 def _guess(
     relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
 ) -> tuple[np.ndarray, float, int]:
@@ -127,7 +168,7 @@ def _guess(
     """
     columns, n = relaxation.columns, relaxation.master.n
     threshold = GUESS * (float(columns.costs[incumbent].sum()) - relaxation.lower_bound)
-    if n <= ONE_LEVEL or deadline.passed:
+    if deadline.passed:
         return incumbent, 0.0, 0
     listed, last = relaxation.enumerate(threshold, 0, per_root=listing.per_root, most=listing.largest_program)
     if last < n:

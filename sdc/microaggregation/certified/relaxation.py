@@ -40,6 +40,8 @@ LISTED_SHARE = 0.2
 #: Reduced costs above minus this are not looked for, in units of the mean loss per record (the
 #: relaxation's distances are scaled to it); it costs the bound at most 1 / k of it per record.
 REDUCED_COST_TOLERANCE = 1e-6
+#: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
+CLOSED = 1e-9
 
 
 @dataclass(frozen=True)

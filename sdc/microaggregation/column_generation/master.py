@@ -46,7 +46,7 @@ class MasterSolution:
 
 #: Cost per record of *no partition*, the one solution where `restrict` leaves no other: far above a mean loss
 #: per record of 1, which restricted master problems are scaled to.
-_NO_PARTITION = 10.0
+NO_PARTITION = 10.0
 
 
 class MasterProblem:
@@ -117,7 +117,7 @@ class MasterProblem:
     def _add_no_partition(self) -> None:
         rows = np.arange(self.n)  # it holds every record, and of no cut more than one
         self._master.add_columns(
-            np.array([_NO_PARTITION * self.n]),
+            np.array([NO_PARTITION * self.n]),
             sparse.csc_matrix((np.ones(self.n), (rows, np.zeros_like(rows))), shape=(self._master.rows, 1)),
             np.zeros(1),
             np.full(1, INFINITY),
