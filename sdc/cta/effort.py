@@ -65,11 +65,13 @@ _RESUM_SWEEPS, _RESUM_RUNS, _RESUM_PASSES = 5000, 8, 6
 _BLOCK_LINES = 6000
 #: Work of the flips of the descent by blocks, in columns.
 _BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
-#: Cells of a line on average up to which integer programs of blocks turn directions better than rounds and
-#: flips: in three and four hierarchies by 2 % in the same time, where in two they take ten times as long.
+#: Cells of a line on average up to which integer programs of blocks turn directions after rounds and flips:
+#: in three and four hierarchies, where in two they take ten times as long.
 _TURNING_LINE = 5
 #: Work of these programs, in columns.
-_TURN_WORK = {"fast": 0.0, "standard": 1.2e6, "thorough": 4e6, "exact": 4e6}
+_TURN_WORK = {"fast": 0.0, "standard": 4e5, "thorough": 2e6, "exact": 2e6}
+#: Moves of the annealing on margins that are summed again, of which a million take half a second.
+_MARGIN_MOVES = {"fast": 2e6, "standard": 4e7, "thorough": 1.2e8, "exact": 1.2e8}
 #: Integer programs of neighbourhoods, times columns and lines of the table, which their roots take; and how
 #: many at most.
 _NEIGHBOURHOOD_WORK = {"fast": 0.0, "standard": 2.5e5, "thorough": 1.5e6, "exact": 1.5e6}
@@ -149,7 +151,7 @@ def budget(problem: Problem, effort: str) -> Budget:
     turn_work = _TURN_WORK[effort] if turns else 0.0
     if turn_work:
         starts = 1
-    rounds = 0 if many or blocks or turn_work or not following else min(1500, 2 * programs // 3)
+    rounds = 0 if many or blocks or not following else min(1500, 2 * programs // 3)
     cut_share = _CUT_SHARE if programs >= _CUT_PROGRAMS else 0.0
     flip_work = 0.0 if many else (_CUT_SHARE - cut_share + _FLIP_SHARE) * following
     if blocks:
@@ -171,6 +173,7 @@ def budget(problem: Problem, effort: str) -> Budget:
             turn_work=turn_work,
             neighbourhoods=0 if prove else neighbourhoods,
             belief_rounds=_BELIEF_ROUNDS if runs else 0,
+            margin_moves=_MARGIN_MOVES[effort],
         ),
         resum=_resum_params(size, effort),
         short_lines=short,

@@ -5,13 +5,12 @@ residuals, and what they settle on is annealed, cold, on the largest class sum o
 quadratic surrogate. Elsewhere directions are annealed from random starts on line residuals (their sum, and
 the largest class sum) and on the surrogate, in turn and then on whichever led to the cheaper table. Each
 result costs one linear program.
-Where margins are sensitive themselves, directions annealed on margins that are summed again come
-first. The incumbent is then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are
-flipped one and two at a time, in the order of the gain that the duals promise; the promise bounds the gain,
-so flips without one are not tried. Where lines are many and short, the programs of blocks of lines flip them;
-where they are very short, integer programs of blocks turn all their directions at once instead of the rounds
-and flips (`block_descent`). Where there are few lines, integer programs turn half of the cells at once
-(`neighbourhoods`).
+Where margins are sensitive themselves, starts are annealed on margins that are summed again. The incumbent is
+then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are flipped one and two at a
+time, in the order of the gain that the duals promise; the promise bounds the gain, so flips without one are
+not tried. Where lines are many and short, the programs of blocks of lines flip them; where they are very
+short, integer programs of blocks at last turn all their directions at once (`block_descent`). Where there are
+few lines, integer programs turn half of the cells at once (`neighbourhoods`).
 """
 
 from __future__ import annotations
@@ -57,10 +56,11 @@ class LocalSearchParams:
     starts : random starts
     sweeps, sum_sweeps : of each, and where it is on sums of residuals
     belief_rounds : of each, where starts are beliefs
+    margin_moves : of the annealing on margins that are summed again, in place of starts
     rounds, cut_sweeps : rounds under cuts and their sweeps; without rounds only the sums are annealed
     cut_work, flip_work : work of the programs of these rounds, and of the final flips
     blocks : whether these are flips by blocks of lines
-    turn_work : work of the integer programs of blocks in their place
+    turn_work : work of the integer programs of blocks after them
     neighbourhoods : integer programs after them, each over the directions of some cells
     """
 
@@ -75,6 +75,7 @@ class LocalSearchParams:
     turn_work: float = 0.0
     neighbourhoods: int = 0
     belief_rounds: int = 0
+    margin_moves: float = 0.0
 
 
 def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
@@ -89,26 +90,24 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
     margins = None if problem.summation is None else ResummedMargins(problem)
     if margins is not None and not margins.all_inner:
         # line sums take a sensitive margin for a cell like any other, though its cells move it
-        start = random_directions(problem, rng)
-        chosen = margins.anneal(start, params.sum_sweeps, int(rng.integers(2**31)), search.deadline)
+        for chosen in margins.anneal(params.margin_moves, int(rng.integers(2**31)), search.deadline):
+            search.ask(chosen, overtime=search.best is None)
         search.count_moves(margins.moves)
-        search.ask(chosen, overtime=True)
     most_lines = MAX_LINES if params.rounds else REFINING_LINES if params.belief_rounds else 0
     surrogate = Surrogate.of(problem) if problem.lines.shape[0] <= most_lines else None
-    if params.belief_rounds:
-        _start_by_beliefs(search, params, surrogate, rng)
-    else:
-        _start_at_random(search, params, surrogate, rng)
+    if search.best is None or not search.best.feasible:
+        start = _start_by_beliefs if params.belief_rounds else _start_at_random
+        start(search, params, surrogate, rng)
     if surrogate is not None and params.rounds:
         anneal_under_cuts(
             search, surrogate, CutParams(params.rounds, params.cut_sweeps, params.cut_work), seed
         )
-    if params.turn_work and search.best is not None and search.best.feasible:
-        _turn_by_blocks(search, search.best, params.turn_work, seed)
-    elif params.blocks and problem.table.quality is None:
+    if params.blocks and problem.table.quality is None:
         _flip_by_blocks(search, params.flip_work, seed)
     else:
         flip_by_duals(search, params.flip_work)
+    if params.turn_work and search.best is not None and search.best.feasible:
+        _turn_by_blocks(search, search.best, params.turn_work, seed)
     return search_neighbourhoods(search, params.neighbourhoods, seed)
 
 

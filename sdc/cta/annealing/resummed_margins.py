@@ -2,20 +2,22 @@
 changes in the margins above it, seven cells in a 3-D table, whatever its size.
 
 Directions are annealed on the line residuals; flips and shifts of internal cells, where one shift spares
-several margins, then descend on the exact objective. What a margin must keep, its capacities and, where it
-is sensitive itself, its levels, is kept by a price; the side on which a sensitive margin comes to lie is its
-direction. Several runs cost less than one linear program, and the cheapest is the answer.
+several margins, then descend on the exact objective. Where margins are sensitive themselves, these flips and
+shifts are annealed in place of the residuals. What a margin must keep, its capacities and, where it is
+sensitive, its levels, is kept by a price; the side on which a sensitive margin comes to lie is its direction.
+Several runs cost less than one linear program, and the cheapest is the answer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from sdc.cta.annealing.annealing import turn
+from sdc.cta.annealing.annealing import Stretch, temperature_at, turn
 from sdc.cta.annealing.line_sums import LineSums
 from sdc.cta.program.directions import random_directions
 from sdc.cta.program.problem import Problem
@@ -25,9 +27,17 @@ from sdc.stop import Deadline
 #: Price of a deviation where it may not be, per unit to the nearest place where it may, in units of the
 #: dearest cell.
 PRICE = 50.0
-#: Runs that an annealing stands for, sweeps of each at most, and passes of flips and shifts. Longer runs end
-#: no cheaper where margins are sensitive; the cheapest of 64 is one or two per cent cheaper than one of 8.
-RUNS, MOST_SWEEPS, PASSES = 64, 100, 6
+#: Runs of an annealing of flips and shifts, and passes of their descent at its end.
+RUNS, PASSES = 4, 6
+#: Sweeps of a run at most, and for each cell that it moves.
+MOST_SWEEPS, SWEEPS_OF_CELL = 20_000, 100
+#: First and last temperature, relative to the mean level.
+HOT, COLD = 10.0, 0.1
+#: The price rises with the falling temperature, from this share of itself until so much of the run is over:
+#: at the whole price no sensitive margin would ever cross to its other side.
+FIRST_PRICE, RISING = 0.02, 0.8
+#: Moves of an annealing between two looks at the clock.
+STRETCH_MOVES = 2e6
 #: Gain below which a shift is not worth making: what floating-point sums lose.
 LEAST_GAIN = 1e-9
 
@@ -80,6 +90,16 @@ class _Sums(NamedTuple):
     reached: np.ndarray
 
 
+class _Moves(NamedTuple):
+    """Columns (p,) of the sensitive cells, columns and positions of the free internal cells, and the swings
+    (p,)."""
+
+    columns: np.ndarray
+    free_columns: np.ndarray
+    free: np.ndarray
+    swing: np.ndarray
+
+
 class ResummedMargins:
     """Anneals directions of a problem whose margins are sums.
 
@@ -109,14 +129,37 @@ class ResummedMargins:
         reach = sparse.csc_matrix(summation.matrix)
         self._sums = _Sums(reach.indptr.astype(np.int64), reach.indices.astype(np.int64))
         self._cells = _cells(problem)
+        self._moves = _Moves(self._columns, self._free_columns, self._free, problem.swing)
         self._line_sums = LineSums.of(problem)
 
-    def anneal(
-        self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline | None = None
-    ) -> np.ndarray:
-        """Directions (p,) of the cheapest of several runs, which share the sweeps."""
-        params = ResumParams(RUNS, min(MOST_SWEEPS, max(1, sweeps // RUNS)), PASSES)
-        return self.best_of(directions, params, seed, deadline or Deadline.after(None)).directions
+    def anneal(self, moves: float, seed: int, deadline: Deadline) -> Iterator[np.ndarray]:
+        """Directions (p,) that each run of an annealing of flips and shifts ends with; they share the moves.
+
+        The runs of a passed deadline are left out, but for the first.
+        """
+        rng = np.random.default_rng(seed)
+        for number in range(RUNS):
+            if number and deadline.passed:
+                return
+            directions = random_directions(self._problem, rng)
+            deviations = self._deviations(directions)
+            self._cool(directions, deviations, moves / RUNS, int(rng.integers(2**31)), deadline)
+            yield self._descended(directions, deviations, PASSES, seed + number, deadline).directions
+
+    def _cool(
+        self, directions: np.ndarray, deviations: np.ndarray, moves: float, seed: int, deadline: Deadline
+    ) -> None:
+        cells_of_sweep = max(1, len(self._turning) + len(self._free))
+        sweeps = max(2, int(min(MOST_SWEEPS, SWEEPS_OF_CELL * cells_of_sweep, moves / cells_of_sweep)))
+        step = max(1, int(STRETCH_MOVES / cells_of_sweep))
+        level = float(np.mean(self._problem.swing)) / 2
+        for first in range(0, sweeps, step):
+            last = min(first + step, sweeps)
+            stretch = Stretch(self._turning, HOT * level, COLD * level, first, last, sweeps, seed + first)
+            _anneal(self._sums, self._cells, self._moves, stretch, directions, deviations)
+            self.moves += (last - first) * cells_of_sweep
+            if deadline.passed:
+                return
 
     def best_of(self, directions: np.ndarray, params: ResumParams, seed: int, deadline: Deadline) -> Resummed:
         """The cheapest of several runs, the first from these directions, the others from random ones."""
@@ -140,18 +183,27 @@ class ResummedMargins:
 
         Sensitive internal cells stay at their minimal levels, which is admissible in mode "at-least" too.
         """
-        problem = self._problem
         directions = directions.copy()
+        return self._descended(directions, self._deviations(directions), passes, seed, deadline)
+
+    def _deviations(self, directions: np.ndarray) -> np.ndarray:
+        """(cells,) of the table whose internal cells are at their levels, or stay."""
+        problem = self._problem
         deviations = np.zeros(problem.table.cells)
         deviations[problem.sensitive] = np.where(self._inner, problem.base(directions), 0.0)
-        deviations = self._summation.resum(deviations)
+        return self._summation.resum(deviations)
+
+    def _descended(
+        self, directions: np.ndarray, deviations: np.ndarray, passes: int, seed: int, deadline: Deadline
+    ) -> Resummed:
+        """Where passes of flips and shifts end; the arrays change in place."""
+        problem = self._problem
         for number in range(passes):
             if deadline.passed:
                 break
             self.moves += len(self._turning) + len(self._free)
-            cells = self._columns, problem.sensitive, self._free_columns, self._free
-            moves = *cells, problem.swing, self._turning
-            _descend(self._sums, self._cells, *moves, directions, deviations, seed + number)
+            state = self._turning, directions, deviations
+            _descend(self._sums, self._cells, self._moves, *state, seed + number)
         deviations[problem.sensitive[self._inner]] = problem.base(directions)[self._inner]
         deviations = self._summation.resum(deviations)
         on_upper_side = deviations[problem.sensitive] > (problem.up - problem.down) / 2
@@ -216,11 +268,7 @@ def _best_shift(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int,
         other = sums.reached[a]
         levelled = cells.up[other] > 0.0 and cells.down[other] > 0.0
         for side in range(1, 3) if levelled else range(1):
-            level = 0.0 if not levelled else cells.up[other] if side == 1 else -cells.down[other]
-            if not np.isfinite(level):
-                continue
-            move = level - deviations[other]
-            move = min(max(move, -cells.fall[cell] - deviations[cell]), cells.rise[cell] - deviations[cell])
+            move = _to_level(cells, deviations, cell, other, side == 1)
             change = _change(sums, cells, deviations, column, move)
             if change < best:
                 best, step = change, move
@@ -228,14 +276,59 @@ def _best_shift(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int,
 
 
 @kernel
+def _to_level(cells: _Cells, deviations: np.ndarray, cell: int, other: int, upper: bool) -> float:
+    """The shift of an internal cell, within its capacities, that takes a cell it is counted in to zero or to
+    a level; 0 where that side is closed."""
+    level = 0.0
+    if cells.up[other] > 0.0 and cells.down[other] > 0.0:
+        level = cells.up[other] if upper else -cells.down[other]
+        if not np.isfinite(level):
+            return 0.0
+    move = level - deviations[other]
+    return min(max(move, -cells.fall[cell] - deviations[cell]), cells.rise[cell] - deviations[cell])
+
+
+@kernel
+def _anneal(
+    sums: _Sums,
+    cells: _Cells,
+    moves: _Moves,
+    stretch: Stretch,
+    directions: np.ndarray,
+    deviations: np.ndarray,
+) -> None:
+    """Flips of sensitive internal cells, and shifts of free ones to where one they are counted in is at zero
+    or at a level, in random order; directions and deviations change in place."""
+    np.random.seed(stretch.seed)
+    turning, free = stretch.cells, moves.free
+    for sweep in range(stretch.first, stretch.last):
+        temperature = temperature_at(stretch, sweep)
+        over = min(1.0, sweep / (RISING * (stretch.sweeps - 1)))
+        price = cells.price * FIRST_PRICE ** (1.0 - over)
+        priced = _Cells(cells.costs, cells.rise, cells.fall, cells.up, cells.down, price)
+        for _ in range(len(turning) + len(free)):
+            k = np.random.randint(len(turning) + len(free))
+            if k < len(turning):
+                column, move = moves.columns[turning[k]], turn(moves.swing, directions, turning[k])
+            else:
+                column = moves.free_columns[k - len(turning)]
+                reached = np.random.randint(sums.pointers[column], sums.pointers[column + 1])
+                upper = np.random.random() < 0.5
+                move = _to_level(priced, deviations, free[k - len(turning)], sums.reached[reached], upper)
+            if move == 0.0:
+                continue
+            change = _change(sums, priced, deviations, column, move)
+            if change <= 0.0 or np.random.random() < np.exp(-change / temperature):
+                _move(sums, deviations, column, move)
+                if k < len(turning):
+                    directions[turning[k]] = 1 - directions[turning[k]]
+
+
+@kernel
 def _descend(
     sums: _Sums,
     cells: _Cells,
-    columns: np.ndarray,
-    sensitive: np.ndarray,
-    free_columns: np.ndarray,
-    free: np.ndarray,
-    swing: np.ndarray,
+    moves: _Moves,
     turning: np.ndarray,
     directions: np.ndarray,
     deviations: np.ndarray,
@@ -245,11 +338,11 @@ def _descend(
     np.random.seed(seed)
     for _ in range(len(turning)):
         one = turning[np.random.randint(len(turning))]
-        move = turn(swing, directions, one)
-        if _change(sums, cells, deviations, columns[one], move) < 0.0:
+        move = turn(moves.swing, directions, one)
+        if _change(sums, cells, deviations, moves.columns[one], move) < 0.0:
             directions[one] = 1 - directions[one]
-            _move(sums, deviations, columns[one], move)
-    for k in range(len(free)):
-        step = _best_shift(sums, cells, deviations, free_columns[k], free[k])
+            _move(sums, deviations, moves.columns[one], move)
+    for k in range(len(moves.free)):
+        step = _best_shift(sums, cells, deviations, moves.free_columns[k], moves.free[k])
         if step != 0.0:
-            _move(sums, deviations, free_columns[k], step)
+            _move(sums, deviations, moves.free_columns[k], step)

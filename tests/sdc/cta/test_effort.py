@@ -78,11 +78,11 @@ def test_branch_and_bound_is_left_to_tables_whose_root_ends():
     assert not budget(many, "standard").prove
 
 
-def test_directions_of_very_short_lines_are_turned_by_integer_programs_in_place_of_rounds():
+def test_directions_of_very_short_lines_are_turned_by_integer_programs_after_rounds():
     very_short, longer = (
         budget(Problem.of(totals_of(1100, parts), "at-least"), "standard").search for parts in (2, 8)
     )
     assert very_short.turn_work > 0
-    assert very_short.rounds == 0
+    assert very_short.rounds > 0
     assert longer.turn_work == 0
     assert longer.rounds > 0
