@@ -172,7 +172,8 @@ class _Tree:
         return rows
 
     def _halves(self, node: _Node) -> list[_Node] | None:
-        """The halves of a node that are not closed; None where the wall clock ended it."""
+        """The halves of a node that are not closed; None where the wall clock ended it, or it is not closed by
+        the partition that its solution is."""
         part = _Part(self, node)
         solution = part.solve_with_cuts()
         if solution is None:
@@ -183,7 +184,7 @@ class _Tree:
         pairs = undecided_pairs(part.incidence, part.values(solution), part.duals(solution), TRIED)
         if len(pairs) == 0:
             self._take_in(node.kept[part.values(solution) > CHOSEN])
-            return []
+            return [] if bound >= self.closed else None
         fixed = bound + reduced >= self.closed
         basis = part.master.basis
         best: list[_Node] = []
