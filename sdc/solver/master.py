@@ -4,6 +4,7 @@ other of which many like it are asked."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import highspy
 import numpy as np
@@ -16,19 +17,17 @@ from sdc.solver.program import Limits, Options, Program, Solution, Status
 
 @dataclass(frozen=True)
 class Basis:
-    """Where the solver ended: the state of each column and each row, in its own terms.
+    """Where the solver ended: the state of each column and each row, in its own terms."""
 
-    Attributes
-    ----------
-    columns, rows : (columns,), (rows,) arrays
-    """
-
-    columns: np.ndarray
-    rows: np.ndarray
+    state: highspy.HighsBasis
 
     def of_columns(self, chosen: np.ndarray) -> Basis:
-        """The same where only some columns are left; the solver completes what it lacks."""
-        return Basis(self.columns[chosen], self.rows)
+        """The same where only the columns are left that a boolean array names; the solver completes it."""
+        left = highspy.HighsBasis()
+        left.col_status = list(compress(self.state.col_status, chosen))
+        left.row_status = self.state.row_status
+        left.valid = True
+        return Basis(left)
 
 
 class Master:
@@ -53,15 +52,11 @@ class Master:
     @property
     def basis(self) -> Basis:
         """Where the last solve ended."""
-        basis = self._highs.getBasis()
-        return Basis(np.array(basis.col_status, dtype=object), np.array(basis.row_status, dtype=object))
+        return Basis(self._highs.getBasis())
 
     def begin_at(self, basis: Basis) -> None:
         """Begin the next solve there instead."""
-        start = highspy.HighsBasis()
-        start.col_status, start.row_status = list(basis.columns), list(basis.rows)
-        start.valid = True
-        self._check(self._highs.setBasis(start))
+        self._check(self._highs.setBasis(basis.state))
 
     def add_columns(
         self, costs: np.ndarray, entries: sparse.spmatrix, lower: np.ndarray, upper: np.ndarray

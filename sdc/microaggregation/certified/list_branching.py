@@ -68,8 +68,8 @@ class _Node(NamedTuple):
         In the order of the search; it decides between equal bounds.
     kept : (columns,) int array
         Places in the list.
-    rows : (cuts,) int array
-        Cuts of its program.
+    cuts : (cuts, width) int array
+        Of its program.
     basis : Basis or None
         To begin at.
     """
@@ -77,7 +77,7 @@ class _Node(NamedTuple):
     bound: float
     number: int
     kept: np.ndarray
-    rows: np.ndarray
+    cuts: np.ndarray
     basis: Basis | None
 
 
@@ -111,19 +111,18 @@ def branch_in_list(
     deadline : Deadline
         Safety net.
     """
-    tree = _Tree(columns, listed, cuts, incumbent, enough, deadline)
-    bound = tree.search(nodes, looks)
+    tree = _Tree(columns, listed, incumbent, enough, deadline)
+    bound = tree.search(cuts, nodes, looks)
     return InList(bound, tree.chosen, tree.nodes)
 
 
 class _Tree:
-    """The search: the list, the cuts found so far, and the cheapest partition known."""
+    """The search: the list, and the cheapest partition known."""
 
     def __init__(
         self,
         columns: Columns,
         listed: np.ndarray,
-        cuts: np.ndarray,
         incumbent: np.ndarray,
         enough: float,
         deadline: Deadline,
@@ -135,8 +134,6 @@ class _Tree:
         self.members = columns.members[listed]
         self.incidence = columns.incidence(listed)
         self.most_clusters = len(columns.distances) // columns.k
-        self.cuts, self.limits = cuts, cut_limits(cuts)
-        self.entries = cut_entries(cuts, self.incidence).tocsr()
         self._listed = listed
         self._least = min(enough, float(columns.costs[incumbent].sum()))
         self._made = 0
@@ -146,10 +143,10 @@ class _Tree:
         """Bound from which on a node is closed: the solver leaves out its tolerance per cluster."""
         return (1.0 - CLOSED) * self._least - self.most_clusters * FEASIBILITY_TOLERANCE
 
-    def search(self, most_nodes: int, most_looks: int) -> float:
+    def search(self, cuts: np.ndarray, most_nodes: int, most_looks: int) -> float:
         """Split the node of least bound until the work is done or none is left; the bound of the list."""
         looks = 0
-        open_nodes = [_Node(0.0, 0, np.arange(len(self._listed)), np.arange(len(self.cuts)), None)]
+        open_nodes = [_Node(0.0, 0, np.arange(len(self._listed)), cuts, None)]
         while open_nodes and self.nodes < most_nodes and looks < most_looks:
             node = heapq.heappop(open_nodes)
             if node.bound >= self.closed:
@@ -162,14 +159,6 @@ class _Tree:
             for half in halves:
                 heapq.heappush(open_nodes, half)
         return min([self._least, *(node.bound for node in open_nodes if node.bound < self.closed)])
-
-    def add_cuts(self, cuts: np.ndarray) -> np.ndarray:
-        """Take in cuts, which hold of every partition; their rows."""
-        rows = len(self.cuts) + np.arange(len(cuts))
-        self.cuts = np.concatenate([self.cuts, cuts]) if len(self.cuts) else cuts
-        self.limits = np.concatenate([self.limits, cut_limits(cuts)])
-        self.entries = sparse.vstack([self.entries, cut_entries(cuts, self.incidence)]).tocsr()
-        return rows
 
     def _halves(self, node: _Node) -> list[_Node] | None:
         """The halves of a node that are not closed; None where the wall clock ended it, or it is not closed by
@@ -187,7 +176,7 @@ class _Tree:
             return [] if bound >= self.closed else None
         fixed = bound + reduced >= self.closed
         basis = part.master.basis
-        best: list[_Node] = []
+        best: list[tuple[float, np.ndarray, Basis]] = []
         most = 0.0
         for pair in pairs:
             halves, promise = [], 1.0
@@ -200,14 +189,18 @@ class _Tree:
                 rise = max(bound, part.reduced_costs(solution)[1])
                 promise *= max(min(rise, self.closed) - bound, EQUAL)
                 if rise < self.closed:
-                    self._made += 1
-                    inside = part.master.basis.of_columns(np.append(~out, True))
-                    halves.append(_Node(rise, self._made, node.kept[~out], part.rows, inside))
+                    halves.append((rise, ~out, part.master.basis))
             if promise > most * (1.0 + EQUAL):
                 best, most = halves, promise
             if not halves:
                 break
-        return best
+        return [self._node(part, node, *half) for half in best]
+
+    def _node(self, part: _Part, parent: _Node, bound: float, inside: np.ndarray, basis: Basis) -> _Node:
+        """A half: the columns inside of a node's."""
+        self._made += 1
+        begin = basis.of_columns(np.append(inside, True))
+        return _Node(bound, self._made, parent.kept[inside], part.cuts, begin)
 
     def _take_in(self, kept: np.ndarray) -> None:
         """Keep a partition where it is cheaper."""
@@ -222,19 +215,18 @@ class _Part:
 
     def __init__(self, tree: _Tree, node: _Node) -> None:
         self._tree, self._kept = tree, node.kept
-        self.rows = node.rows
+        self.cuts = node.cuts
         self.incidence = tree.incidence[:, node.kept]
         self._costs = tree.costs[node.kept]
         self._of_record = self.incidence.tocsr()
         self._n = self.incidence.shape[0]
-        cuts = tree.entries[node.rows][:, node.kept]
-        self._matrix = sparse.vstack([self.incidence, cuts]).tocsc()
+        self._entries = cut_entries(node.cuts, self.incidence)
         self.master = Master(
             set_partitioning(
                 np.append(self._costs, NO_PARTITION * self._n),
                 sparse.hstack([self.incidence, np.ones((self._n, 1))]).tocsc(),
-                _with_no_partition(cuts),
-                tree.limits[node.rows],
+                _with_no_partition(self._entries),
+                cut_limits(node.cuts),
                 upper=INFINITY,
             )
         )
@@ -249,14 +241,14 @@ class _Part:
         for _ in range(ROUNDS):
             if solution is None or solution.bound >= tree.closed:
                 break
-            at_hand = tree.members[self._kept], self.values(solution), self._n, tree.cuts[self.rows]
+            at_hand = tree.members[self._kept], self.values(solution), self._n, self.cuts
             cuts = separate(*at_hand, in_all=IN_ONE)
             if len(cuts) < FEW_CUTS:
                 cuts = np.concatenate([cuts, separate_larger(*at_hand, in_all=IN_ONE)])
             if len(cuts) == 0:
                 break
             before = solution.bound
-            self._add(tree.add_cuts(cuts))
+            self._add(cuts)
             solution = self.solve(self._out)
             if solution is None or solution.bound - before < STALLED * (tree.closed - before):
                 break
@@ -277,12 +269,12 @@ class _Part:
 
     def reduced_costs(self, solution: Solution) -> tuple[np.ndarray, float]:
         """(columns,) reduced costs, and the bound that the duals prove: that of Lagrange."""
-        prices = np.asarray(solution.row_duals).copy()
-        prices[self._n :] = np.minimum(0.0, prices[self._n :])
-        reduced = self._costs - self._matrix.T @ prices
-        limits = np.concatenate([np.ones(self._n), self._tree.limits[self.rows]])
+        duals = self.duals(solution)
+        penalties = np.maximum(0.0, -np.asarray(solution.row_duals)[self._n :])
+        reduced = self._costs - self.incidence.T @ duals + self._entries.T @ penalties
+        paid = float(penalties @ cut_limits(self.cuts))
         least = float(reduced[~self._out].min(initial=0.0))
-        return reduced, float(prices @ limits) + self._tree.most_clusters * min(0.0, least)
+        return reduced, float(duals.sum()) - paid + self._tree.most_clusters * least
 
     def values(self, solution: Solution) -> np.ndarray:
         """(columns,) shares to which columns are chosen."""
@@ -298,12 +290,11 @@ class _Part:
         held[self._of_record[record].indices] = True
         return held
 
-    def _add(self, rows: np.ndarray) -> None:
-        entries = self._tree.entries[rows][:, self._kept]
-        limits = self._tree.limits[rows]
-        self.master.add_rows(np.full(len(rows), -INFINITY), limits, _with_no_partition(entries))
-        self._matrix = sparse.vstack([self._matrix, entries]).tocsc()
-        self.rows = np.concatenate([self.rows, rows])
+    def _add(self, cuts: np.ndarray) -> None:
+        entries = cut_entries(cuts, self.incidence)
+        self.master.add_rows(np.full(len(cuts), -INFINITY), cut_limits(cuts), _with_no_partition(entries))
+        self._entries = sparse.vstack([self._entries, entries]).tocsc()
+        self.cuts = np.concatenate([self.cuts, cuts]) if len(self.cuts) else cuts
 
 
 def _with_no_partition(entries: sparse.spmatrix) -> sparse.csc_matrix:
