@@ -65,9 +65,10 @@ _RESUM_SWEEPS, _RESUM_RUNS, _RESUM_PASSES = 5000, 8, 6
 _BLOCK_LINES = 6000
 #: Work of the flips of the descent by blocks, in columns.
 _BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
-#: Cells of a line on average up to which integer programs of blocks turn directions after rounds and flips:
-#: in three and four hierarchies, where in two they take ten times as long.
-_TURNING_LINE = 5
+#: Cells of a line on average up to which flips and shifts are annealed where margins are sensitive, and
+#: integer programs of blocks turn directions at last: in three and four hierarchies. In two hierarchies, of 6
+#: to 10 cells, the annealing ends up to 3 % dearer, and the programs take ten times as long.
+_VERY_SHORT_LINE = 5
 #: Work of these programs, in columns.
 _TURN_WORK = {"fast": 0.0, "standard": 4e5, "thorough": 2e6, "exact": 2e6}
 #: Moves of the annealing on margins that are summed again, of which a million take half a second.
@@ -135,7 +136,8 @@ def budget(problem: Problem, effort: str) -> Budget:
     sum_moves, following = _SUM_MOVES[effort], _COLUMNS[effort]
     blocks = short and lines >= _BLOCK_LINES
     prove = size <= _PROOF_SIZE[effort] and entries <= _PROOF_ENTRIES
-    turns = entries <= _TURNING_LINE * lines and not (blocks or prove or problem.table.quality)
+    very_short = entries <= _VERY_SHORT_LINE * lines
+    turns = very_short and not (blocks or prove or problem.table.quality)
     neighbourhoods = int(min(_NEIGHBOURHOODS, _NEIGHBOURHOOD_WORK[effort] / columns / max(lines, 1)))
     runs = _belief_runs(problem, effort) if decisive or not (many or blocks or turns) else 0
     if runs and decisive:
@@ -173,7 +175,7 @@ def budget(problem: Problem, effort: str) -> Budget:
             turn_work=turn_work,
             neighbourhoods=0 if prove else neighbourhoods,
             belief_rounds=_BELIEF_ROUNDS if runs else 0,
-            margin_moves=_MARGIN_MOVES[effort],
+            margin_moves=_MARGIN_MOVES[effort] if very_short else 0.0,
         ),
         resum=_resum_params(size, effort),
         short_lines=short,

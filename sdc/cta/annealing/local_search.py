@@ -5,7 +5,8 @@ residuals, and what they settle on is annealed, cold, on the largest class sum o
 quadratic surrogate. Elsewhere directions are annealed from random starts on line residuals (their sum, and
 the largest class sum) and on the surrogate, in turn and then on whichever led to the cheaper table. Each
 result costs one linear program.
-Where margins are sensitive themselves, starts are annealed on margins that are summed again. The incumbent is
+Where margins are sensitive themselves, directions on margins that are summed again come first, and are the
+only starts where lines are very short. The incumbent is
 then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are flipped one and two at a
 time, in the order of the gain that the duals promise; the promise bounds the gain, so flips without one are
 not tried. Where lines are many and short, the programs of blocks of lines flip them; where they are very
@@ -56,7 +57,7 @@ class LocalSearchParams:
     starts : random starts
     sweeps, sum_sweeps : of each, and where it is on sums of residuals
     belief_rounds : of each, where starts are beliefs
-    margin_moves : of the annealing on margins that are summed again, in place of starts
+    margin_moves : of the annealing on margins that are summed again, in place of starts where there are such
     rounds, cut_sweeps : rounds under cuts and their sweeps; without rounds only the sums are annealed
     cut_work, flip_work : work of the programs of these rounds, and of the final flips
     blocks : whether these are flips by blocks of lines
@@ -90,12 +91,10 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
     margins = None if problem.summation is None else ResummedMargins(problem)
     if margins is not None and not margins.all_inner:
         # line sums take a sensitive margin for a cell like any other, though its cells move it
-        for chosen in margins.anneal(params.margin_moves, int(rng.integers(2**31)), search.deadline):
-            search.ask(chosen, overtime=search.best is None)
-        search.count_moves(margins.moves)
+        _start_by_margins(search, params, margins, rng)
     most_lines = MAX_LINES if params.rounds else REFINING_LINES if params.belief_rounds else 0
     surrogate = Surrogate.of(problem) if problem.lines.shape[0] <= most_lines else None
-    if search.best is None or not search.best.feasible:
+    if not params.margin_moves or search.best is None or not search.best.feasible:
         start = _start_by_beliefs if params.belief_rounds else _start_at_random
         start(search, params, surrogate, rng)
     if surrogate is not None and params.rounds:
@@ -109,6 +108,19 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
     if params.turn_work and search.best is not None and search.best.feasible:
         _turn_by_blocks(search, search.best, params.turn_work, seed)
     return search_neighbourhoods(search, params.neighbourhoods, seed)
+
+
+def _start_by_margins(
+    search: Search, params: LocalSearchParams, margins: ResummedMargins, rng: np.random.Generator
+) -> None:
+    if params.margin_moves:
+        for chosen in margins.anneal(params.margin_moves, int(rng.integers(2**31)), search.deadline):
+            search.ask(chosen, overtime=search.best is None)
+    else:
+        start = random_directions(search.problem, rng)
+        chosen = margins.descend(start, params.sum_sweeps, int(rng.integers(2**31)), search.deadline)
+        search.ask(chosen, overtime=True)
+    search.count_moves(margins.moves)
 
 
 def _start_by_beliefs(
