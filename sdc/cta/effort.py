@@ -70,9 +70,9 @@ _BLOCK_WORK = {"fast": 0.0, "standard": 5e6, "thorough": 1.5e7, "exact": 1.5e7}
 #: to 10 cells, the annealing ends up to 3 % dearer, and the programs take ten times as long.
 _VERY_SHORT_LINE = 5
 #: Work of these programs, in columns.
-_TURN_WORK = {"fast": 0.0, "standard": 4e5, "thorough": 2e6, "exact": 2e6}
+_TURN_WORK = {"fast": 0.0, "standard": 2e5, "thorough": 2e6, "exact": 2e6}
 #: Moves of the annealing on margins that are summed again, of which a million take half a second.
-_MARGIN_MOVES = {"fast": 2e6, "standard": 4e7, "thorough": 1.2e8, "exact": 1.2e8}
+_MARGIN_MOVES = {"fast": 2e6, "standard": 8e7, "thorough": 2e8, "exact": 2e8}
 #: Integer programs of neighbourhoods, times columns and lines of the table, which their roots take; and how
 #: many at most.
 _NEIGHBOURHOOD_WORK = {"fast": 0.0, "standard": 2.5e5, "thorough": 1.5e6, "exact": 1.5e6}

@@ -32,7 +32,7 @@ PRICE = 50.0
 #: sensitive; the cheapest of 64 is one or two per cent cheaper than one of 8.
 DESCENTS, DESCENT_SWEEPS, PASSES = 64, 100, 6
 #: Runs of an annealing of flips and shifts.
-RUNS = 4
+RUNS = 8
 #: Sweeps of a run at most, and for each cell that it moves.
 MOST_SWEEPS, SWEEPS_OF_CELL = 20_000, 100
 #: First and last temperature, relative to the mean level.
