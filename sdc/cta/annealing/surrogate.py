@@ -36,20 +36,18 @@ class Surrogate(StandIn):
 
     Attributes
     ----------
-    problem, incidence : of `StandIn`, over the lines that sensitive cells touch, or cells outside the problem
+    problem, incidence : of `StandIn`, over the lines that sensitive cells touch
     matrix : (lines, lines) G
-    held : (lines,) what cells outside the problem add to them
     """
 
     matrix: np.ndarray
-    held: np.ndarray
     warmth: ClassVar[float] = WARMTH
 
     @classmethod
     def of(cls, problem: Problem) -> Surrogate:
         """Build G once for a problem."""
         incidence = problem.incidence
-        touched = np.union1d(incidence.indices, np.flatnonzero(problem.held))
+        touched = np.unique(incidence.indices)
         typical = float(np.mean(problem.swing))
         room = np.minimum((problem.rise + problem.fall) / 2, typical)
         weight = room / np.maximum(problem.free_costs, np.finfo(float).tiny ** 0.5)
@@ -64,11 +62,7 @@ class Surrogate(StandIn):
         inverse = linalg.cho_solve(factor, unit, overwrite_b=True, check_finite=False)[touched]
         rows = sparse.csc_matrix(incidence.tocsr()[touched])
         rows.sort_indices()
-        return cls(problem, rows, np.ascontiguousarray((inverse + inverse.T) / 2), problem.held[touched])
-
-    def residuals(self, directions: np.ndarray) -> np.ndarray:
-        """(lines,) signed base deviations summed per line, and what is held."""
-        return super().residuals(directions) + self.held
+        return cls(problem, rows, np.ascontiguousarray((inverse + inverse.T) / 2))
 
     def energy(self, directions: np.ndarray) -> float:
         """r' G r at directions of 0 and 1."""
