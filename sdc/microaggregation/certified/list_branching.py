@@ -161,8 +161,8 @@ class _Tree:
         return min([self._least, *(node.bound for node in open_nodes if node.bound < self.closed)])
 
     def _halves(self, node: _Node) -> list[_Node] | None:
-        """The halves of a node that are not closed; None where the wall clock ended it, or it is not closed by
-        the partition that its solution is."""
+        """The halves of a node that are not closed; None where the clock ended it, or its own partition does
+        not close it."""
         part = _Part(self, node)
         solution = part.solve_with_cuts()
         if solution is None:
