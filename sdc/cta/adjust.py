@@ -30,8 +30,11 @@ from sdc.stop import Deadline, StoppedBy
 _FEASIBILITY_NODES = 5000
 #: Its steps times the entries of the relations, about half a minute of one core.
 _FEASIBILITY_STEP_ENTRIES = 5e6
-#: Share of a time limit for the search where branch and bound follows.
-_SEARCH_SHARE = 0.4
+#: Share of a time limit for the search, where branch and bound follows and where only the bound does, which
+#: takes what is left: at 8x8x8 the search needs a third of a minute, and the planes what there is.
+_SHARE_BEFORE_PROOF, _SEARCH_SHARE = 0.4, 0.75
+#: Share of the rest for the bound where branch and bound follows.
+_BOUND_SHARE = 0.25
 #: Seeds beyond wrap around: kernels take integers of 64 bits, and count up from the seed.
 _SEEDS = 1 << 62
 
@@ -127,10 +130,10 @@ def _searched_result(
     deadline: Deadline,
 ) -> Adjustment:
     prove = algorithm == "exact" or (algorithm == "auto" and allowed.prove)
-    bound = _lower_bound(problem, allowed, deadline.remaining / 4)
     share = deadline
-    if prove and np.isfinite(deadline.remaining):
-        share = Deadline.after(max(_SEARCH_SHARE * deadline.remaining, 1e-3))
+    if np.isfinite(deadline.remaining):
+        part = _SHARE_BEFORE_PROOF if prove else _SEARCH_SHARE
+        share = Deadline.after(max(part * deadline.remaining, 1e-3))
     search = Search(problem, share)
     method = METHODS.get(algorithm, DEFAULT)
     timed_out, nodes = False, 0
@@ -147,6 +150,7 @@ def _searched_result(
         except TimeUp:
             timed_out = not prove
     assert search.best is not None
+    bound = _lower_bound(problem, allowed, deadline.remaining * (_BOUND_SHARE if prove else 1.0))
     if prove and not _proved(search, bound):
         limit = None if algorithm == "exact" or effort == "exact" else allowed.nodes
         proof = branch_and_bound(search, limit)

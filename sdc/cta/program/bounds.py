@@ -78,7 +78,9 @@ def relaxation_bound(
             best = LowerBound(covering.bound, _kind(covering.binding_cells, None))
         if plane_work:
             programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
-            left = max(deadline.remaining / 2, LEAST_SECONDS)
+            # of a mirrored problem no program with directions and lines follows
+            share = 1.0 if problem.mirrored else 0.5
+            left = max(share * deadline.remaining, LEAST_SECONDS)
             covering.share_out(programs, plane_work, Deadline.after(left if np.isfinite(left) else None))
         cells, planes = covering.binding_cells, covering.binding_planes
         kind = _kind(cells, planes)

@@ -197,6 +197,24 @@ def test_a_passed_time_limit_still_gives_a_sound_table_and_says_so():
     assert check(table, d.values, "exact").sound
 
 
+def test_the_bound_gets_the_time_that_the_search_leaves(monkeypatch):
+    module = importlib.import_module("sdc.cta.adjust")
+    bound, given = module._lower_bound, []
+
+    def noted(problem, allowed, seconds):
+        given.append(seconds)
+        return bound(problem, allowed, seconds)
+
+    monkeypatch.setattr(module, "_lower_bound", noted)
+    table = random_grid((5, 5), 0, sensitive=0.3)
+    limited = adjust(table, mode="exact", algorithm="local-search", time_limit=1000)
+    unlimited = adjust(table, mode="exact", algorithm="local-search")
+    assert given[0] > 800
+    assert given[1] == np.inf
+    assert np.array_equal(limited.values, unlimited.values)
+    assert limited.lower_bound == unlimited.lower_bound
+
+
 def test_a_passed_time_limit_also_ends_the_summing_of_large_tables(monkeypatch):
     module = importlib.import_module("sdc.cta.adjust")
 
