@@ -141,8 +141,8 @@ class ResummedMargins:
         params = ResumParams(DESCENTS, min(DESCENT_SWEEPS, max(1, sweeps // DESCENTS)), PASSES)
         return self.best_of(directions, params, seed, deadline).directions
 
-    def anneal(self, moves: float, seed: int, deadline: Deadline) -> Iterator[np.ndarray]:
-        """Directions (p,) that each run of an annealing of flips and shifts ends with; they share the moves.
+    def anneal(self, moves: float, seed: int, deadline: Deadline) -> Iterator[Resummed]:
+        """Where each run of an annealing of flips and shifts ends; they share the moves.
 
         The runs of a passed deadline are left out, but for the first.
         """
@@ -153,7 +153,7 @@ class ResummedMargins:
             directions = random_directions(self._problem, rng)
             deviations = self._deviations(directions)
             self._cool(directions, deviations, moves / RUNS, int(rng.integers(2**31)), deadline)
-            yield self._descended(directions, deviations, PASSES, seed + number, deadline).directions
+            yield self._descended(directions, deviations, PASSES, seed + number, deadline)
 
     def _cool(
         self, directions: np.ndarray, deviations: np.ndarray, moves: float, seed: int, deadline: Deadline

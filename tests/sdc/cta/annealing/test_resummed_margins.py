@@ -20,10 +20,10 @@ def hierarchy(seed, mode="at-least"):
     return Problem.of(hierarchical_table(((2, 2), (3,), (2, 2)), seed, occupied=0.8, sensitive=0.1), mode)
 
 
-def least_cost(problem, many_directions):
+def least_cost(problem, runs):
     search = Search(problem, NEVER)
-    for directions in many_directions:
-        search.ask(directions)
+    for run in runs:
+        search.ask(run.directions)
     assert search.best.feasible
     return search.best.cost
 
@@ -43,13 +43,15 @@ def test_annealing_beats_ten_times_as_many_runs_that_only_descend():
     problem = Problem.of(hierarchical_table(((4, 4), (3, 2), (3,)), 1, occupied=0.5), "at-least")
     margins = ResummedMargins(problem)
     start = random_directions(problem, np.random.default_rng(1))
-    descended = margins.best_of(start, ResumParams(40, 20, 6), 1, NEVER).directions
+    descended = margins.best_of(start, ResumParams(40, 20, 6), 1, NEVER)
     assert least_cost(problem, margins.anneal(MOVES, 1, NEVER)) < least_cost(problem, [descended])
 
 
 def test_annealing_repeats_itself_and_a_passed_deadline_leaves_the_first_run():
     problem = hierarchy(0)
-    one, other = (list(ResummedMargins(problem).anneal(MOVES, 3, NEVER)) for _ in range(2))
+    one, other = (
+        [run.directions for run in ResummedMargins(problem).anneal(MOVES, 3, NEVER)] for _ in range(2)
+    )
     assert np.array_equal(one, other)
     assert len(one) > 1
     passed = Deadline.after(1e-9)
