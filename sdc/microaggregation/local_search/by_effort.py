@@ -4,10 +4,10 @@ fast: MDAV, of the whole file or, where that is large, in blocks. standard: from
 annealings, which settle where the dear records go and are crossed, then a long one of all the others, which
 also erases the penalty of blocks. A small file is searched several times, and the best of that annealed again
 and again and crossed with what it was: what got cheaper is kept part by part, so that each time is a trial of
-every place of the file. A set-partitioning program puts the clusters together that all of these ended in.
-thorough does more of it. Work is fixed by n, k, effort and how many records the run has in all, never by the
-clock. Where clusters must be diverse, those of the start are merged until they are, and no change of a search
-leaves one that is not.
+every place of the file. A set-partitioning program puts the clusters together that all of these ended in. At
+last the dearest clusters are dissolved where that gains. thorough does more of it. Work is fixed by n, k,
+effort and how many records the run has in all, never by the clock. Where clusters must be diverse, those of
+the start are merged until they are, and no change of a search leaves one that is not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from sdc.microaggregation.contents import number_contents
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
 from sdc.microaggregation.local_search.crossing import cross, without_gaps
 from sdc.microaggregation.local_search.descent import descend
+from sdc.microaggregation.local_search.dissolution import dissolve_dearest
 from sdc.microaggregation.local_search.neighbours import near_contents
 from sdc.microaggregation.local_search.recombination import Recombination
 from sdc.microaggregation.local_search.scales import local_scales
@@ -256,6 +257,17 @@ class _Searches:
 
     def run(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
         """The best labels that a search from these finds, at least as good, and the work."""
+        found, work = self._found(labels)
+        if self._records.diversity is not None or self._deadline.passed:
+            return found, work
+        dissolved = dissolve_dearest(self._records, found, self._near, self._k)
+        if np.array_equal(dissolved, found):
+            return found, work
+        settled, changes = self._settled_from(dissolved)
+        return settled, {**work, "changes": work.get("changes", 0) + changes}
+
+    def _found(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
+        """The best labels that searches and programs over what they met find, and the work."""
         n, work = len(self._records), self._work
         sweeps = work.sweeps(n, self._k)
         if self._records.diversity is not None:
@@ -292,9 +304,14 @@ class _Searches:
             return incumbent, 0, 0
         met.add(incumbent)
         combined, nodes = met.combine(self._deadline)
-        state = self._state(combined)
+        settled, changes = self._settled_from(combined)
+        return settled, changes, nodes
+
+    def _settled_from(self, labels: np.ndarray) -> tuple[np.ndarray, int]:
+        """Where a descent from these labels ends, and its changes."""
+        state = self._state(labels)
         changes = descend(state, self._near, self._k, PASSES, self._deadline)
-        return without_gaps(state.labels), changes, nodes
+        return without_gaps(state.labels), changes
 
     def _search(self, labels: np.ndarray, sweeps: float, number: int) -> np.ndarray:
         """Short annealings, crossed, and a long one; of few sweeps one greedy annealing."""
