@@ -82,8 +82,6 @@ def _farther_part(values: np.ndarray, weights: np.ndarray, members: np.ndarray, 
     direction = first_component(values, members, 0, len(members), len(members), POWER_ITERATIONS)
     ordered = members[np.argsort((values[members] * direction).sum(axis=1), kind="stable")]
     cuts = np.arange(k, len(members) - k + 1)
-    costs = [
-        squares_by_cluster(values[ordered], weights[ordered], np.int64(np.arange(len(ordered)) >= cut)).sum()
-        for cut in cuts
-    ]
+    sides = (np.arange(len(ordered)) >= cuts[:, None]).astype(np.int64)
+    costs = [squares_by_cluster(values[ordered], weights[ordered], side).sum() for side in sides]
     return np.asarray(ordered[cuts[int(np.argmin(costs))] :])
