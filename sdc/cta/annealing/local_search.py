@@ -6,12 +6,12 @@ quadratic surrogate. Elsewhere directions are annealed from random starts on lin
 the largest class sum) and on the surrogate, in turn and then on whichever led to the cheaper table. Each
 result costs one linear program.
 Where margins are sensitive themselves, directions on margins that are summed again come first, and are the
-only starts where lines are very short. The incumbent is
-then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are flipped one and two at a
-time, in the order of the gain that the duals promise; the promise bounds the gain, so flips without one are
-not tried. Where lines are many and short, the programs of blocks of lines flip them; where they are very
-short, integer programs of blocks at last turn all their directions at once (`block_descent`). Where there are
-few lines, integer programs turn half of the cells at once (`neighbourhoods`).
+only starts where lines are very short. The incumbent is then annealed under the bundle of duals met so far
+(`dual_cuts`). At last cells are flipped one and two at a time, in the order of the gain that the duals
+promise; the promise bounds the gain, so flips without one are not tried. Where lines are many and short, the
+programs of blocks of lines flip them; where they are very short, integer programs of blocks at last turn all
+their directions at once (`block_descent`). Where there are few lines, integer programs turn half of the cells
+at once (`neighbourhoods`).
 """
 
 from __future__ import annotations

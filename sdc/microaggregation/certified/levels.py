@@ -126,7 +126,8 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
 def _close_at_once(
     relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
 ) -> Closed:
-    """The longest list that there is room for, again as long as it gives a cheaper partition."""
+    """Branching within the longest list that there is room for, as long as it finds a cheaper partition: a
+    smaller gap has a shorter list."""
     columns, n = relaxation.columns, relaxation.master.n
     bound = proved = relaxation.lower_bound
     cost, nodes = float(columns.costs[incumbent].sum()), 0
