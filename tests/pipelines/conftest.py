@@ -9,6 +9,7 @@ from pipelines.adjust import adjust
 from pipelines.engine.progress import Progress
 from pipelines.publication import publish
 from pipelines.publication.areas import Areas
+from pipelines.publication.key import KEY_BYTES, KEY_VARIABLE
 from tests.pipelines import standard
 from tests.pipelines.releases import entry, manifest, staged
 
@@ -25,8 +26,13 @@ def released(areas):
 
 
 @pytest.fixture
-def adjusted(spark, monkeypatch):
-    """The answer of the verb `adjust` on the shared session."""
+def adjusted(spark, monkeypatch, tmp_path):
+    """The answer of the verb `adjust` on the shared session, by a key that is the same at every run: which
+    cells move whither follows from it."""
+    key = tmp_path / "key"
+    key.touch(mode=0o600)
+    key.write_text("5a" * KEY_BYTES)
+    monkeypatch.setenv(KEY_VARIABLE, str(key))
 
     @contextmanager
     def shared(private, master, input_path, *, clustering):
