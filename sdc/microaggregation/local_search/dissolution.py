@@ -8,16 +8,40 @@ panel with giant units one such cluster was a fifth of the whole loss.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from sdc.kernels.compile import kernel
 from sdc.microaggregation.local_search.crossing import ROUNDING, without_gaps
-from sdc.microaggregation.principal_component import POWER_ITERATIONS, first_component
+from sdc.microaggregation.principal_component import POWER_ITERATIONS, along, first_component
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import squares_by_cluster
 
 #: Share of the whole SSE from which a cluster is dear: a thousand are at most, and in most large files hardly
-#: any. A trial takes a few ten thousandths of a second.
+#: any.
 DEAR = 0.001
+
+
+class _Partition(NamedTuple):
+    """A partition with the members of each cluster at hand.
+
+    Attributes
+    ----------
+    values, weights : (n, p), (n,) arrays
+    labels : (n,) int64 array
+        Clusters as they were before the trial that is under way.
+    members : (c, 4k) int64 array
+        Records of each cluster, of which the first `sizes` count: it may take as many as dissolve into it.
+    sizes : (c,) int64 array
+        0 of numbers that are free.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray
+    labels: np.ndarray
+    members: np.ndarray
+    sizes: np.ndarray
 
 
 def dissolve_dearest(records: Records, labels: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
@@ -35,53 +59,161 @@ def dissolve_dearest(records: Records, labels: np.ndarray, near: np.ndarray, k: 
     """
     costs = squares_by_cluster(records.values, records.weights, labels)
     dear = np.flatnonzero(costs > DEAR * costs.sum())
-    for cluster in dear[np.argsort(-costs[dear], kind="stable")]:
-        labels = _without(records, labels, near, int(cluster), k)
-    return without_gaps(labels)
+    dear = dear[np.argsort(-costs[dear], kind="stable")]
+    return without_gaps(_dissolve_each(records.values, records.weights, labels, near, dear, k))
 
 
-def _without(records: Records, labels: np.ndarray, near: np.ndarray, cluster: int, k: int) -> np.ndarray:
-    """The labels without a cluster, or as they are where that gains nothing."""
-    members = np.flatnonzero(labels == cluster)
-    around = np.setdiff1d(labels[near[members]], [cluster])
-    others = np.flatnonzero(np.isin(labels, around))
-    places = np.concatenate([members, others])
-    values, weights = records.values[places], records.weights[places]
-    apart = np.full(len(members), len(around))
-    trial = np.concatenate([apart, np.searchsorted(around, labels[others])])
-    before = float(squares_by_cluster(values, weights, trial).sum())
-    for place, member in enumerate(members):
-        joined = np.searchsorted(around, np.setdiff1d(labels[near[member]], [cluster]))
-        if len(joined) == 0:
-            return labels
-        increases = [_increase(values, weights, np.flatnonzero(trial == each), place) for each in joined]
-        trial[place] = joined[int(np.argmin(increases))]
-    numbers = np.append(around, cluster)  # a part that is split off takes the free number, then new ones
-    while (size := np.bincount(trial)).max() >= 2 * k:
-        large = np.flatnonzero(trial == int(np.argmax(size)))
-        trial[_farther_part(values, weights, large, k)] = len(size)
-        if len(size) == len(numbers):
-            numbers = np.append(numbers, max(int(labels.max()), int(numbers.max())) + 1)
-    after = float(squares_by_cluster(values, weights, trial).sum())
-    if after >= before * (1.0 - ROUNDING):
-        return labels
-    labels = labels.copy()
-    labels[places] = numbers[trial]
-    return labels
+@kernel
+def _dissolve_each(values, weights, labels, near, dear, k):
+    sizes = np.zeros(max(labels.max() + 1, len(labels) // k + 1), dtype=np.int64)
+    members = np.empty((len(sizes), 4 * k), dtype=np.int64)
+    for i in range(len(labels)):
+        members[labels[i], sizes[labels[i]]] = i
+        sizes[labels[i]] += 1
+    partition = _Partition(values, weights, labels.copy(), members, sizes)
+    for cluster in dear:
+        _dissolve(partition, near, cluster, k)
+    return partition.labels
 
 
-def _increase(values: np.ndarray, weights: np.ndarray, members: np.ndarray, joining: int) -> float:
+@kernel
+def _dissolve(partition, near, cluster, k):
+    """Put the members of a cluster where each costs least, and split what grows too large, if that gains."""
+    labels, members, sizes = partition.labels, partition.members, partition.sizes
+    own = members[cluster, : sizes[cluster]].copy()
+    touched = np.empty(2 * len(own) + 1, dtype=np.int64)  # the cluster, those joined, those split off
+    touched[0], joined = cluster, 1
+    before, after = _squares(partition, cluster), 0.0
+    sizes[cluster] = 0
+    saved = np.empty((len(own) + 1, 2 * k), dtype=np.int64)
+    counts = np.zeros(len(own) + 1, dtype=np.int64)
+    for member in own:
+        target = _cheapest_near(partition, near[member], cluster, member)
+        if target < 0:
+            after = np.inf  # nowhere to go
+            break
+        if not (touched[:joined] == target).any():
+            counts[joined] = sizes[target]
+            saved[joined, : sizes[target]] = members[target, : sizes[target]]
+            before += _squares(partition, target)
+            touched[joined] = target
+            joined += 1
+        members[target, sizes[target]] = member
+        sizes[target] += 1
+    parts = joined
+    if after == 0.0:
+        parts = _split_large(partition, touched, joined, k)
+        for place in range(1, parts):
+            after += _squares(partition, touched[place])
+    if after < before * (1.0 - ROUNDING):
+        for place in range(1, parts):
+            part = touched[place]
+            labels[members[part, : sizes[part]]] = part
+        return
+    for place in range(1, parts):
+        sizes[touched[place]] = 0
+    for place in range(1, joined):  # as they were
+        target = touched[place]
+        sizes[target] = counts[place]
+        members[target, : counts[place]] = saved[place, : counts[place]]
+    sizes[cluster] = len(own)
+    members[cluster, : len(own)] = own
+
+
+@kernel
+def _cheapest_near(partition, near, cluster, joining):
+    """The cluster, of those of near records but its own, whose SSE a record raises least; -1 without any."""
+    seen = np.empty(len(near), dtype=np.int64)
+    met, least, best = 0, np.inf, np.int64(-1)
+    for record in near:
+        target = partition.labels[record]
+        if target == cluster or (seen[:met] == target).any():
+            continue
+        seen[met] = target
+        met += 1
+        increase = _increase(partition, target, joining)
+        if increase < least:
+            least, best = increase, target
+    return best
+
+
+@kernel
+def _increase(partition, cluster, joining):
     """By how much a record raises the SSE of a cluster that it joins (Ward 1963)."""
-    mass, weight = weights[members].sum(), weights[joining]
-    mean = (weights[members, None] * values[members]).sum(axis=0) / mass
-    return float(weight * mass / (weight + mass) * ((values[joining] - mean) ** 2).sum())
+    mean, mass = _centre(partition, cluster)
+    weight, distance = partition.weights[joining], 0.0
+    for d in range(len(mean)):
+        distance += (partition.values[joining, d] - mean[d]) ** 2
+    return weight * mass / (weight + mass) * distance
 
 
-def _farther_part(values: np.ndarray, weights: np.ndarray, members: np.ndarray, k: int) -> np.ndarray:
-    """The members beyond the best cut across their first principal component, which leaves k on each side."""
-    direction = first_component(values, members, 0, len(members), len(members), POWER_ITERATIONS)
-    ordered = members[np.argsort((values[members] * direction).sum(axis=1), kind="stable")]
-    cuts = np.arange(k, len(members) - k + 1)
-    sides = (np.arange(len(ordered)) >= cuts[:, None]).astype(np.int64)
-    costs = [squares_by_cluster(values[ordered], weights[ordered], side).sum() for side in sides]
-    return np.asarray(ordered[cuts[int(np.argmin(costs))] :])
+@kernel
+def _centre(partition, cluster):
+    """Mean of a cluster, and its weight."""
+    mean, mass = np.zeros(partition.values.shape[1]), 0.0
+    for record in partition.members[cluster, : partition.sizes[cluster]]:
+        mass += partition.weights[record]
+        for d in range(len(mean)):
+            mean[d] += partition.weights[record] * partition.values[record, d]
+    return mean / mass, mass
+
+
+@kernel
+def _squares(partition, cluster):
+    """SSE of a cluster."""
+    mean, _ = _centre(partition, cluster)
+    total = 0.0
+    for record in partition.members[cluster, : partition.sizes[cluster]]:
+        for d in range(len(mean)):
+            total += partition.weights[record] * (partition.values[record, d] - mean[d]) ** 2
+    return total
+
+
+@kernel
+def _split_large(partition, touched, parts, k):
+    """Split clusters until all are below 2k; the parts split off follow in `touched`, whose length it gives.
+
+    The first part takes the number of the dissolved cluster, the others those that are free.
+    """
+    members, sizes = partition.members, partition.sizes
+    number, place = touched[0], 1
+    while place < parts:
+        large = touched[place]
+        if sizes[large] < 2 * k:
+            place += 1
+            continue
+        while sizes[number] > 0:
+            number = (number + 1) % len(sizes)
+        first = _nearer_part(partition, large, k)
+        sizes[number] = sizes[large] - first
+        members[number, : sizes[number]] = members[large, first : sizes[large]]
+        sizes[large] = first
+        touched[parts] = number
+        parts += 1
+    return parts
+
+
+@kernel
+def _nearer_part(partition, cluster, k):
+    """Order a cluster along its first principal component; the size of the first part at the best cut.
+
+    Each part has k members at least.
+    """
+    size = partition.sizes[cluster]
+    records = partition.members[cluster, :size]
+    direction = first_component(partition.values, records, 0, size, size, POWER_ITERATIONS)
+    position = np.empty(size)
+    for t in range(size):
+        position[t] = along(partition.values[records[t]], direction)
+    records[:] = records[np.argsort(position, kind="mergesort")]
+    mean, total = _centre(partition, cluster)
+    head, mass, most, best = np.zeros(len(mean)), 0.0, -np.inf, k
+    for t in range(size - k):
+        weight = partition.weights[records[t]]
+        mass += weight
+        for d in range(len(mean)):
+            head[d] += weight * (partition.values[records[t], d] - mean[d])
+        between = (head * head).sum() * (1.0 / mass + 1.0 / (total - mass))
+        if t + 1 >= k and between > most:
+            most, best = between, t + 1
+    return best
