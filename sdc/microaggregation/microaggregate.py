@@ -67,7 +67,7 @@ def microaggregate(
         searched from there, but at effort fast. Bounds are of clusterings that need not.
     share_of_run : float
         Share that these records are of all that a run clusters, block by block; above 0, at most 1. At effort
-        standard a small file is searched longer, and many of them share what goes beyond one search.
+        standard a small file is searched longer, and the blocks of a long run share what work it may take.
     ranking : str, optional
         Ranking criterion of k-ward and fixed-size projections, where the algorithm takes one.
     rounding : str, optional

@@ -124,7 +124,7 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
     n = len(records)
     work = work or Work.of(n)
     searched = [
-        local_search.search(records, k, deadline=deadline, seed=seed + shift, share_of_run=0.0)
+        local_search.search(records, k, deadline=deadline, seed=seed + shift, effort="start")
         for shift in range(work.starts)
     ]
     start = min(searched, key=lambda clustering: clustering.sse)
@@ -184,7 +184,7 @@ def _weaker_bound(
     t = min(SMALLER, k - 1)
     if t < 2 or deadline.passed:
         return "nearest neighbours", nearest
-    labels = local_search.search(records, t, deadline=deadline, seed=seed, share_of_run=0.0).labels
+    labels = local_search.search(records, t, deadline=deadline, seed=seed, effort="start").labels
     columns = Columns(distances, t)
     columns.add(as_members(clusters_of(labels), t))
     columns.add(nearest_clusters(distances, t))

@@ -39,6 +39,8 @@ from sdc.stop import Deadline, StoppedBy
 RECOMBINED_RECORDS = 6_000
 #: What a record costs before the first sweep (start, near records) as so many visits.
 VISITS_BEFORE = 15
+#: Visits of a record, at least, in a run however long.
+LEAST_VISITS = 80
 #: Visits fall with this power of k from here on, slower than what each costs grows: larger k takes more
 #: seconds, at most about twice as many.
 COST_K, COST_POWER = 3, 0.6
@@ -84,8 +86,9 @@ class Work:
         Searches of a small file from its start, and the share of these visits that each takes.
     again, again_share : float, float
         Annealings of the best partition that these and one another found, likewise.
-    dealt_out : bool
-        Whether all blocks of a run share the searches beyond the first, and what is annealed again.
+    run_visits : int, optional
+        Visits of all blocks of a run together, as far as they leave each record `LEAST_VISITS`; the blocks
+        share the searches beyond the first too, and what is annealed again. None: each has them all.
     step_entries : int
         Steps of a program over the clusters met, times its entries.
     fewest_sweeps, most_sweeps : int
@@ -99,7 +102,7 @@ class Work:
     search_share: float
     again: float
     again_share: float
-    dealt_out: bool
+    run_visits: int | None
     step_entries: int
     fewest_sweeps: int
     most_sweeps: int
@@ -111,14 +114,16 @@ class Work:
         visits = self.visits * min(1.0, COST_K / k) ** COST_POWER
         return min(self.most_sweeps, max(self.fewest_sweeps, visits / n - VISITS_BEFORE))
 
-    def shared(self, share: float) -> Work:
-        """The work of a block that is this share of its run.
+    def shared(self, n: int, share: float) -> Work:
+        """The work of a block of n records, which are this share of its run.
 
-        What goes beyond one search is dealt out, so that a run of many small regions takes no longer for it.
+        A run of many small regions takes no longer than one of a few large ones.
         """
-        if not self.dealt_out:
+        if self.run_visits is None:
             return self
-        return replace(self, searches=max(1, int(share * self.searches)), again=share * self.again)
+        visits = max(LEAST_VISITS * n, int(share * self.run_visits))
+        searches = max(1, int(share * self.searches))
+        return replace(self, visits=min(self.visits, visits), searches=searches, again=share * self.again)
 
     def near(self, k: int) -> int:
         """Near records looked at."""
@@ -127,9 +132,11 @@ class Work:
 
 #: A second for a large file and, where that is the whole run, two to three for a small one; half a minute.
 WORK = {
-    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, True, 60_000, 4, 2_000, 8, 5),
-    "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, False, 300_000, 100, 40_000, 12, 8),
+    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 4, 2_000, 8, 5),
+    "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 12, 8),
 }
+#: One search of a small file: where a proof begins.
+WORK["start"] = replace(WORK["standard"], searches=1, again=0, run_visits=None)
 
 
 def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
@@ -150,7 +157,8 @@ def search(
     effort: str = "standard",
     share_of_run: float = 1.0,
 ) -> Clustering:
-    """standard and thorough: local search over the whole file, at standard as long as its share of a run."""
+    """standard, thorough and the start of a proof: local search over the whole file, at standard as long as
+    its share of a run allows."""
     k = _smallest_size(records, k)
     contents = number_contents(records.values)
     blocks = cut(records, k)
@@ -162,7 +170,7 @@ def search(
         return replace(started, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
     if started.optimal:
         return started
-    most = WORK[effort].shared(share_of_run)
+    most = WORK[effort].shared(len(records), share_of_run)
     searched, work = _searched(records, labels, contents, blocks, k, seed, most, deadline)
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
     return Clustering.of(records, searched, "local-search", stopped_by=stopped_by, work=work)
@@ -188,7 +196,7 @@ def made_diverse(
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:
         contents, blocks = number_contents(records.values), cut(records, k)
-        most = WORK["standard" if effort == "standard" else "thorough"].shared(share_of_run)
+        most = WORK["standard" if effort == "standard" else "thorough"].shared(len(records), share_of_run)
         labels, searched = _searched(records, labels, contents, blocks, k, seed, most, deadline)
         work.update(searched)
     stopped_by: StoppedBy = "time" if deadline.passed or clustering.stopped_by == "time" else "work"
