@@ -35,6 +35,8 @@ from tests.system.machines import (
 SEED = 7
 #: Records and effort of the runs that are timed, and of those that lose a worker.
 TIMED, KILLED = (200_000, "standard"), (2_000, "fast")
+#: Of a region, about: each is a block, so that there are many more than workers.
+REGION = 5_000
 NUMERIC = ("age", "income", "rent", "tax", "savings", "hours")
 _SOLVING = "protect all"
 
@@ -98,7 +100,8 @@ def _protected(
     folder.mkdir()
     random = np.random.default_rng(SEED)
     frame = pd.DataFrame({each: random.lognormal(8, 1, records).round() for each in NUMERIC})
-    frame["region"] = random.choice(["north", "south", "west"], records)
+    regions = max(3, records // REGION)
+    frame["region"] = random.choice([f"region {number}" for number in range(regions)], records)
     roles = [f'{each} = {{ role = "quasi_identifier", kind = "numeric" }}' for each in NUMERIC]
     roles.append('region = { role = "region" }')
     path = specification(folder, frame, "\n".join(roles), f'[method]\neffort = "{effort}"')
