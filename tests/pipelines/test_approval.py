@@ -20,7 +20,7 @@ def verified(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("verified") / "run"
     folder.mkdir()
     persons().to_parquet(folder / "data", index=False)
-    spec = specification(folder, publish={"approval": "required"}, method={"effort": "fast"})
+    spec = specification(folder, publish={"approval": "required"})
     outcome, areas = run(spark, spec)
     assert "waiting for approval" in outcome.text
     assert f"microguard approve {areas.record(outcome.content['release_id'])} --by NAME" in outcome.text

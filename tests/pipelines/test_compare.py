@@ -33,7 +33,7 @@ def session(spark, monkeypatch):
 @pytest.mark.spark
 def test_a_larger_k_costs_more_and_leaves_less_open(session, tmp_path):
     persons(90).to_parquet(tmp_path / "data", index=False)
-    spec = specification(tmp_path, method={"effort": "fast"})
+    spec = specification(tmp_path)
     outcome = compare(spec, k="3, 8", progress=Progress(quiet=True))
     small, large = outcome.content["compared"]
     assert (small["k"], large["k"]) == (3, 8)

@@ -68,9 +68,7 @@ def test_a_giant_is_counted_as_dominating_its_cluster_and_refused_where_the_gate
     original.loc[7, "income"] = 50 * original["income"].max()
     original.to_parquet(tmp_path / "data", index=False)
     roles = {name: role for name, role in ROLES.items() if name != "note"}
-    limited = specification(
-        tmp_path, roles, method={"effort": "fast"}, quality={"dominance": {"n": 1, "k": 85}}
-    )
+    limited = specification(tmp_path, roles, quality={"dominance": {"n": 1, "k": 85}})
     with pytest.raises(GateRefused, match="income") as refused:
         run(spark, limited)
     assert "dominance of age" not in str(refused.value)
@@ -142,7 +140,7 @@ def test_the_same_records_in_any_order_and_files_give_the_same_release(kind, spa
 def test_groups_are_protected_each_and_said_to_be_so(spark, tmp_path):
     persons().to_parquet(tmp_path / "data", index=False)
     groups = [{"name": "who", "variables": ["sex", "age"]}, {"name": "what", "variables": ["income"]}]
-    _, areas = run(spark, specification(tmp_path, groups=groups, method={"effort": "fast"}))
+    _, areas = run(spark, specification(tmp_path, groups=groups))
     frame = published(areas)
     assert frame.groupby(["region", "sex", "age"]).size().min() >= 3
     assert frame.groupby(["region", "income"]).size().min() >= 3
@@ -166,7 +164,7 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
 
     monkeypatch.setattr(product, "stage", altering)
     with pytest.raises(ProtectionFailed):
-        run(spark, specification(tmp_path, method={"effort": "fast"}))
+        run(spark, specification(tmp_path))
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
@@ -184,7 +182,7 @@ def test_a_fault_that_tears_other_variables_from_their_records_is_refused(spark,
 
     monkeypatch.setattr(product.Records, "protect", torn)
     with pytest.raises(ProtectionFailed, match="others_as_read"):
-        run(spark, specification(tmp_path, method={"effort": "fast"}))
+        run(spark, specification(tmp_path))
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
@@ -194,7 +192,7 @@ def test_a_gate_that_is_not_met_says_all_that_it_misses_and_leaves_nothing_but_e
     gives_away.to_parquet(tmp_path / "data", index=False)
     limits = {"max_information_loss": 0.0}
     with pytest.raises(GateRefused) as refused:
-        run(spark, specification(tmp_path, method={"effort": "fast"}, quality=limits))
+        run(spark, specification(tmp_path, quality=limits))
     for missed in ("information_loss", "determined of note"):
         assert missed in str(refused.value)
     assert not (tmp_path / "lake").exists()
@@ -298,7 +296,7 @@ def killed(monkeypatch):
 @pytest.mark.parametrize("roles", [ROLES, NOMINAL], ids=["mixed", "nominal"])
 def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spark, tmp_path, killed):
     persons().to_parquet(tmp_path / "data", index=False)
-    spec = specification(tmp_path, roles, method={"effort": "fast"})
+    spec = specification(tmp_path, roles)
     with pytest.raises(Killed):
         run(spark, spec)
     (resume,) = (tmp_path / "evidence" / ".work").glob("*/resume")
@@ -313,7 +311,7 @@ def test_what_a_killed_run_left_is_not_believed_where_it_has_changed(roles, spar
 
 def test_blocks_that_failed_are_tried_again_by_the_next_run(spark, tmp_path, monkeypatch, killed):
     persons().to_parquet(tmp_path / "data", index=False)
-    spec = specification(tmp_path, method={"effort": "fast"})
+    spec = specification(tmp_path)
     honest = product._clustering_task
 
     def failing(*of_this_group):
@@ -340,7 +338,7 @@ def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
 
 def test_an_input_that_changes_while_it_is_read_is_not_published(spark, tmp_path, monkeypatch):
     persons(60, seed=1).to_parquet(tmp_path / "data", index=False)
-    spec = specification(tmp_path, method={"effort": "fast"})
+    spec = specification(tmp_path)
     keep = pipelines.run.keep_sketch
 
     def changed(*arguments):
@@ -375,6 +373,6 @@ def test_disclosed_numbers_of_records_are_multiples_of_k(spark, tmp_path, few, d
     frame.loc[frame.index[:few], "region"] = "tiny"
     frame.to_parquet(tmp_path / "data", index=False)
     chosen = {"blocking": {"small_regions": "suppress"}, "publish": {"disclose": ["records_suppressed"]}}
-    _, areas = run(spark, specification(tmp_path, **chosen, method={"effort": "fast"}))
+    _, areas = run(spark, specification(tmp_path, **chosen))
     manifest = json.loads((areas.public.release(areas.public.served()) / "manifest.json").read_text())
     assert manifest["disclosed"] == {"records_suppressed": disclosed}

@@ -44,7 +44,7 @@ def lineage(areas, release_id):
 def test_a_table_of_a_catalogue_is_checked_protected_and_published_on_a_session_that_goes_on(
     spark, table, tmp_path
 ):
-    spec = specification(tmp_path, method={"effort": "fast"})
+    spec = specification(tmp_path)
     protection, areas = microguard.Protection(spec), areas_of(spec)
     frame = spark.table(table)
     settings, level = dict(spark.conf.getAll), logging.getLogger().level
@@ -76,14 +76,14 @@ def test_a_table_of_a_catalogue_is_checked_protected_and_published_on_a_session_
 
 
 def test_a_result_that_the_gate_refuses_is_there_to_look_at_and_is_not_published(spark, tmp_path):
-    spec = specification(tmp_path, method={"effort": "fast"}, quality={"max_information_loss": 0.0})
+    spec = specification(tmp_path, quality={"max_information_loss": 0.0})
     protection, areas = microguard.Protection(spec), areas_of(spec)
     result = protection.protect(spark.createDataFrame(persons()))
     assert not result.verdicts.passed
     assert result.frame.count() == 70
     with pytest.raises(GateRefused, match="information_loss"):
         protection.publish(result)
-    lenient = microguard.Protection(specification(tmp_path, method={"effort": "fast"}))
+    lenient = microguard.Protection(specification(tmp_path))
     with pytest.raises(SpecificationError, match="another specification"):
         lenient.publish(result)
     assert not areas.public.folder.exists()

@@ -25,7 +25,7 @@ def written(folder, *expectations, **changes):
     """A specification with a suite beside it."""
     content = {"name": "ours", "expectations": list(expectations), "meta": {}, "notes": None} | changes
     (folder / "suite.json").write_text(json.dumps(content))
-    return specification(folder, input=SUITE, method={"effort": "fast"})
+    return specification(folder, input=SUITE)
 
 
 def test_a_suite_is_read_without_the_keywords_that_are_ours(tmp_path):

@@ -78,9 +78,9 @@ def test_amounts_published_as_they_are_that_a_protected_one_is_computed_from_are
     protected, sensitive = {"role": "quasi_identifier", "kind": "numeric"}, {"role": "sensitive"}
     roles = {"age": protected, "income": protected, "wage": sensitive, "profit": sensitive}
     with pytest.raises(GateRefused, match=r"determined of wage is 1.*determined of profit is 1"):
-        run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
+        run(spark, specification(tmp_path, roles))
     accepted = {"accept_dependencies": ["wage"]}
-    run(spark, specification(tmp_path, roles, method={"effort": "fast"}, publish=accepted))
+    run(spark, specification(tmp_path, roles, publish=accepted))
 
 
 NUMBER, CATEGORY = ({"role": "quasi_identifier", "kind": kind} for kind in ("numeric", "nominal"))

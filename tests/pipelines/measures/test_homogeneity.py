@@ -56,7 +56,7 @@ def test_how_many_of_the_population_share_a_published_combination_is_counted(kin
 def test_limits_on_disclosure_hold_although_no_specification_asks_for_them(spark, tmp_path):
     persons(90).to_parquet(tmp_path / "data", index=False)
     with pytest.raises(GateRefused) as refused:
-        run(spark, specification(tmp_path, method={"effort": "fast"}, quality={"accept": {}}))
+        run(spark, specification(tmp_path, quality={"accept": {}}))
     for metric in ("unique_published of weight", "unique_jointly", "homogeneous of diagnosis"):
         assert metric in str(refused.value)
     assert not (tmp_path / "lake").exists()
@@ -88,7 +88,7 @@ def test_who_knows_one_of_two_sensitive_variables_reads_the_other_and_the_page_s
 ):
     persons(60).to_parquet(tmp_path / "data", index=False)
     roles = ROLES | {"note": {"role": "sensitive"}, "weight": {"role": "identifier"}}
-    _, areas = run(spark, specification(tmp_path, roles, method={"effort": "fast"}))
+    _, areas = run(spark, specification(tmp_path, roles))
     frame, section = published(areas), quality(areas)["uniques_published"]
     keys = ["region", "sex", "age", "income"]
     by_hand = {name: int((frame.groupby([*keys, name]).size() == 1).sum()) for name in ("diagnosis", "note")}

@@ -26,7 +26,7 @@ def made_from(folder, **sections):
         {"input": {"path": "moved"}},
         {"input": {"expectations": "suite.json"}},
         {"population": {"path": "counts", "count": "people"}},
-        {"method": {"effort": "standard"}},
+        {"method": {"min_diversity": 1}},
         {"missing": {"max_rejected": 0}},
     ],
     ids=[
@@ -51,7 +51,7 @@ def test_what_decides_nothing_makes_no_other_release(sections, tmp_path):
         {"release": {"k": 4}},
         {"release": {"seed": 2}},
         {"release": {"period": "2026-11"}},
-        {"method": {"effort": "fast"}},
+        {"method": {"effort": "standard"}},
         {"missing": {"max_rejected": 1}},
         {"publish": {"format": "delta"}},
         {"publish": {"partition_by": "region"}},

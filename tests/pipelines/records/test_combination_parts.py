@@ -49,7 +49,7 @@ def persons(n=1_500, seed=2):
 
 
 def asked_for(folder, **more):
-    return specification(folder, ROLES, method={"effort": "fast"}, **more)
+    return specification(folder, ROLES, **more)
 
 
 def divided(spark, frame, folder, asked):

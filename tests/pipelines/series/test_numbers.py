@@ -73,7 +73,6 @@ def solved(nights, published):
 
 def test_weights_that_change_every_night_tell_no_income(spark, tmp_path):
     series, random = Series(spark, tmp_path, changes="republish"), np.random.default_rng(5)
-    series.method = {"effort": "fast"}
     people, nights, published = population(30), [], []
     for night in range(4):
         weight = people["weight"] * random.uniform(0.8, 1.25, len(people)) if night else people["weight"]
