@@ -52,11 +52,13 @@ def dissolve_dearest(records: Records, labels: np.ndarray, near: np.ndarray, k: 
     records : Records
         Of which no diversity is asked.
     labels : (n,) int64 array, from 0
-        Clusters of k to 2k - 1 records.
+        Clusters of k to 2k - 1 records; where one is larger they stay as they are.
     near : (n, m) uint32 array
         Near records of each record.
     k : int
     """
+    if int(np.bincount(labels).max()) >= 2 * k:  # there is room for no more
+        return labels
     costs = squares_by_cluster(records.values, records.weights, labels)
     dear = np.flatnonzero(costs > DEAR * costs.sum())
     dear = dear[np.argsort(-costs[dear], kind="stable")]

@@ -73,3 +73,9 @@ def test_one_cluster_stays():
     records = Records(np.random.default_rng(0).normal(size=(5, 2)), np.ones(5), 2)
     labels = np.zeros(5, dtype=np.int64)
     assert np.array_equal(dissolve_dearest(records, labels, np.zeros((5, 1), np.uint32), 3), labels)
+
+
+def test_larger_clusters_than_there_is_room_for_stay():
+    values = np.random.default_rng(0).normal(size=(40, 2))
+    records, labels = Records(values, np.ones(40), 2), np.repeat([0, 1], [37, 3])
+    assert np.array_equal(dissolve_dearest(records, labels, _near(records, 3), 3), labels)
