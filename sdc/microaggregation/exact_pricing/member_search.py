@@ -42,6 +42,7 @@ class Task(NamedTuple):
     open_roots : (n,) whether a root is searched
     thresholds : (n,) only clusters of smaller reduced cost than their root's are looked for
     width : candidates taken per root
+    listing : whether lists are to be whole: a root with more clusters than are kept ends the search
     """
 
     order: np.ndarray
@@ -52,6 +53,7 @@ class Task(NamedTuple):
     open_roots: np.ndarray
     thresholds: np.ndarray
     width: int
+    listing: bool
 
 
 class RootColumns(NamedTuple):
@@ -100,7 +102,8 @@ def search_roots(
     """Search the open roots from the first to before the second place, for clusters of these sizes.
 
     The candidates evaluated are given; `root_work` limits them per root and size, once the root's own list
-    stands. A root not searched to the end is no longer `finished`.
+    stands. A root not searched to the end is no longer `finished`, nor are those after it where lists are to
+    be whole.
     """
     n = len(task.duals)
     lists = new_lists(task.largest, n)
@@ -113,8 +116,13 @@ def search_roots(
     clear(cuts)
     empty(sets)
     total = 0
+    ended = False
     for place in range(places[0], places[1]):
         root = task.order[place]
+        ended = ended or (task.listing and not columns.finished[root])
+        if ended:
+            columns.finished[root] = False
+            continue
         if not task.open_roots[root]:
             continue
         enter(cuts, root)
@@ -123,6 +131,7 @@ def search_roots(
             total += _search(task, cuts, sets, columns, lists, path, place, size, root_work)
         leave(cuts, root)
         flip(sets, root)
+        ended = task.listing and not columns.finished[root]
     return total
 
 
@@ -179,6 +188,8 @@ def _search(
             if reached < limit:
                 _take_in(columns, root, cluster[:size], reached)
                 limit = _limit(columns, root, limit)
+                if task.listing and columns.counts[root] == columns.costs.shape[1]:
+                    most = -1
             continue
         child, rest = depth + 1, m - 1
         if has_cuts:

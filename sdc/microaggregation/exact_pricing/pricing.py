@@ -150,7 +150,8 @@ def price(
     root_work, most_work : int, optional
         Candidates evaluated at most, per root and size, and in all.
     most_columns : int, optional
-        The search ends after the root with which there are so many columns.
+        The search ends after the root with which there are so many columns. Given these or `roots`, it also
+        ends at the first root with `keep` columns: what it lists is to be whole.
     roots : (int, int), optional
         Search the roots from the first to before the second place by falling dual only; `complete` and
         `full` are said of these.
@@ -171,9 +172,10 @@ def price(
         width=n if width is None else width,
         most_work=_UNLIMITED if most_work is None else most_work,
         most_columns=_UNLIMITED if most_columns is None else most_columns,
+        listing=roots is not None or most_columns is not None,
         deadline=deadline,
     )
-    if roots is not None or most_columns is not None:
+    if search.listing:
         roots = roots or (0, n)
         search.search(roots, (k, largest), root_work)
         return search.priced(roots[0])
@@ -201,9 +203,11 @@ class _Search:
         width: int,
         most_work: int,
         most_columns: int,
+        listing: bool,
         deadline: Deadline | None,
     ) -> None:
         n = len(duals)
+        self.listing = listing
         self._task = Task(
             order=np.lexsort((np.arange(n), -duals)),
             distances=distances,
@@ -213,6 +217,7 @@ class _Search:
             open_roots=np.ones(n, dtype=np.bool_),
             thresholds=np.full(n, threshold),
             width=width,
+            listing=listing,
         )
         self._rewards, self._threshold = rewards, threshold
         self._columns = _no_columns(n, keep, 2 * k - 1)
@@ -232,7 +237,8 @@ class _Search:
         for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
             left = self._most_work - self._work
             passed = self._deadline is not None and self._deadline.passed
-            if left <= 0 or columns_met >= self._most_columns or passed:
+            ended = self.listing and not columns.finished[task.order[begin:first]].all()
+            if left <= 0 or columns_met >= self._most_columns or passed or ended:
                 columns.finished[task.order[first:end]] = False
                 break
             places = first, min(first + _ROOTS_BETWEEN_LOOKS, end)

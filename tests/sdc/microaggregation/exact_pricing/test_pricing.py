@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdc.microaggregation.column_generation.columns import squared_distances
 from sdc.microaggregation.exact_pricing import pricing
-from sdc.microaggregation.exact_pricing.pricing import Cuts, Rewards, price
+from sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, Rewards, price
 from sdc.stop import Deadline
 from tests.sdc.microaggregation.brute_force import all_clusters, reduced_cost
 
@@ -180,6 +180,28 @@ def test_a_list_that_ends_for_room_holds_every_cluster_of_the_roots_before_the_p
     assert whole.listed == 40
     assert part.listed < 40
     assert listed(part.listed, part.members) == listed(part.listed, whole.members)
+
+
+@pytest.mark.parametrize(
+    "rewards", [Rewards.none(), Rewards(np.array([[0, 1], [2, 5]]), np.array([0.5, 0.25]))]
+)
+def test_a_list_ends_at_the_first_root_with_more_clusters_than_are_kept(rewards: Rewards) -> None:
+    values, duals, cuts = instance(2, 40, 12)
+    place = np.append(np.argsort(np.lexsort((np.arange(40), -duals))), 40)
+
+    def listed(keep: int) -> Priced:
+        asked = {"threshold": -13.0, "rewards": rewards, "keep": keep, "roots": (0, 40)}
+        return price(squared_distances(values), 3, duals, cuts, **asked)
+
+    def before(root: int, priced: Priced) -> set[tuple[int, ...]]:
+        return {tuple(row) for row in priced.members.tolist() if place[row].min() < root}
+
+    whole, part = listed(5_000), listed(210)
+    assert whole.complete
+    assert not part.complete
+    assert before(part.listed, part) == before(part.listed, whole)
+    assert len(before(part.listed + 1, whole)) >= len(before(part.listed, whole)) + 210
+    assert part.work < whole.work
 
 
 def test_a_search_cut_short_says_that_it_is_incomplete() -> None:
