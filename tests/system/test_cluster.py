@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow.dataset as ds
 import pytest
 
+from pipelines.engine.jvm import QUICK
 from pipelines.engine.session import LOG_CONFIGURATION
 from tests.system.command import TIMEOUT, microguard, specification
 from tests.system.ports import free_port, wait_for
@@ -38,7 +39,10 @@ def running(scratch: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         env=os.environ
-        | {"TMPDIR": str(scratch), "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{each}" for each in SECRET)},
+        | {
+            "TMPDIR": str(scratch),
+            "SPARK_DAEMON_JAVA_OPTS": " ".join([*QUICK, *(f"-D{each}" for each in SECRET)]),
+        },
     )
     try:
         yield process
@@ -54,12 +58,13 @@ def published(folder: Path) -> pd.DataFrame:
 
 
 def settings(folder: Path) -> list[str]:
-    """Options of spark-submit for the recommended settings, with the log configuration where it is here."""
+    """Options of spark-submit for the recommended settings, with the log configuration where it is here; the
+    JVMs compile as for few records."""
     text = (DEPLOY / "spark-defaults.conf").read_text()
-    here = text.replace("/opt/microguard/conf/log4j2.properties", str(LOG_CONFIGURATION))
-    assert here != text
+    log = "/opt/microguard/conf/log4j2.properties"
+    assert text.count(f"{log}\n") == 2  # of the driver and of the executors
     path = folder / "spark-defaults.conf"
-    path.write_text(here)
+    path.write_text(text.replace(f"{log}\n", f"{LOG_CONFIGURATION} {' '.join(QUICK)}\n"))
     few = "spark.sql.shuffle.partitions=4"  # 400 records need no more tasks
     return ["--properties-file", str(path), *[f"--conf={each}" for each in (*SECRET, few)]]
 
