@@ -1,4 +1,5 @@
-"""A night that a steward accepted beside those before it: what it exposes stands, and no more is added."""
+"""A series that is solved anew: refused, or accepted by a steward, and then no more is added to what it
+exposes."""
 
 from __future__ import annotations
 
@@ -12,11 +13,19 @@ from tests.pipelines.series.test_register import Series, population
 pytestmark = pytest.mark.spark
 
 
-def test_after_an_accepted_rebase_the_series_goes_on_and_its_gate_holds(spark, tmp_path):
+def test_a_rebase_is_audited_beside_the_series_and_after_an_accepted_one_the_gate_holds(
+    spark, tmp_path, monkeypatch
+):
     series, people = Series(spark, tmp_path), population(84)
-    series.night(people.iloc[:60])
-    with pytest.raises(GateRefused, match="joint_below_k"):
-        anew(series, people.iloc[5:60])
+    first = series.night(people.iloc[:60])["release_id"]
+    with monkeypatch.context() as patched:  # a series stays one source, whatever the source is called
+        plain = series.specified()
+        release = plain.release.model_copy(update={"source": "population-register"})
+        otherwise = plain.model_copy(update={"release": release})
+        patched.setattr(series, "specified", lambda: otherwise)
+        with pytest.raises(GateRefused, match=f"joint_below_k.*{first}"):
+            anew(series, people.iloc[5:60])
+        assert audit_source(otherwise).content["releases"] == (first,)
     anew(series, people.iloc[5:60], successive="accept")
     third = series.night(people.iloc[5:72])
     assert third["night"]["born"] == 12

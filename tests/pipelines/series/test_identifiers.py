@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.audit_source import audit_source
 from pipelines.engine.progress import Progress
 from pipelines.intake.unit_key import ROW
 from pipelines.job import Job
@@ -133,15 +132,6 @@ def test_a_register_is_not_gone_on_with_under_another_key(begun):
         with pytest.raises(GateRefused, match="another secret"):
             night(numbered())
     key.write_text(before)
-
-
-def test_a_series_stays_one_source_where_its_specification_calls_the_source_otherwise(begun, monkeypatch):
-    plain = begun.specified()
-    release = plain.release.model_copy(update={"source": "population-register"})
-    monkeypatch.setattr(begun, "specified", lambda: plain.model_copy(update={"release": release}))
-    with pytest.raises(GateRefused, match=f"joint_below_k.*{begun.first}"):
-        anew(begun, numbered().iloc[5:])
-    assert audit_source(begun.specified()).content["releases"] == (begun.first,)
 
 
 def test_events_that_were_appended_before_are_known_under_other_identifiers(spark, tmp_path):
