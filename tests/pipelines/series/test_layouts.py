@@ -35,7 +35,7 @@ def rows(folder):
 def test_nights_of_a_register_follow_each_other_in_folders(spark, tmp_path, monkeypatch):
     register = Series(spark, tmp_path, **LAYOUT)
     first, second, third, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
-    reports = [register.night(first), register.approved_night(second, third)]
+    reports = [register.night(first), register.approved_night(second)]
     asked = []
     describes = source.Members.describes
     monkeypatch.setattr(source.Members, "describes", lambda *each: asked.append(each) or describes(*each))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -100,16 +101,16 @@ class Series:
             finish_what_died(self.areas)
             return run(records_of(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
 
-    def approved_night(self, frame, following):
-        """A night that waits, while the one after it is refused, until a person approves it."""
+    def approved_night(self, frame):
+        """A night that waits until a person approves it."""
         report = self.night(frame, approval="required")
         assert self.areas.public.served() != report["release_id"]
-        with pytest.raises(GateRefused, match=f"{report['release_id']} of this series waits for approval"):
-            self.night(following)
-        assert self.night(frame)["release_id"] == report["release_id"]
+        self.approve(report)
+        return report
+
+    def approve(self, report):
         approve(str(self.areas.record(report["release_id"])), by="A. Steward")
         assert self.areas.public.served() == report["release_id"]
-        return report
 
     def folders(self):
         return [self.areas.public.release(entry.release_id) for entry in Ledger(self.areas).standing()]
@@ -117,11 +118,26 @@ class Series:
 
 @pytest.fixture(scope="module")
 def series(spark, tmp_path_factory):
+    """Five nights, and two that are refused: under other identifiers, and while the second one waits."""
     register = Series(spark, tmp_path_factory.mktemp("register"), format="delta")
     first, second, third, *later = nights(pd.concat([population(), alike()], ignore_index=True))
-    register.reports = [register.night(first), register.approved_night(second, third)]
-    register.reports += [register.night(night) for night in (third, *later)]
+    register.reports = [register.night(first)]
+    register.renamed = refused(register, population(90).assign(person=lambda frame: frame["person"] + 1_000))
+    waiting = register.night(second, approval="required")
+    register.beside_waiting = refused(register, third)
+    assert register.night(second)["release_id"] == waiting["release_id"]
+    register.approve(waiting)
+    register.reports += [waiting, *(register.night(night) for night in (third, *later))]
     return register
+
+
+def refused(register, frame):
+    """The reason why a night is refused, which leaves the release before it current."""
+    served = register.areas.public.served()
+    with pytest.raises(GateRefused) as reason:
+        register.night(frame)
+    assert register.areas.public.served() == served
+    return str(reason.value)
 
 
 def rows(folder):
@@ -136,6 +152,15 @@ def test_three_nights_make_three_releases_and_the_fourth_changes_nothing(series)
     assert [(night["comers"], night["leavers"]) for night in told[:3]] == [(80, 0), (40, 0), (0, 70)]
     assert series.reports[3]["night"]["corrected"] == 1
     assert [len(rows(folder)) for folder in series.folders()[:2]] == [80, 120]
+
+
+def test_a_register_with_other_identifiers_is_refused_and_goes_on_with_its_own(series):
+    assert re.search(r"80 units left tonight, 90 came .* only 0 are known", series.renamed)
+    assert series.reports[1]["night"]["comers"] == 40
+
+
+def test_no_night_is_published_beside_one_that_waits(series):
+    assert f"{series.reports[1]['release_id']} of this series waits for approval" in series.beside_waiting
 
 
 def test_what_a_release_gives_away_is_measured_of_all_its_records_and_not_of_tonights_few(series):
@@ -264,38 +289,35 @@ def solved_anew(area, name, frame):
     return write_records(area, name, pd.concat(parts).sample(frac=1, random_state=1), roles)
 
 
-def test_a_night_that_changes_nothing_is_published_where_the_last_one_was_withdrawn(spark, tmp_path):
-    series = Series(spark, tmp_path, format="iceberg")
-    first = series.night(population(40))["release_id"]
-    before = rows(series.areas.public.release(first))
-    withdraw(str(series.areas.public.release(first)))
-    second = series.night(population(40))["release_id"]
-    assert series.areas.public.served() == second != first
-    again = rows(series.areas.public.release(second))
-    assert sorted(before.itertuples(index=False)) == sorted(again.itertuples(index=False))
-    assert series.night(population(40))["release_id"] == second
-    assert audit_source(series.spec).content["smallest_history"] >= 3
-
-
-def test_comers_who_are_alike_wait_where_classes_are_to_be_diverse(spark, tmp_path):
-    series = Series(spark, tmp_path)
-    series.method = {"min_diversity": 2}
+@pytest.fixture(scope="module")
+def diverse(spark, tmp_path_factory):
+    """Three nights of diverse classes: comers who are alike wait, until one of them comes to differ."""
+    register = Series(spark, tmp_path_factory.mktemp("diverse"), format="iceberg")
+    register.method = {"min_diversity": 2}
     everybody = pd.concat([population(80), alike(80)], ignore_index=True)
-    first = series.night(everybody[everybody["person"] < 80])
     later = everybody[(everybody["region"] == "north") | (everybody["person"] >= 80)]
-    different = later.assign(diagnosis=later["diagnosis"].where(later["person"] != 80, "c"))
-    reports = [first, series.night(later), series.night(different)]
-    counts = [(report["night"]["born"], report["night"]["waiting"]) for report in reports]
+    register.last = later.assign(diagnosis=later["diagnosis"].where(later["person"] != 80, "c"))
+    frames = (everybody[everybody["person"] < 80], later, register.last)
+    register.reports = [register.night(frame) for frame in frames]
+    return register
+
+
+def test_comers_who_are_alike_wait_where_classes_are_to_be_diverse(diverse):
+    counts = [(report["night"]["born"], report["night"]["waiting"]) for report in diverse.reports]
     assert counts == [(80, 0), (0, 12), (6, 6)]
-    for report in reports:
-        quality = json.loads((series.areas.record(report["release_id"]) / "quality.json").read_text())
+    for report in diverse.reports:
+        quality = json.loads((diverse.areas.record(report["release_id"]) / "quality.json").read_text())
         assert quality["diversity"]["diagnosis"] >= 2
 
 
-def test_a_register_with_other_identifiers_is_refused(spark, tmp_path):
-    series = Series(spark, tmp_path)
-    first = series.night(population(80))
-    with pytest.raises(GateRefused, match=r"80 units left tonight, 90 came .* only 0 are known"):
-        series.night(population(90).assign(person=lambda frame: frame["person"] + 1_000))
-    assert series.areas.public.served() == first["release_id"]
-    assert series.night(population(90))["night"]["comers"] == 10
+def test_a_night_that_changes_nothing_is_published_where_the_last_one_was_withdrawn(diverse):
+    """It ends the series of the fixture."""
+    first = diverse.areas.public.served()
+    before = rows(diverse.areas.public.release(first))
+    withdraw(str(diverse.areas.public.release(first)))
+    second = diverse.night(diverse.last)["release_id"]
+    assert diverse.areas.public.served() == second != first
+    again = rows(diverse.areas.public.release(second))
+    assert sorted(before.itertuples(index=False)) == sorted(again.itertuples(index=False))
+    assert diverse.night(diverse.last)["release_id"] == second
+    assert audit_source(diverse.spec).content["smallest_history"] >= 3

@@ -154,7 +154,7 @@ class StoredSeries(Series):
         self.areas = Areas.of(self.place["path"], self.place["evidence"])
         return super().night(frame, **publish)
 
-    def approved_night(self, frame, following):
+    def approved_night(self, frame):
         report = self.night(frame, approval="required")
         address = f"{self.place['evidence']}/{report['release_id']}"
         self.environment.setenv(VARIABLE, str(self.folder / "the steward's machine"))
@@ -165,13 +165,13 @@ class StoredSeries(Series):
 def test_nights_of_a_register_on_other_machines_publish_what_nights_in_a_folder_do(
     spark, place, tmp_path, monkeypatch
 ):
-    first, second, third, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
+    first, second, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     here = Series(spark, tmp_path / "here")
     there = StoredSeries(spark, tmp_path / "there", place, monkeypatch)
     for register in (here, there):
-        register.reports = [register.night(first), register.approved_night(second, third)]
+        register.reports = [register.night(first), register.approved_night(second)]
     assert [each["release_id"] for each in here.reports] == [each["release_id"] for each in there.reports]
     for report in here.reports:
         with there.areas.public.reading(report["release_id"]) as folder:
