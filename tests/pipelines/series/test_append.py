@@ -21,7 +21,7 @@ from pipelines.publication.publish import finish_what_died
 from pipelines.run import run
 from pipelines.withdraw import withdraw
 from schemas.errors import GateRefused, InputRejected
-from tests.pipelines.microdata import NOMINAL, specification
+from tests.pipelines.microdata import specification
 from tests.pipelines.series.test_register import ROLES, population
 
 pytestmark = pytest.mark.spark
@@ -136,11 +136,3 @@ def test_units_of_a_withdrawn_night_stay_published_and_a_lost_one_is_noticed(str
     with pytest.raises(GateRefused, match="lost"):
         stream.night(population().iloc[40:105])
     (tmp_path / "members").rename(members)
-
-
-def test_nominal_combinations_are_appended_like_clusters(spark, tmp_path):
-    roles = {name: NOMINAL[name] for name in ("person", "region", "sex", "diagnosis")}
-    stream = Stream(spark, tmp_path, roles | {"income": {"role": "identifier"}, "weight": NOMINAL["weight"]})
-    ids = [stream.night(population().iloc[start : start + 60])["release_id"] for start in (0, 60)]
-    assert stream.manifest(ids[1])["series"]["releases"] == ids
-    assert audit_source(stream.spec()).content["units"] == 120

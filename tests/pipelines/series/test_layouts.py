@@ -11,6 +11,7 @@ from pipelines.audit_source import audit_source
 from pipelines.publication.ledger import Ledger
 from pipelines.series import compared, source
 from pipelines.withdraw import withdraw
+from tests.pipelines.microdata import NOMINAL
 from tests.pipelines.series.test_append import Stream
 from tests.pipelines.series.test_register import Series, alike, nights, population
 
@@ -61,14 +62,19 @@ def test_nights_of_a_register_follow_each_other_in_folders(spark, tmp_path, monk
     assert len(Ledger(register.areas).standing()) == 2
 
 
-def test_nights_that_are_appended_lie_in_folders_of_their_own(spark, tmp_path):
-    stream = PartitionedStream(spark, tmp_path)
+def test_nominal_combinations_are_appended_like_clusters_and_lie_in_folders_of_their_own(spark, tmp_path):
+    roles = {name: NOMINAL[name] for name in ("person", "region", "sex", "diagnosis", "weight")}
+    stream = PartitionedStream(spark, tmp_path, roles | {"income": {"role": "identifier"}})
     everybody = population()
-    reports = [stream.night(everybody.iloc[:60]), stream.night(everybody.iloc[60:])]
-    folders = [stream.areas.public.release(each["release_id"]) for each in reports]
+    ids = [stream.night(night)["release_id"] for night in (everybody.iloc[:60], everybody.iloc[60:])]
+    assert stream.manifest(ids[1])["series"]["releases"] == ids
+    folders = [stream.areas.public.release(each) for each in ids]
     assert [len(rows(folder)) for folder in folders] == [60, 60]
+    assert all(regions(folder) == {"region=north", "region=south"} for folder in folders)
     assert all(audit(folder).passed for folder in folders)
-    assert audit_source(stream.spec()).content["smallest_history"] >= 3
+    exposure = audit_source(stream.spec()).content
+    assert exposure["units"] == 120
+    assert exposure["smallest_history"] >= 3
     withdraw(str(folders[0]))
     assert not folders[0].exists()
     assert audit(folders[1]).passed
