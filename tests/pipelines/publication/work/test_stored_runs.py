@@ -58,7 +58,7 @@ def work(place) -> list[str]:
 
 
 @pytest.mark.parametrize("by_cluster", [True, False], ids=["by cluster", "by combination"])
-def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_makes_the_same(
+def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_on_to_the_same(
     by_cluster, in_a_folder, spark, place, tmp_path, monkeypatch
 ):
     spec = specification(tmp_path, ROLES if by_cluster else NOMINAL, method=FAST, publish=place)
@@ -79,33 +79,18 @@ def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_makes
             assert len(deaths) == deaths_before + 1
             assert set(work(place)) > orphans
             assert names(connected(place["path"])) == []
+            blocks_solved = [name for name in work(place) if name.endswith(".npz")]
             monkeypatch.setenv(VARIABLE, str(tmp_path / f"machine {len(deaths)}"))
             continue
         break
     assert "microdata" in deaths
+    assert bool(blocks_solved) == by_cluster
+    blocks = pq.read_table(areas.record(areas.public.served()) / "blocks.parquet").to_pylist()
+    assert blocks
+    assert not by_cluster or all(block["resumed"] for block in blocks)
     pd.testing.assert_frame_equal(released(areas), in_a_folder(by_cluster))
     assert work(place) == []
     assert not list(tmp_path.glob("*machine*/**/.work/*/*/**/*.parquet"))
-
-
-def test_finished_blocks_are_taken_over_by_another_machine(spark, place, tmp_path, monkeypatch):
-    spec, gather = specification(tmp_path, method=FAST, publish=place), StoreWorkplace.gather
-
-    def dying(self, name, parts, schema):
-        if name.startswith("protected"):
-            raise Killed
-        gather(self, name, parts, schema)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(StoreWorkplace, "gather", dying)
-        with pytest.raises(Killed):
-            run(spark, spec)
-    assert [name for name in work(place) if name.endswith(".npz")]
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "second machine"))
-    _, areas = run(spark, spec)
-    blocks = pq.read_table(areas.record(areas.public.served()) / "blocks.parquet").to_pylist()
-    assert blocks
-    assert all(block["resumed"] for block in blocks)
 
 
 def altered(content: bytes) -> bytes:
@@ -119,11 +104,9 @@ def altered(content: bytes) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-@pytest.mark.parametrize("frame", ["protected-all", "microdata"])
-def test_what_is_altered_in_the_store_is_refused_and_the_next_run_makes_it_anew(
-    frame, in_a_folder, spark, place, tmp_path, monkeypatch
-):
-    spec, gather = specification(tmp_path, method=FAST, publish=place), StoreWorkplace.gather
+def tampering(frame):
+    """Gathers, and alters what was gathered under a name."""
+    gather = StoreWorkplace.gather
 
     def tampered(self, name, parts, schema):
         gather(self, name, parts, schema)
@@ -132,11 +115,19 @@ def test_what_is_altered_in_the_store_is_refused_and_the_next_run_makes_it_anew(
             content = bytes(obstore.get(store, parts[0].name).bytes())
             obstore.put(store, parts[0].name, altered(content))
 
-    with monkeypatch.context() as patched:
-        patched.setattr(StoreWorkplace, "gather", tampered)
-        with pytest.raises(MicroguardError), without_values_of_records():
-            run(spark, spec)
-    assert names(connected(place["path"])) == []
+    return tampered
+
+
+def test_what_is_altered_in_the_store_is_refused_and_the_next_run_makes_it_anew(
+    in_a_folder, spark, place, tmp_path, monkeypatch
+):
+    spec = specification(tmp_path, method=FAST, publish=place)
+    for frame in ("protected-all", "microdata"):
+        with monkeypatch.context() as patched:
+            patched.setattr(StoreWorkplace, "gather", tampering(frame))
+            with pytest.raises(MicroguardError), without_values_of_records():
+                run(spark, spec)
+        assert names(connected(place["path"])) == []
     _, areas = run(spark, spec)
     pd.testing.assert_frame_equal(released(areas), in_a_folder(by_cluster=True))
 
