@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -48,25 +49,39 @@ def assert_household_risk(section, original, released, variables):
         assert section[f"largest_{when}"] == pytest.approx(by_home.max(), rel=1e-8)
 
 
-def test_without_weights_a_household_is_as_exposed_as_its_classes_in_the_file_are_small(spark, tmp_path):
+def test_where_k_counts_records_fewer_households_may_share_a_combination_and_are_exposed_by_it(
+    spark, tmp_path
+):
+    """Without weights a household is as exposed as its classes in the file are small."""
     original = families()
     original.to_parquet(tmp_path / "data", index=False)
     _, areas = run(spark, specification(tmp_path, HOUSEHOLD | {"weight": {"role": "identifier"}}))
+    assert fewest_homes(original, areas) < 3
     found = quality(areas)["household_risk"]
     assert found["largest_before"] > found["largest_after"]
     assert_household_risk(found, original, published(areas), ["sex", "age", "income"])
 
 
+@pytest.fixture(scope="module")
+def by_households(spark, tmp_path_factory):
+    """Areas of a release whose k counts households, by the kinds of its variables."""
+
+    @cache
+    def released(kinds):
+        folder, roles, publish = tmp_path_factory.mktemp(kinds), HOUSEHOLD, {}
+        if kinds == "nominal":
+            roles = HOUSEHOLD | {name: NOMINAL[name] for name in ("age", "income")}
+            publish = {"accept_dependencies": ["income"]}
+        families().to_parquet(folder / "data", index=False)
+        return run(spark, specification(folder, roles, method={"unit": "household"}, publish=publish))[1]
+
+    return released
+
+
 @pytest.mark.parametrize("kinds", ["mixed", "nominal"])
-def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(spark, tmp_path, kinds):
-    roles, variables = HOUSEHOLD, ("sex", "age", "income")
-    if kinds == "nominal":
-        roles = HOUSEHOLD | {name: NOMINAL[name] for name in ("age", "income")}
-        variables = ("sex", "age")
-    original = families()
-    original.to_parquet(tmp_path / "data", index=False)
-    publish = {"accept_dependencies": ["income"]} if kinds == "nominal" else {}
-    _, areas = run(spark, specification(tmp_path, roles, method={"unit": "household"}, publish=publish))
+def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(by_households, kinds):
+    original, areas = families(), by_households(kinds)
+    variables = ("sex", "age", "income") if kinds == "mixed" else ("sex", "age")
     assert fewest_homes(original, areas, variables) >= 3
     assert "home" not in published(areas)
     found = quality(areas)
@@ -83,22 +98,10 @@ def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(spar
     assert_household_risk(found["household_risk"], original, published(areas), list(variables))
 
 
-def test_where_k_counts_records_fewer_households_may_share_a_combination(spark, tmp_path):
-    original = families()
-    original.to_parquet(tmp_path / "data", index=False)
-    _, areas = run(spark, specification(tmp_path, HOUSEHOLD))
-    assert fewest_homes(original, areas) < 3
-
-
-def test_households_decide_alike_whatever_the_order_of_the_records(spark, tmp_path):
-    frames = []
-    for number, seed in enumerate((0, 1)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        families().sample(frac=1, random_state=seed).to_parquet(folder / "data", index=False)
-        _, areas = run(spark, specification(folder, HOUSEHOLD, method={"unit": "household"}))
-        frames.append(published(areas))
-    pd.testing.assert_frame_equal(*frames)
+def test_households_decide_alike_whatever_the_order_of_the_records(spark, tmp_path, by_households):
+    families().sample(frac=1, random_state=0).to_parquet(tmp_path / "data", index=False)
+    _, areas = run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))
+    pd.testing.assert_frame_equal(published(areas), published(by_households("mixed")))
 
 
 def test_a_region_of_too_few_households_is_refused_or_suppressed(spark, tmp_path):
