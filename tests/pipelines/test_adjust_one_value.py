@@ -11,47 +11,48 @@ from schemas.errors import GateRefused
 from tests.pipelines.published_tables import example, tables
 from tests.pipelines.turnover import records, specification
 
+RULE = {"dominance": None, "p_percent": 15.0}
 
-@pytest.mark.parametrize(
-    "release",
-    [
+
+def at(chosen, path):
+    """The same, published elsewhere."""
+    return chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": path})})
+
+
+def test_a_cell_of_the_same_records_keeps_its_value_whatever_its_table_is_called(adjusted, tmp_path):
+    """By another name, of another source, and of another period, one after the other."""
+    (first,) = tables(adjusted(specification(tmp_path, records(), **RULE)))
+    other = {"tables": [["a21"]], "hierarchies": None, "costs": "inverse", **RULE}
+    called = (
         {"name": "again"},
-        {"name": "again", "source": "firms"},
-        {"name": "again", "source": "turnover", "period": "2026"},
-    ],
-    ids=["another name", "another source", "another period"],
-)
-def test_a_cell_of_the_same_records_keeps_its_value_whatever_its_table_is_called(adjusted, tmp_path, release):
-    rule = {"dominance": None, "p_percent": 15.0}
-    (first,) = tables(adjusted(specification(tmp_path, records(), **rule)))
-    other = {"tables": [["a21"]], "hierarchies": None, "costs": "inverse", **rule}
-    chosen = specification(tmp_path, records().sample(frac=1, random_state=1), release={"seed": 7, **release},
-                           **other)  # fmt: skip
-    elsewhere = chosen.publish.model_copy(update={"path": "elsewhere"})
-    (second,) = tables(adjusted(chosen.model_copy(update={"publish": elsewhere})))
-    both = first[first["region"] == "Total"].merge(second, on="a21")
-    both = both[(both["a21"] != "Total") | (both["a10"] == "Total")]
-    assert len(both) == len(second) == 6
-    assert (both["turnover_x"] == both["turnover_y"]).all()
+        {"name": "firms", "source": "firms"},
+        {"name": "later", "source": "turnover", "period": "2026"},
+    )
+    for release in called:
+        shuffled = records().sample(frac=1, random_state=1)
+        chosen = specification(tmp_path, shuffled, release={"seed": 7, **release}, **other)
+        (second,) = tables(adjusted(at(chosen, release["name"])))
+        both = first[first["region"] == "Total"].merge(second, on="a21")
+        both = both[(both["a21"] != "Total") | (both["a10"] == "Total")]
+        assert len(both) == len(second) == 6
+        assert (both["turnover_x"] == both["turnover_y"]).all()
 
 
-@pytest.mark.parametrize(
-    ("factor", "weighted"), [(1.0, False), (0.001, False), (1.0, True)], ids=["name", "unit", "weights of 1"]
-)
-def test_the_same_amounts_by_another_name_or_in_another_unit_get_no_second_value(
-    adjusted, tmp_path, factor, weighted
-):
+def test_the_same_amounts_by_another_name_or_in_another_unit_get_no_second_value(adjusted, tmp_path):
+    """Nor do they with weights of 1; other amounts of the same firms have values of their own."""
     adjusted(specification(tmp_path, records()))
-    frame = records().assign(sales=lambda each: each["turnover"] * factor, weight=1.0)
     sales = {"sales": {"role": "sensitive", "kind": "numeric"}, "weight": {"role": "weight"}}
-    value = {"weighted": True} if weighted else {"value": "sales", "decimals": 3}
-    chosen = specification(tmp_path, frame, sales, release={"name": "again"}, **value)
-    chosen = chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "elsewhere"})})
-    with pytest.raises(GateRefused, match="are those of turnover"):
-        adjusted(chosen)
+    frame = records().assign(weight=1.0)
+    given = {"value": "sales", "decimals": 3}
+    for factor, value in ((1.0, given), (0.001, given), (1.0, {"weighted": True})):
+        alike = frame.assign(sales=frame["turnover"] * factor)
+        with pytest.raises(GateRefused, match="are those of turnover"):
+            adjusted(
+                at(specification(tmp_path, alike, sales, release={"name": "again"}, **value), "elsewhere")
+            )
     unrelated = frame.assign(sales=frame["turnover"].sample(frac=1, random_state=1).to_numpy())
     chosen = specification(tmp_path, unrelated, sales, release={"name": "again"}, value="sales")
-    adjusted(chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "elsewhere"})}))
+    adjusted(at(chosen, "elsewhere"))
 
 
 @pytest.mark.parametrize(
