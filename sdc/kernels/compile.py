@@ -15,10 +15,12 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 F = TypeVar("F", bound=Callable[..., Any])
 _BESIDE = Path(__file__).parents[1] / "__pycache__"
@@ -47,12 +49,47 @@ def embedded(function: F) -> F:
     return _compiled(function, _nrt=False, forceinline=True)
 
 
+class FilePerSignature(IndexDataCacheFile):
+    """Compiled code of one function on disk: a file for each signature, named by it.
+
+    Numba numbers these files, and an index says which signature has which. Workers of one machine compile a
+    kernel for several types at once, and then an index may give a signature the code of another: in 2 of 60
+    trials of four processes, in one of which a loop over integers read them as floats, and nothing was said.
+    """
+
+    def save(self, key: tuple[Any, ...], data: object) -> None:
+        """Keep the code of a signature."""
+        self._save_data(self._file(key), (key, data))
+
+    def load(self, key: tuple[Any, ...]) -> object | None:
+        """The code of a signature; None where there is none yet."""
+        try:
+            kept, data = self._load_data(self._file(key))
+        except OSError:
+            return None
+        return data if kept == key else None
+
+    def _file(self, key: tuple[Any, ...]) -> str:
+        told = repr((self._version, self._source_stamp, key))
+        return self._data_name_pattern.format(number=int(hashlib.sha256(told.encode()).hexdigest()[:16], 16))
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of compiled code of a function, with a file for each signature."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = FilePerSignature(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
+
+
 def _compiled(function: F, **options: bool) -> F:
-    compiled: Any = numba.njit
-    try:
-        return cast(F, compiled(cache=True, nogil=True, **options)(function))
-    except RuntimeError:  # numba: no locator available, nothing is writable
-        return cast(F, compiled(cache=False, nogil=True, **options)(function))
+    jit: Any = numba.njit
+    dispatcher = jit(nogil=True, **options)(function)
+    with suppress(RuntimeError):  # numba: no locator available, nothing is writable
+        dispatcher._cache = _Cache(function)
+    return cast(F, dispatcher)
 
 
 def inlined(function: F) -> F:

@@ -2,11 +2,11 @@
 
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
+from numba.core.caching import IndexDataCacheFile
 from numba.core.errors import TypingError
 from numba.core.event import install_recorder
 
@@ -15,13 +15,39 @@ from sdc.kernels import compile as kernels
 
 
 def test_where_nothing_is_writable_a_kernel_is_compiled_in_memory(monkeypatch):
-    def refusing(cache, **options):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return numba.njit(cache=False, **options)
+    def refusing(function):
+        raise RuntimeError("cannot cache function: no locator available")
 
-    monkeypatch.setattr(kernels, "numba", SimpleNamespace(njit=refusing))
+    monkeypatch.setattr(kernels, "_Cache", refusing)
     assert kernels.kernel(lambda x: x + 1)(2) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"), [(IndexDataCacheFile, "code of integers"), (kernels.FilePerSignature, None)]
+)
+def test_a_process_that_compiles_for_other_types_meanwhile_leaves_no_signature_the_code_of_another(
+    tmp_path, kind, found
+):
+    """Numba's own files, the control, give floats the code of integers: whoever drops ours sees it here."""
+    place = (str(tmp_path), "function", "stamp")
+    integers, floats = ("integers",), ("floats",)
+
+    class Late(kind):
+        """Of a process that another overtakes, and that ends before it has written its code."""
+
+        def _load_index(self):
+            index = super()._load_index()
+            kind(*place).save(integers, "code of integers")
+            return index
+
+        def _save_data(self, name, data):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Late(*place).save(floats, "code of floats")
+    kind(*place).save(integers, "code of integers")
+    assert kind(*place).load(integers) == "code of integers"
+    assert kind(*place).load(floats) == found
 
 
 @pytest.mark.parametrize("compiled", [kernels.borrowing, kernels.embedded])
