@@ -14,10 +14,11 @@ from schemas.errors import MicroguardError
 _AGAIN = "Nothing was published. Call this again: finished blocks are kept."
 #: What speaking to a Java process that is gone raises beside py4j's own errors.
 GONE = (ConnectionRefusedError, ConnectionResetError)
-#: How py4j begins to tell of a Java exception, and Spark of what ended a task for good: names of classes, and
-#: nothing of their texts.
+#: How py4j begins to tell of a Java exception, of one that Spark waited for, and of what ended a task for
+#: good: names of classes, and nothing of their texts.
 _CAUSE = re.compile(
     r"An error occurred while calling [^\n]*\n: (?P<exception>[\w.$]+)"
+    r"(?:: Exception thrown in awaitResult: *\n(?:\tat [^\n]*\n)*Caused by: (?P<awaited>[\w.$]+))?"
     r"(?:: Job aborted [^\n]*?"
     r"(?:: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^()\n]*\): |Most recent failure reason:\s*)"
     r"(?P<task>[\w.$]+))?"
@@ -31,10 +32,13 @@ _RAISED = re.compile(
 #: What Spark says of a worker that the system ended, and of an executor that is gone.
 _LOST_WORKER = "Python worker exited unexpectedly"
 _LOST_EXECUTOR = "ExecutorLostFailure"
+#: What Spark says where Python did not start, or said something else than Spark asked.
+_NO_PYTHON = ("Error from python worker:", "Invalid port number/socket path:")
 #: What Spark says where a machine cannot go on, whatever it was reading.
 _OF_MACHINES = (
     _LOST_WORKER,
     _LOST_EXECUTOR,
+    *_NO_PYTHON,
     "FetchFailed",
     "TaskResultLost",
     "OutOfMemoryError",
@@ -101,6 +105,12 @@ def _why(error: Exception) -> str:
             "Give executors more memory (spark.executor.memory, spark.executor.memoryOverhead), or make "
             "blocks smaller ([blocking] max_records)."
         )
+    if any(each in str(error) for each in _NO_PYTHON):
+        return (
+            "Spark could not start Python on a machine. Call `python -m pipelines.records.daemon` there, "
+            "with the Python and the variables that Spark has (PYSPARK_PYTHON, PYTHONPATH), and mend what "
+            "it says."
+        )
     for raised, text in _OF_STORES.items():
         if f"{raised}: " in str(error):
             return text
@@ -115,7 +125,7 @@ def _java_class(error: Py4JJavaError) -> str:
     told = _CAUSE.match(str(error))
     if told is None:
         return type(error).__name__
-    return (told.group("task") or told.group("exception")).rpartition(".")[2]
+    return (told.group("task") or told.group("awaited") or told.group("exception")).rpartition(".")[2]
 
 
 def _python_class(error: Exception) -> str:

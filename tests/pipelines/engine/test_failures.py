@@ -72,6 +72,37 @@ def test_what_ended_a_task_is_named_without_its_words(spark) -> None:
     assert "Ilse" not in str(caught.value)
 
 
+def test_what_ended_a_task_that_java_waited_for_is_named(spark) -> None:
+    def task(batches):
+        yield from batches
+
+    frame = spark.range(1, numPartitions=1).mapInArrow(task, "id long")
+    failing = frame.selectExpr("java_method('java.util.UUID', 'fromString', concat('Ilse', id)) AS id")
+    with pytest.raises(MicroguardError) as caught, without_values_of_records():
+        failing.toArrow()
+    assert "SparkException" not in str(caught.value)
+    assert "Ilse" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "\nError from python worker:\n  ModuleNotFoundError: Ilse\n EOFException",
+        "\nBad data in pipelines.records.daemon's standard output. Invalid port number/socket path:\n  7",
+    ],
+)
+def test_where_python_does_not_start_it_is_said_how_to_see_why(tmp_path: Path, told) -> None:
+    spec = specification(tmp_path)
+    with (
+        pytest.raises(MicroguardError, match="could not start Python") as caught,
+        without_values_of_records(),
+        reading(spec),
+    ):
+        raise PySparkException(f"Lost task 0.3 (TID 9) (10.0.0.1 executor 1): SparkException: {told}")
+    assert not isinstance(caught.value, InputRejected)
+    assert "Ilse" not in str(caught.value)
+
+
 def test_a_worker_that_is_killed_while_the_input_is_read_is_no_fault_of_the_file(
     spark, tmp_path: Path
 ) -> None:
