@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 
 
@@ -41,6 +42,7 @@ if __name__ == "__main__":
     leave_archives()
     from pyspark.daemon import manager
 
-    load()
+    with suppress(Exception):  # what fails here fails in a task, which says what it was
+        load()
     gc.freeze()  # after each task a worker collects garbage, for which it would look at all that was loaded
     manager()
