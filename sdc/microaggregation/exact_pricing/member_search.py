@@ -189,7 +189,7 @@ def _search(
                 _take_in(columns, root, cluster[:size], reached)
                 limit = _limit(columns, root, limit)
                 if task.listing and columns.counts[root] == columns.costs.shape[1]:
-                    most = -1
+                    most = -1  # its list is not whole: no work is left for it
             continue
         child, rest = depth + 1, m - 1
         if has_cuts:

@@ -160,6 +160,7 @@ def price(
     """
     n = len(duals)
     largest = min(2 * k - 1 if largest is None else largest, n)
+    listing = roots is not None or most_columns is not None
     search = _Search(
         distances,
         k,
@@ -172,10 +173,10 @@ def price(
         width=n if width is None else width,
         most_work=_UNLIMITED if most_work is None else most_work,
         most_columns=_UNLIMITED if most_columns is None else most_columns,
-        listing=roots is not None or most_columns is not None,
+        listing=listing,
         deadline=deadline,
     )
-    if search.listing:
+    if listing:
         roots = roots or (0, n)
         search.search(roots, (k, largest), root_work)
         return search.priced(roots[0])
@@ -207,7 +208,6 @@ class _Search:
         deadline: Deadline | None,
     ) -> None:
         n = len(duals)
-        self.listing = listing
         self._task = Task(
             order=np.lexsort((np.arange(n), -duals)),
             distances=distances,
@@ -237,7 +237,7 @@ class _Search:
         for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
             left = self._most_work - self._work
             passed = self._deadline is not None and self._deadline.passed
-            ended = self.listing and not columns.finished[task.order[begin:first]].all()
+            ended = task.listing and not columns.finished[task.order[begin:first]].all()
             if left <= 0 or columns_met >= self._most_columns or passed or ended:
                 columns.finished[task.order[first:end]] = False
                 break
