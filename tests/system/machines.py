@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 from pipelines.engine.java import java_home
+from pipelines.engine.jvm import QUICK
 from pipelines.engine.session import LOG_CONFIGURATION
 from pipelines.publication.key import KEY_VARIABLE
 from pipelines.publication.store.connection import connected, names
@@ -27,6 +28,8 @@ from tests.pipelines.publication.public.servers import S3
 from tests.system.ports import free_port, wait_for
 
 BIN = Path(sys.executable).parent
+#: Options of all JVMs: they compile as for few records.
+JAVA_OPTIONS = " ".join(QUICK)
 
 
 @dataclass
@@ -51,6 +54,7 @@ class Machine:
             | {
                 "JAVA_HOME": str(java_home()),
                 "SPARK_CONF_DIR": str(LOG_CONFIGURATION.parent),
+                "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
                 "SPARK_LOCAL_DIRS": str(folder),
                 "PYTHONPATH": str(Path(__file__).parents[2]),
             },
@@ -143,8 +147,11 @@ def in_store(path: Path, lake: str, evidence: str) -> Path:
 def spark_submit(address: str, *arguments: str | Path) -> list[str | Path]:
     """The command that protects on the cluster."""
     settings = {
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
         "spark.executor.memory": "600m",
         "spark.executor.cores": "1",
+        "spark.shuffle.readHostLocalDisk": "false",  # one address, and no disk that both see
         "spark.sql.shuffle.partitions": "4",
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     }
