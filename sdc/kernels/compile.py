@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import shutil
 import stat
 import tempfile
@@ -62,10 +63,10 @@ class FilePerSignature(IndexDataCacheFile):
         self._save_data(self._file(key), (key, data))
 
     def load(self, key: tuple[Any, ...]) -> object | None:
-        """The code of a signature; None where there is none yet."""
+        """The code of a signature; None where there is none yet, or none whole since a loss of power."""
         try:
             kept, data = self._load_data(self._file(key))
-        except OSError:
+        except (OSError, EOFError, pickle.UnpicklingError):
             return None
         return data if kept == key else None
 

@@ -50,6 +50,17 @@ def test_a_process_that_compiles_for_other_types_meanwhile_leaves_no_signature_t
     assert kind(*place).load(floats) == found
 
 
+@pytest.mark.parametrize("left", [b"", b"\0" * 8, b"half"])
+def test_code_that_a_loss_of_power_left_in_part_is_compiled_again(tmp_path, left):
+    files = kernels.FilePerSignature(str(tmp_path), "function", "stamp")
+    files.save(("floats",), "code of floats" * 9)
+    (kept,) = tmp_path.iterdir()
+    kept.write_bytes(left if left != b"half" else kept.read_bytes()[: kept.stat().st_size // 2])
+    assert files.load(("floats",)) is None
+    files.save(("floats",), "code of floats")
+    assert files.load(("floats",)) == "code of floats"
+
+
 @pytest.mark.parametrize("compiled", [kernels.borrowing, kernels.embedded])
 def test_a_kernel_that_borrows_can_make_no_array(compiled):
     @compiled
