@@ -123,7 +123,7 @@ def _by_blocks(quick: bool) -> Table:
         rows.append(
             (
                 name,
-                method.replace('"', ""),
+                method.replace('"', "").replace("\n", ", "),
                 len(solved),
                 _spread(solved["records"]),
                 int(solved["optimal"].sum()),
@@ -160,7 +160,7 @@ def _solver_cases() -> list[Case]:
     return [
         Case("Census, 13 numeric", "casc_census.csv", 3, dict.fromkeys(CENSUS, "numeric"), {}, method=exact),
         Case("businesses by NUTS1, 4 mixed", "business_survey.csv", 3, firms,
-             {"nuts1": "region", "weight": "weight", "type": "other"}, method=exact),
+             {"nuts1": "region", "weight": "weight", "type": "other"}, method=f"{exact}\nweighted = false"),
         *[
             Case("Adult by marital status, 5 nominal", "adult.csv", 3, five, {"marital_status": "region"},
                  method=f'algorithm = "{name}"')
