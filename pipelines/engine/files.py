@@ -7,7 +7,8 @@ import os
 import shutil
 from pathlib import Path
 
-PRIVATE = 0o700
+PRIVATE, PRIVATE_FILE, ANY_FILE = 0o700, 0o600, 0o666
+"""Modes of a folder and a file that are their owner's alone, and of one that the umask decides of."""
 
 
 def private_folder(path: Path) -> Path:
@@ -16,12 +17,12 @@ def private_folder(path: Path) -> Path:
     return path
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str, mode: int = ANY_FILE) -> None:
     """Replace a small file in one step that survives a crash of the machine."""
     for left in path.parent.glob(f".{path.name}.*"):  # of runs that died while they wrote
         left.unlink(missing_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(fresh, "w", encoding="utf-8") as file:
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from pipelines.engine.files import write_atomically
+from pipelines.engine.files import PRIVATE_FILE, write_atomically
 from pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 
@@ -65,13 +65,13 @@ class Line:
 
 
 def write_index(areas: Areas) -> Path:
-    """Write the index beside the evidence of the releases, newest first."""
+    """Write the index beside the evidence of the releases, newest first, for their owner alone."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
     style = Markup((_HERE / "page.css").read_text(encoding="utf-8"))
     text = environment.get_template("index.html").render(lines=index_of(areas), style=style)
-    write_atomically(areas.evidence / INDEX, text)
+    write_atomically(areas.evidence / INDEX, text, PRIVATE_FILE)
     return areas.evidence / INDEX
 
 

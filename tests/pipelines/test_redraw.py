@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import stat
 from dataclasses import replace
 
 import pytest
@@ -90,6 +91,14 @@ def test_the_index_says_what_became_of_every_release(tmp_path):
     assert f'href="{ID}/report.html"' in text
     assert "withdrawn" in text
     assert "<b>persons" not in text
+
+
+def test_the_index_is_its_owners_alone_in_a_folder_that_others_may_enter(tmp_path):
+    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas.evidence.mkdir(mode=0o755)
+    publish(staged(areas), manifest(), areas, entry())
+    redraw(areas, [ID])
+    assert stat.S_IMODE((areas.evidence / "index.html").stat().st_mode) == 0o600
 
 
 def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
