@@ -33,7 +33,6 @@ from pipelines.measures.exposure import exposure
 from pipelines.measures.measure import Measure, Measured
 from pipelines.measures.pairs import with_originals
 from pipelines.measures.registry import RECORD_MEASURES
-from pipelines.publication.formats.table_format import table_format
 from pipelines.publication.manifest import LIMITS, manifest
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.record_files.layout import laid_out, require_regions
@@ -49,7 +48,6 @@ from pipelines.records.combinations import on_combinations
 from pipelines.records.joint import chosen_together, with_joint_representatives
 from pipelines.records.method_parameters import cluster_parameters
 from pipelines.records.weighing import Weighing
-from schemas.errors import InputRejected
 from schemas.requirements.records import Requirement, promised_requirements
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
@@ -109,14 +107,6 @@ class Records:
         InputRejected
         """
         self._contract = laid_out(microdata.contract, self.specification.publish)
-        row = table_format(self.specification.publish.format)
-        names, title = row.not_carried(microdata.contract.schema), row.name.capitalize()
-        if names:
-            raise InputRejected(
-                f"A {title} table cannot hold {', '.join(names)} as the input has it: its type is none of "
-                f"{title}'s, or names differ in case alone. Change the file, or set publish.format to "
-                '"parquet".'
-            )
 
     def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedRecords:
         """The protected records, written down once; clusterings follow each other."""

@@ -28,6 +28,8 @@ BELOW = ("", "*/", "*/*/")
 """Where an evidence area is looked for below a public one: its folders are few, its releases many."""
 STORES = ("s3", "gs", "az", "abfs", "abfss")
 """Schemes of object stores that an area can be in."""
+NOT_IN_DELTA = frozenset("#?%")
+"""Signs that end the path of an address, or begin an escape in it: Delta would write to another folder."""
 
 
 def inconsistencies(specification: Specification, in_doubt: bool = False) -> list[Fault]:
@@ -129,6 +131,11 @@ def _paths(spec: Specification) -> Iterator[Fault]:
     ):
         allowed = "parquet, where publish.path is an object store"
         yield fault(("publish", "format"), spec.publish.format, allowed)
+    if spec.publish.format == "delta" and NOT_IN_DELTA & set(_real(spec.public_area)):
+        allowed = (
+            f"a folder without {', '.join(sorted(NOT_IN_DELTA))} in its path, where a Delta table lies in it"
+        )
+        yield fault(("publish", "path"), spec.publish.path, allowed)
     if spec.input.columns and spec.input.format == "parquet":
         yield fault(
             ("input", "columns"), list(spec.input.columns), "no such key for parquet, which names them"

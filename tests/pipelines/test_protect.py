@@ -14,7 +14,12 @@ from pyspark.sql import functions as f
 
 import pipelines.run
 from pipelines.audit.release import audit
+from pipelines.check import risk_of
 from pipelines.engine.column_names import column
+from pipelines.engine.progress import Progress
+from pipelines.intake.read import read
+from pipelines.job import Job
+from pipelines.publication.areas import Areas
 from pipelines.records import product
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from tests.pipelines import standard
@@ -273,10 +278,13 @@ def test_tables_have_the_types_of_the_records(odd_nominal):
     assert types == {pa.timestamp("ns")}
 
 
-def test_a_format_that_cannot_hold_the_columns_is_refused_before_the_work(spark, tmp_path):
+def test_a_format_that_cannot_hold_the_columns_is_refused_by_the_check_and_before_the_work(spark, tmp_path):
     persons().assign(note=np.uint8(200)).to_parquet(tmp_path / "data", index=False)
-    with pytest.raises(InputRejected, match="cannot hold note"):
-        run(spark, specification(tmp_path, publish={"format": "delta"}))
+    spec = specification(tmp_path, publish={"format": "delta"})
+    checked = Job(spark, spec, Areas.of(spec.public_area, spec.evidence_area), Progress(quiet=True))
+    for verb in (lambda: run(spark, spec), lambda: risk_of(checked, read(spark, spec))):
+        with pytest.raises(InputRejected, match="cannot hold note"):
+            verb()
 
 
 @pytest.fixture

@@ -25,13 +25,12 @@ from pipelines.engine.files import name_again, sync_folder, sync_tree
 from pipelines.engine.outcome import now
 from pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
 from schemas.errors import ProtectionFailed
+from schemas.specification.consistency import NOT_IN_DELTA
 
 FOLDER = "delta"
 PROPERTY = "release_id"
 #: Beside the table: one that is being written, one that is whole and to be put in its place, one that goes.
 _ANEW, _NEXT, _GOING = (f".{FOLDER}.{name}" for name in ("anew", "next", "going"))
-#: Signs that end the path of an address, or begin an escape in it.
-_OF_ADDRESSES = frozenset("#?%")
 #: The log is the history of the releases that stand: none of it is out of date.
 _KEEP_THE_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
 
@@ -64,7 +63,7 @@ def commit(public: Path, release_id: str) -> None:
     ProtectionFailed
         Where the library would take the path of the table for that of another folder.
     """
-    if set(str(public.resolve())) & _OF_ADDRESSES:
+    if NOT_IN_DELTA & set(str(public.resolve())):
         raise ProtectionFailed(
             "A Delta table cannot lie in a folder with #, ? or % in its path: it would be written to another "
             'one. Nothing was published; choose another [publish] path, or format = "parquet".'

@@ -1,4 +1,4 @@
-"""How the record files lie: ``publish.partition_by`` and ``publish.csv``, and what these cannot carry."""
+"""How the record files lie: ``publish.format``, ``partition_by`` and ``csv``, and what these cannot carry."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pipelines.intake.contract import Contract
 from pipelines.intake.screen import REGION
+from pipelines.publication.formats.table_format import table_format
 from pipelines.publication.record_files import csv_file
 from pipelines.publication.record_files.partitions import partition_type, require_partitions
 from schemas.errors import InputRejected
@@ -22,6 +23,15 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
     InputRejected
         Where a column does not come back from it as the input has it.
     """
+    row = table_format(publish.format)
+    names = row.not_carried(contract.schema)
+    if names:
+        title = row.name.capitalize()
+        raise InputRejected(
+            f"A {title} table cannot hold {', '.join(names)} as the input has it: its type is none of "
+            f"{title}'s, or names differ in case alone. Change the file, or set publish.format to "
+            '"parquet".'
+        )
     if publish.partition_by is not None:
         contract = _partitioned(contract, publish.partition_by)
     if publish.csv:

@@ -43,3 +43,10 @@ def test_a_table_has_no_folders_of_ours_and_may_have_a_csv_beside_it(table, tmp_
     with pytest.raises(SpecificationError, match=f"where publish.format is {table}"):
         specification(tmp_path, publish={"partition_by": "region", "format": table})
     assert specification(tmp_path, publish={"csv": True, "format": table}).publish.csv
+
+
+@pytest.mark.parametrize("lake", ["lake #1", "2026%20", "which?/persons"])
+def test_a_folder_that_delta_takes_for_another_is_refused(lake, tmp_path):
+    with pytest.raises(SpecificationError, match=r"a folder without #, %, \? in its path"):
+        specification(tmp_path, publish={"path": lake, "format": "delta"})
+    assert specification(tmp_path, publish={"path": lake, "format": "iceberg"}).publish.path == lake
