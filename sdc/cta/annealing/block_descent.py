@@ -31,7 +31,7 @@ from sdc.stop import Deadline
 #: Lines of a block that spreads adjustments, and of one that flips directions too: wide ones spread better,
 #: small ones flip more cheaply.
 SPREADING_LINES, FLIPPING_LINES = 3000, 500
-#: How many times wider blocks become where lines stay open.
+#: How many times wider blocks become where lines are not yet as they must be.
 WIDENING = 4
 #: Share of a block's lines, the nearest to its first, that no other block of the pass begins at.
 CORE = 0.4
@@ -92,7 +92,7 @@ class BlockDescent:
         return self.problem.cost(self.deviations) / self.problem.objective_unit
 
     def spread(self, seed: int, deadline: Deadline) -> None:
-        """One pass of wide blocks, and ever wider ones about the lines that stay open."""
+        """One pass of wide blocks, and ever wider ones about the lines that are not as they must be."""
         rng = np.random.default_rng(seed)
         lines = SPREADING_LINES
         starts = np.arange(self.problem.lines.shape[0])
@@ -100,7 +100,7 @@ class BlockDescent:
             self._pass(rng.permutation(starts), lines, 0, np.inf, deadline)
             if lines >= self.problem.lines.shape[0]:
                 return
-            starts, lines = self._open_lines(), lines * WIDENING
+            starts, lines = self._faulty_lines(), lines * WIDENING
 
     def flip(self, most_work: float, seed: int, deadline: Deadline) -> None:
         """Passes of small blocks, with flips, until the work is done or a pass gains little."""
@@ -111,8 +111,17 @@ class BlockDescent:
             starts = rng.permutation(self.problem.lines.shape[0])
             self._pass(starts, FLIPPING_LINES, FLIP_PROGRAMS, most_work, deadline)
 
-    def _open_lines(self) -> np.ndarray:
-        return np.flatnonzero(abs(self.problem.lines @ self.deviations) > SLACK_TOLERANCE)
+    def _faulty_lines(self) -> np.ndarray:
+        """Lines that are open, or hold a cell off its level or beyond its capacities."""
+        problem, deviations = self.problem, self.deviations
+        lowest, highest = np.zeros((2, len(deviations)))
+        lowest[problem.free], highest[problem.free] = -problem.fall, problem.rise
+        upwards = self.directions > 0
+        lowest[problem.sensitive] = np.where(upwards, problem.up, -problem.down - problem.fall_room)
+        highest[problem.sensitive] = np.where(upwards, problem.up + problem.rise_room, -problem.down)
+        outside = np.maximum(lowest - deviations, deviations - highest) > SLACK_TOLERANCE
+        is_open = abs(problem.lines @ deviations) > SLACK_TOLERANCE
+        return np.flatnonzero(is_open | (abs(problem.lines) @ outside > 0))
 
     def _pass(
         self, starts: np.ndarray, lines: int, flip_programs: int, most_work: float, deadline: Deadline
