@@ -24,8 +24,15 @@ exit 1
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option that takes long runs along."""
+    parser.addoption("--long", action="store_true", help="take the tests marked long, too")
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Whatever uses the session has the marker, so that `-m "not spark"` starts no JVM."""
+    """Whatever uses the session has the marker, so that `-m "not spark"` starts no JVM; long runs wait."""
+    if item.get_closest_marker("long") is not None and not item.config.getoption("--long"):
+        item.add_marker(pytest.mark.skip(reason="a long run: --long takes it"))
     if "spark" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.spark)
 

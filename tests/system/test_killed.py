@@ -62,6 +62,7 @@ def killed_at(sign: str, path: Path, work: Path) -> bool:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_runs_killed_stage_by_stage_publish_nothing_and_the_next_one_finishes(tmp_path):
     path = specification(tmp_path, persons(1), VARIABLES)
     lake, work = tmp_path / "lake", tmp_path / "evidence" / ".work"

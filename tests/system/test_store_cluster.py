@@ -53,6 +53,7 @@ def two_workers(tmp_path_factory):
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_machines_that_share_a_store_alone_publish_what_one_machine_publishes(two_workers):
     driver, address, server = two_workers.driver, two_workers.address, two_workers.server
     (driver / "job").mkdir()

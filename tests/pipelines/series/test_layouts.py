@@ -33,6 +33,7 @@ def rows(folder):
     return ds.dataset(folder / "microdata", partitioning="hive").to_table().to_pandas()
 
 
+@pytest.mark.long
 def test_nights_of_a_register_follow_each_other_in_folders(spark, tmp_path, monkeypatch):
     register = Series(spark, tmp_path, **LAYOUT)
     first, second, third, *_ = nights(pd.concat([population(), alike()], ignore_index=True))

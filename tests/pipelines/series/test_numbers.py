@@ -71,6 +71,7 @@ def solved(nights, published):
     return (np.abs(found - incomes) <= 0.01 * incomes).sum()
 
 
+@pytest.mark.long
 def test_weights_that_change_every_night_tell_no_income(spark, tmp_path):
     series, random = Series(spark, tmp_path, changes="republish"), np.random.default_rng(5)
     people, nights, published = population(30), [], []

@@ -57,7 +57,10 @@ def work(place) -> list[str]:
     return [name for name in names(connected(place["evidence"])) if name.startswith(".work/")]
 
 
-@pytest.mark.parametrize("by_cluster", [True, False], ids=["by cluster", "by combination"])
+@pytest.mark.parametrize(
+    "by_cluster",
+    [pytest.param(True, id="by cluster"), pytest.param(False, id="by combination", marks=pytest.mark.long)],
+)
 def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_on_to_the_same(
     by_cluster, in_a_folder, spark, place, tmp_path, monkeypatch
 ):
@@ -153,6 +156,7 @@ class StoredSeries(Series):
         return report
 
 
+@pytest.mark.long
 def test_nights_of_a_register_on_other_machines_publish_what_nights_in_a_folder_do(
     spark, place, tmp_path, monkeypatch
 ):
