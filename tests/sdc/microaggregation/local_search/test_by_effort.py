@@ -1,10 +1,19 @@
-"""How the work of a run is dealt out to its blocks."""
+"""How much work an effort does: of the blocks of a run, and of a file by its size."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from sdc.microaggregation.local_search.by_effort import LEAST_VISITS, WORK
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.local_search.by_effort import (
+    LEAST_VISITS,
+    RECOMBINED_RECORDS,
+    SEVERAL_RECORDS,
+    WORK,
+)
 
 STANDARD, THOROUGH = WORK["standard"], WORK["thorough"]
 
@@ -28,3 +37,18 @@ def test_a_file_that_is_its_whole_run_has_all_the_work():
 
 def test_thorough_is_as_long_in_each_block():
     assert THOROUGH.shared(2_500, 0.001) == THOROUGH
+
+
+def test_a_file_too_large_for_several_searches_is_annealed_again_and_loses_less(monkeypatch):
+    points = np.random.default_rng(4).integers(0, 20, size=(SEVERAL_RECORDS + 1, 3)).astype(float)
+    found = microaggregate(points, 3)
+    monkeypatch.setitem(WORK, "standard", replace(STANDARD, again=0))
+    alone = microaggregate(points, 3)
+    assert found.work["searches"] > 1
+    assert found.sse < alone.sse
+
+
+def test_clusters_are_put_together_by_a_program_where_that_is_small():
+    points = np.random.default_rng(4).normal(size=(RECOMBINED_RECORDS + 1, 2))
+    assert microaggregate(points[1:], 3).work["columns"] > 0
+    assert microaggregate(points, 3).work["columns"] == 0
