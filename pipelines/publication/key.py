@@ -13,7 +13,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from pipelines.engine.files import private_folder, sync_folder
+from pipelines.engine.files import PRIVATE_FILE, private_folder, sync_folder
 from schemas.errors import SpecificationError
 from schemas.specification.consistency import among_releases
 
@@ -102,7 +102,7 @@ def create_once(path: Path, text: str) -> None:
     if path.exists():
         return
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pipelines.engine.files import PRIVATE_FILE
 from pipelines.publication.areas import INDEX, LEDGER, PAGE, Areas
 from pipelines.publication.public.public_area import public_area
 from schemas.errors import GateRefused, MicroguardError
@@ -94,7 +95,7 @@ class Ledger:
         """
         for page in (self._areas.record(entry.release_id) / PAGE, self._areas.evidence / INDEX):
             page.unlink(missing_ok=True)
-        descriptor = os.open(self._areas.ledger, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(self._areas.ledger, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
         with os.fdopen(descriptor, "ab+") as file:
             file.seek(0)
             whole = file.read()

@@ -22,7 +22,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import ObjectStore
 
-from pipelines.engine.files import PRIVATE, checksum, write_atomically
+from pipelines.engine.files import PRIVATE, PRIVATE_FILE, checksum, write_atomically
 from pipelines.publication.store.connection import (
     CHUNK,
     asked,
@@ -223,7 +223,7 @@ class StoredFolder:
             (self.folder / parent).mkdir(mode=PRIVATE, exist_ok=True)
         fresh = self.folder / f".{object_name}"
         answer = obstore.get(self._store, f"{OBJECTS}/{object_name}")
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE), "wb") as file:
             for chunk in answer.stream(min_chunk_size=CHUNK):
                 file.write(chunk)
         if checksum(fresh) != _digest(object_name):
