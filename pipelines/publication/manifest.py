@@ -41,6 +41,11 @@ COUNTED = (
     "k counts {}s: every combination is shared by records of at least k of them. They are not "
     "published, so only the number of records can be counted again on these files."
 )
+DIVERSE = (
+    "Clusters hold at least {} different values of each sensitive variable. Whoever knows the protected "
+    "variables of everybody, and the method, can ask which clusters were not made for lack of them: in our "
+    "own attacks the odds of a value rose to at most twice what its share in the class says."
+)
 FORMULAS = (
     "A spreadsheet takes text that begins with =, +, -, @, a tab or a line break for a formula, and runs it. "
     "The CSV file has such text, unchanged, in {}: import these columns as text."
@@ -71,6 +76,8 @@ def manifest(
         limits.insert(0, COUNTED.format(specification.method.unit))
     if specification.groups:
         limits.insert(0, NOT_JOINTLY)
+    if specification.method.min_diversity > 1:
+        limits.append(DIVERSE.format(specification.method.min_diversity))
     if successor:
         limits.append(DIFFERENCING)
     if staged.formulas:

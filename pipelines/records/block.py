@@ -164,8 +164,10 @@ def _diversity(block: pa.Table, clustering: ClusteringTask) -> Diversity | None:
     if not least:
         return None
     codes = {name: _sensitive_codes(block, name, clustering) for name in least}
-    required = [each for name in least for each in [least[name]] * codes[name].shape[1]]
-    return Diversity.of(np.concatenate([*codes.values()], axis=1), required)
+    hidden = clustering.sensitive if clustering.min_diversity > 1 else ()
+    required = [least[name] for name in least for _ in codes[name].T]
+    known = [name not in hidden for name in least for _ in codes[name].T]
+    return Diversity.of(np.concatenate([*codes.values()], axis=1), required, known)
 
 
 def _sensitive_codes(block: pa.Table, name: str, clustering: ClusteringTask) -> np.ndarray:

@@ -49,6 +49,7 @@ class FinishedBlock:
         if diversity is not None:
             content.update(diversity.codes.tobytes())
             content.update(diversity.least.tobytes())
+            content.update(diversity.known.tobytes())
         method = (task.effort, task.algorithm, sorted(task.parameters.items()))
         asked = (task.k, seed, *method, points.values.shape, task.share(len(points)))
         content.update(repr(asked).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -222,7 +223,8 @@ def by_cluster(
     apart = _apart(frame, specification)
     while True:
         resume = place, finished_blocks
-        task = _clustering_task(chosen, group, specification, resume, jointly, apart, weighing)
+        seed = secret_seed(screened, specification)
+        task = _clustering_task(chosen, group, specification, seed, resume, jointly, apart, weighing)
         in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
         schema = protected_schema(in_blocks.schema, task)
         if checkpoint is None:
@@ -253,6 +255,19 @@ def _apart(frame: DataFrame, specification: Specification) -> Mapping[str, float
     return close(frame, {name: number for name, number in numbers.items() if name in typed})
 
 
+def secret_seed(screened: ScreenedInput, specification: Specification) -> int:
+    """The seed; where sensitive values are concealed from who knows the method, one that nobody can guess.
+
+    It follows from the content of the whole input: whoever would try them all must know the sensitive values
+    that they are after.
+    """
+    seed = specification.release.seed
+    if specification.method.min_diversity == 1:
+        return seed
+    drawn = hashlib.blake2b(f"{seed}/{screened.fingerprint}".encode(), digest_size=8)
+    return int.from_bytes(drawn.digest(), "big")
+
+
 def _content(frame: DataFrame, specification: Specification) -> list[str]:
     """Columns that tell records apart: those that are published, what k counts, and the key of a unit."""
     hidden = (specification.counted, UNIT)
@@ -273,6 +288,7 @@ def _clustering_task(
     chosen: Plan,
     group: Group,
     specification: Specification,
+    seed: int,
     resume: tuple[Workplace, str],
     jointly: bool,
     close: Mapping[str, float],
@@ -280,7 +296,7 @@ def _clustering_task(
 ) -> ClusteringTask:
     return ClusteringTask(
         k=specification.release.k,
-        seed=specification.release.seed,
+        seed=seed,
         effort=specification.method.effort,
         algorithm=specification.method.algorithm,
         parameters=cluster_parameters(specification.method),

@@ -32,14 +32,20 @@ class Diversity:
         has a negative code and is no value.
     least : (q,) int64 array
         Distinct values of each variable in a cluster, at least 1, which asks for nothing.
+    known : (q,) bool array
+        Variables that an attacker knows wherever they know the clustered ones, as households are. What the
+        clusters tell of the others is concealed (`sdc.microaggregation.concealment`).
     """
 
     codes: np.ndarray
     least: np.ndarray
+    known: np.ndarray
 
     @classmethod
-    def of(cls, codes: Any, least: Any) -> Diversity:
-        """Validate codes, (n, q) integers, and the least numbers of distinct values, (q,) or one for all.
+    def of(cls, codes: Any, least: Any, known: Any = False) -> Diversity:
+        """Validate codes, (n, q) integers, the least numbers of distinct values, and what is known.
+
+        The least numbers are (q,) integers or one for all; `known` is (q,) or one truth value for all.
 
         Raises
         ------
@@ -64,14 +70,19 @@ class Diversity:
                     "blocks",
                     variable=position,
                 )
-        return cls(values, required)
+        return cls(values, required, np.broadcast_to(np.asarray(known, dtype=bool), required.shape).copy())
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def take(self, chosen: np.ndarray) -> Diversity:
         """The same asked of the records at the positions `chosen`, in that order."""
-        return Diversity(np.ascontiguousarray(self.codes[chosen]), self.least)
+        return Diversity(np.ascontiguousarray(self.codes[chosen]), self.least, self.known)
+
+    @property
+    def hidden(self) -> np.ndarray:
+        """Positions of the variables of which something is asked and that no attacker knows."""
+        return np.flatnonzero(~self.known & (self.least > 1))
 
     def held(self, labels: np.ndarray) -> bool:
         """Whether every cluster holds what is asked for."""

@@ -57,7 +57,7 @@ def microaggregate(
     standardise : bool
         Divide each numeric variable by its standard deviation (ddof=1) first.
     seed : int
-        Same arguments and seed, same labels.
+        Same arguments and seed, same labels. Where diversity asks for hidden values it must be secret.
     time_limit : float, optional
         Seconds, a safety net; a result it ended says ``stopped_by == "time"``.
     variable_weights, record_weights, nominal
@@ -65,7 +65,9 @@ def microaggregate(
     diversity : Diversity, optional
         Distinct values of other variables that every cluster must hold. local-search heeds it; the clusters
         of every other algorithm are merged until they do, and those of an algorithm that has effort thorough
-        searched from there, but at effort fast. Bounds are of clusterings that need not.
+        searched from there, but at effort fast. Bounds are of clusterings that need not. So that the clusters
+        do not tell hidden values, they are searched among concealed records
+        (`sdc.microaggregation.concealment`), which costs loss.
     share_of_run : float
         Share that these records are of all that a run clusters, block by block; above 0, at most 1. At effort
         standard a small file is searched longer, and the blocks of a long run share what work it may take.

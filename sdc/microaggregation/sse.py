@@ -7,6 +7,9 @@ import numpy as np
 from sdc.kernels.compile import borrowing, kernel
 from sdc.kernels.prefetch import AHEAD, prefetch_row
 
+#: Share of the clusters that a cost is typical of: a few giants must not stand for the whole file.
+TYPICAL = 0.99
+
 
 def sum_of_squares(values: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> float:
     """SSE of the clusters `labels` (0 to m - 1) of weighted records (n, p)."""
@@ -17,6 +20,13 @@ def squares_by_cluster(values: np.ndarray, weights: np.ndarray, labels: np.ndarr
     """SSE of each of the clusters `labels` (0 to m - 1) of weighted records (n, p), (m,)."""
     clusters = int(labels.max()) + 1 if len(labels) else 0
     return np.asarray(_squares_by_cluster(values, weights, labels, clusters))
+
+
+def typical_cost(values: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> float:
+    """Mean over the cheapest clusters of their SSE per record; over all of them where those cost nothing."""
+    costs = np.sort(squares_by_cluster(values, weights, labels) / np.bincount(labels))
+    typical = float(costs[: int(np.ceil(TYPICAL * len(costs)))].mean())
+    return typical if typical > 0.0 else float(costs.mean())
 
 
 @kernel

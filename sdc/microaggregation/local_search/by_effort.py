@@ -8,7 +8,7 @@ time is a trial of every place of the file. Of a small one a set-partitioning pr
 together that all of these ended in. At last the dearest clusters are dissolved where that gains. thorough
 does more of it. Work is fixed by n, k, effort and how many records the run has in all, never by the clock.
 Where clusters must be diverse, those of the start are merged until they are, and no change of a search leaves
-one that is not.
+one that is not; where what must be diverse is hidden from attackers, a search sees concealed records.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from sdc.clusters.diversity import diversify
 from sdc.kernels.random import new_stream
 from sdc.microaggregation.clustering import Clustering
+from sdc.microaggregation.concealment import concealed
 from sdc.microaggregation.contents import number_contents
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
 from sdc.microaggregation.local_search.crossing import cross, without_gaps
@@ -33,7 +34,7 @@ from sdc.microaggregation.local_search.scales import local_scales
 from sdc.microaggregation.local_search.search_state import SearchState, search_state_of
 from sdc.microaggregation.local_search.starts import Blocks, cut, start
 from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import squares_by_cluster
+from sdc.microaggregation.sse import typical_cost
 from sdc.stop import Deadline, StoppedBy
 
 #: Above this many records one long search is better than several shorter ones.
@@ -68,8 +69,6 @@ AGAIN_HOTTEST = (0.7, 0.4, 0.4, 0.4)
 AGAIN_SWEEPS = 200
 #: So many of them between two programs over the clusters met, which take up to as long.
 BETWEEN_PROGRAMS = 5
-#: Share of the clusters that scale is typical of: a few giants must not heat the whole file.
-TYPICAL = 0.99
 #: Share of the visits where clusters must be diverse: each costs more, as more moves are looked at.
 DIVERSE_SHARE = 0.7
 #: Largest cluster of a search, in k: each gets the room of the largest, 2 kB per record here.
@@ -167,15 +166,16 @@ def search(
     contents = number_contents(records.values)
     blocks = cut(records, k)
     labels = start(records, contents, blocks, k)
-    if records.diversity is not None:
-        labels = diversify(records.values, labels, records.diversity)
+    seen = concealed(records, labels, seed)
+    if seen.diversity is not None:
+        labels = diversify(seen.values, labels, seen.diversity)
     started = _started(records, labels, "local-search")
     if len(records) < 2 * k:  # one cluster is all there can be
         return replace(started, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
     if started.optimal:
         return started
     most = WORK[effort].shared(len(records), share_of_run)
-    searched, work = _searched(records, labels, contents, blocks, k, seed, most, deadline)
+    searched, work = _searched(seen, labels, contents, blocks, k, seed, most, deadline)
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
     return Clustering.of(records, searched, "local-search", stopped_by=stopped_by, work=work)
 
@@ -194,14 +194,15 @@ def made_diverse(
 
     Its bound stays: every diverse clustering is one of those it is a bound of.
     """
-    assert records.diversity is not None
-    labels = diversify(records.values, clustering.labels, records.diversity)
+    seen = concealed(records, clustering.labels, seed)
+    assert seen.diversity is not None
+    labels = diversify(seen.values, clustering.labels, seen.diversity)
     work = Counter(clustering.work)
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:
         contents, blocks = number_contents(records.values), cut(records, k)
         most = WORK["standard" if effort == "standard" else "thorough"].shared(len(records), share_of_run)
-        labels, searched = _searched(records, labels, contents, blocks, k, seed, most, deadline)
+        labels, searched = _searched(seen, labels, contents, blocks, k, seed, most, deadline)
         work.update(searched)
     stopped_by: StoppedBy = "time" if deadline.passed or clustering.stopped_by == "time" else "work"
     return Clustering.of(
@@ -331,7 +332,7 @@ class _Searches:
         if sweeps < BATH_SWEEPS:
             hot = GREEDY_HOT * (sweeps / GREEDY_SWEEPS) ** 0.5
             greedy = Schedule(hot, GREEDY_COLD, sweeps, 0.0, greedy=True)
-            scales = np.full(len(records), _typical_cost(records, labels))
+            scales = np.full(len(records), typical_cost(records.values, records.weights, labels))
             return cross(records, labels, self._anneal(labels, greedy, scales, number, 0))
         incumbent = labels
         opening = Schedule(OPENING_HOT, OPENING_COLD, OPENING_SHARE * sweeps, OPENING_FAVOUR)
@@ -368,10 +369,3 @@ class _Searches:
         stream = new_stream(self._seed, number, place)
         self._moves += anneal(state, self._near, self._k, schedule, scales, stream, self._deadline)
         return without_gaps(state.labels)
-
-
-def _typical_cost(records: Records, labels: np.ndarray) -> float:
-    """Mean over the cheapest clusters of their SSE per record; over all of them where those cost nothing."""
-    costs = np.sort(squares_by_cluster(records.values, records.weights, labels) / np.bincount(labels))
-    typical = float(costs[: int(np.ceil(TYPICAL * len(costs)))].mean())
-    return typical if typical > 0.0 else float(costs.mean())

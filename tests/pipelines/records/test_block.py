@@ -17,6 +17,7 @@ from pipelines.records.blocks import BLOCK, Plan
 from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.coordinates import Coordinates
 from pipelines.records.weighing import Weighing
+from sdc.microaggregation import microaggregate
 
 CANARY = "CANARY"
 
@@ -312,6 +313,21 @@ def test_clusters_are_merged_until_they_are_diverse():
     protected, report, _ = protect_block(table, clustering(min_diversity=2, sensitive=("diagnosis",)))
     assert protected["income"].to_pylist() == [6.0] * 4
     assert report["diversity"] == {"diagnosis": 2}
+
+
+def test_households_are_known_and_sensitive_values_are_hidden(monkeypatch):
+    table = block(range(12), home=[*range(6)] * 2, diagnosis=["a", "b", "c"] * 4)
+    asked = {}
+
+    def solved(values, k, **options):
+        asked.update(options)
+        return microaggregate(values, k, **options)
+
+    monkeypatch.setattr(protect, "microaggregate", solved)
+    for changes in ({"min_diversity": 2}, {"min_diversity": 1}):
+        protect_block(table, clustering(counted="home", sensitive=("diagnosis",), **changes))
+        hidden = [1] if changes["min_diversity"] == 2 else []
+        assert asked["diversity"].hidden.tolist() == hidden
 
 
 def test_a_block_that_lacks_every_number_is_one_cluster():

@@ -101,7 +101,7 @@ def partitions(records, k):
 @pytest.mark.parametrize("seed", range(12))
 def test_small_files_reach_the_optimum_among_diverse_clusterings(seed):
     points, codes = file(9, 3, seed)
-    diversity, best = Diversity.of(codes, 2), np.inf
+    diversity, best = Diversity.of(codes, 2, known=True), np.inf
     for partition in partitions(list(range(9)), 2):
         labels = np.empty(9, int)
         for label, members in enumerate(partition):
@@ -138,7 +138,7 @@ def test_what_is_missing_makes_no_cluster_diverse(effort):
 
 def test_a_search_loses_less_than_mergers_after_one():
     points, codes = file(600, 4, 7)
-    diversity = Diversity.of(codes, 3)
+    diversity = Diversity.of(codes, 3, known=True)
     free = microaggregate(points, 3, standardise=False)
     merged = sum_of_squares(points, np.ones(600), diversify(points, free.labels, diversity))
     found = microaggregate(points, 3, standardise=False, diversity=diversity)

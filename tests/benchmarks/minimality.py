@@ -1,0 +1,304 @@
+"""The minimality attack (Wong, Fu, Wang and Pei 2007) on clusters that must hold several hidden values.
+
+The attacker knows the clustered variables of everybody, the clusters, the values that each holds and the
+method, but not whose they are. A change of two clusters that would gain was passed over because one of the
+new clusters lacked values, or because of what conceals: a decoy, or the blur. What all changes say together
+of each record is drawn by Gibbs sampling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numba
+import numpy as np
+from scipy.spatial import cKDTree
+
+from pipelines.demo import QUASI_IDENTIFIERS
+from pipelines.town.town import town
+from sdc.clusters.codes import category_codes
+from sdc.clusters.diversity import Diversity
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.concealment import BLUR, TO_VARIANCE_1
+from sdc.microaggregation.sse import typical_cost
+from tests.benchmarks.table import Table
+
+#: Records that the attacker looks at for changes, around each.
+NEAR = 9
+#: Splits of a cluster that are looked at, cheapest first, and the largest cluster that is split.
+SPLITS, LARGEST_SPLIT = 3, 10
+#: How likely the method passes over a change that gains and is allowed, where nothing is concealed: it does
+#: not look at every one, and at few splits.
+OVERLOOKED, SPLIT_OVERLOOKED = 0.03, 0.1
+#: Draws of the blur for each change, and sweeps of the sampler.
+DRAWS, SWEEPS, FIRST_SWEEPS = 100, 500, 100
+#: Claims that are looked at: those whose odds rose most above what the cluster's values say.
+CLAIMS = 50
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the attack tells.
+
+    Attributes
+    ----------
+    loss : float
+        100 SSE/SST of the clusters.
+    changes : int
+        Changes that gain and were passed over.
+    right, expected : float
+        Share of the claims that are right, and the mean share of the value claimed in its cluster: how many
+        would be right for who looks at the clusters alone.
+    """
+
+    loss: float
+    changes: int
+    right: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """Changes that gain: both clusters after each, (c, w) positions filled up by -1, and the probability that
+    it is passed over although it is allowed, (c,)."""
+
+    first: np.ndarray
+    second: np.ndarray
+    overlooked: np.ndarray
+
+
+def run(quick: bool = False) -> Iterator[Table]:
+    """Persons of the demo town by effort, k and diversity, their diagnoses known to be hidden or not."""
+    cases = [(3, 2)] if quick else [(3, 2), (5, 2), (5, 3)]
+    rows: list[tuple[object, ...]] = []
+    for k, least in cases:
+        for concealed in (False, True):
+            found = [attacked(2_500, k, least, concealed, seed) for seed in range(1 if quick else 3)]
+            rows.append(
+                (
+                    k,
+                    least,
+                    "concealed" if concealed else "as before",
+                    max(each.loss for each in found),
+                    max(each.changes for each in found),
+                    100 * max(each.right for each in found),
+                    100 * float(np.mean([each.expected for each in found])),
+                )
+            )
+    columns = ("k", "diagnoses", "search", "loss, %", "changes passed over", "right, %", "by class, %")
+    yield Table(
+        f"The minimality attack, 2,500 persons, 10 numeric variables, {CLAIMS} claims, worst of the seeds",
+        columns,
+        rows,
+        "By class: the mean share of the value claimed among those of its cluster.",
+    )
+
+
+def attacked(n: int, k: int, least: int, concealed: bool, seed: int) -> Told:
+    """Protect persons of the demo town, so many diagnoses in each cluster, and attack what comes of it."""
+    persons = next(town(n, 2026))
+    numbers = [persons[name].to_numpy() for name in QUASI_IDENTIFIERS["numeric"]]
+    values = np.nan_to_num(np.column_stack(numbers).astype(float))
+    values = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
+    hidden = category_codes(persons["diagnosis"]).astype(np.int64)
+    diversity = Diversity.of(hidden[:, np.newaxis], least, known=not concealed)
+    found = microaggregate(values, k, standardise=False, diversity=diversity, seed=seed)
+    blur = 0.0
+    if concealed:
+        start = microaggregate(values, k, standardise=False, effort="fast")
+        typical = typical_cost(values, np.ones(n), start.labels)
+        blur = BLUR * (typical / values.shape[1]) ** 0.5
+    changes = _changes(values, found.labels, k, blur)
+    posterior, share = _told(changes, found.labels, hidden, least, decoys=concealed)
+    record, value = _boldest(posterior, share)
+    right, expected = np.mean(hidden[record] == value), share[record, value].mean()
+    return Told(100 * found.information_loss, len(changes.overlooked), float(right), float(expected))
+
+
+def _boldest(posterior: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Records and values whose odds rose most."""
+
+    def odds(probability: np.ndarray) -> np.ndarray:
+        return np.log((probability + 1e-3) / (1 - probability + 1e-3))
+
+    rose = np.where(share > 0, odds(posterior) - odds(share), -np.inf)
+    record, value = np.unravel_index(np.argsort(-rose, axis=None, kind="stable")[:CLAIMS], rose.shape)
+    return record, value
+
+
+def _changes(values: np.ndarray, labels: np.ndarray, k: int, blur: float) -> _Changes:
+    """Swaps, moves and splits that gain, of near clusters."""
+    members = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
+    cost = [_sse(values[one]) for one in members]
+    near = cKDTree(values).query(values, NEAR)[1]
+    random = np.random.default_rng(1)
+    found: list[tuple[np.ndarray, np.ndarray, float]] = []
+    seen = set()
+    for i in range(len(values)):
+        a = labels[i]
+        rest = members[a][members[a] != i]
+        for b in sorted({labels[j] for j in near[i]} - {a}):
+            fresh = [j for j in members[b] if (min(i, j), max(i, j)) not in seen]
+            seen |= {(min(i, j), max(i, j)) for j in fresh}
+            pairs = [(np.append(rest, j), np.append(members[b][members[b] != j], i)) for j in fresh]
+            if len(rest) >= k:
+                pairs.append((rest, np.append(members[b], i)))
+            for one, two in pairs:
+                if _sse(values[one]) + _sse(values[two]) < cost[a] + cost[b] - 1e-9:
+                    before = [members[a], members[b]]
+                    found.append((one, two, _hidden_by_blur(values, before, [one, two], blur, random)))
+    for one in members:
+        if 2 * k <= len(one) <= LARGEST_SPLIT:
+            splits = [
+                (np.array(part), np.setdiff1d(one, part))
+                for size in range(k, len(one) - k + 1)
+                for part in combinations(one, size)
+                if one[0] in part
+            ]
+            splits.sort(key=lambda split: _sse(values[split[0]]) + _sse(values[split[1]]))
+            found += [(*split, SPLIT_OVERLOOKED) for split in splits[:SPLITS]]
+    width = max(len(part) for one, two, _ in found for part in (one, two))
+    return _Changes(
+        _filled([one for one, _, _ in found], width),
+        _filled([two for _, two, _ in found], width),
+        np.array([overlooked for _, _, overlooked in found]),
+    )
+
+
+def _hidden_by_blur(
+    values: np.ndarray,
+    before: list[np.ndarray],
+    after: list[np.ndarray],
+    blur: float,
+    random: np.random.Generator,
+) -> float:
+    """How likely a change that gains does not in blurred coordinates."""
+    if blur == 0.0:
+        return OVERLOOKED
+    records = np.concatenate(before)
+    place = {int(record): position for position, record in enumerate(records)}
+    noise = blur * TO_VARIANCE_1 * (random.random((DRAWS, len(records), values.shape[1])) - 0.5)
+    blurred = values[records] + noise
+
+    def costs(clusters: list[np.ndarray]) -> np.ndarray:
+        chosen = [blurred[:, [place[int(record)] for record in cluster]] for cluster in clusters]
+        return sum(np.square(one - one.mean(axis=1, keepdims=True)).sum(axis=(1, 2)) for one in chosen)
+
+    return max(OVERLOOKED, float(np.mean(costs(before) <= costs(after))))
+
+
+def _sse(points: np.ndarray) -> float:
+    return float(np.square(points - points.mean(axis=0)).sum())
+
+
+def _filled(lists: list[np.ndarray], width: int) -> np.ndarray:
+    filled = np.full((len(lists), width), -1)
+    for row, one in zip(filled, lists, strict=True):
+        row[: len(one)] = one
+    return filled
+
+
+def _told(
+    changes: _Changes, labels: np.ndarray, hidden: np.ndarray, least: int, *, decoys: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Probability of each value of each record, (n, v), by the changes and by its cluster alone."""
+    n, width = len(hidden), int(hidden.max()) + 1
+    share = np.zeros((n, width))
+    start = np.empty((1 + decoys, n), dtype=np.int64)
+    random = np.random.default_rng(2)
+    for label in range(labels.max() + 1):
+        members = np.flatnonzero(labels == label)
+        share[members] = np.bincount(hidden[members], minlength=width) / len(members)
+        start[:, members] = random.permutation(hidden[members])  # diverse, so that the decoys begin so
+    touched: list[list[int]] = [[] for _ in range(n)]
+    for number, records in enumerate(np.hstack([changes.first, changes.second])):
+        for record in np.unique(records[records >= 0]):
+            touched[record].append(number)
+    touching = _filled([np.array(each, dtype=int) for each in touched], max(map(len, touched)))
+    members = _filled(
+        [np.flatnonzero(labels == label) for label in range(labels.max() + 1)], np.bincount(labels).max()
+    )
+    counts = _sampled(
+        start,
+        labels,
+        members,
+        changes.first,
+        changes.second,
+        np.log(changes.overlooked),
+        touching,
+        np.bincount(hidden, minlength=width) / n,
+        least,
+    )
+    return counts / counts.sum(axis=1, keepdims=True), share
+
+
+@numba.njit
+def _sampled(values, labels, members, first, second, overlooked, touching, common, least):
+    """How often each record held each value: members exchange true values, decoys are drawn one by one."""
+    np.random.seed(3)
+    n, width = len(labels), len(common)
+    counts, weights = np.zeros((n, width)), np.empty(width)
+    for sweep in range(SWEEPS):
+        for i in range(n):
+            cluster = members[labels[i]]
+            for j in cluster:
+                if j <= i or values[0, i] == values[0, j]:
+                    continue
+                before = _log_likelihood(i, j, values, first, second, overlooked, touching, least)
+                values[0, i], values[0, j] = values[0, j], values[0, i]
+                after = _log_likelihood(i, j, values, first, second, overlooked, touching, least)
+                if np.random.random() >= 1.0 / (1.0 + np.exp(before - after)):
+                    values[0, i], values[0, j] = values[0, j], values[0, i]
+            for decoy in range(1, len(values)):
+                for value in range(width):
+                    values[decoy, i] = value
+                    weights[value] = 0.0
+                    if _diverse(cluster, values[decoy], least):
+                        fits = _log_likelihood(i, -1, values, first, second, overlooked, touching, least)
+                        weights[value] = common[value] * np.exp(fits)
+                drawn, value = np.random.random() * weights.sum(), 0
+                while value < width - 1 and drawn >= weights[value]:
+                    drawn -= weights[value]
+                    value += 1
+                values[decoy, i] = value
+            if sweep >= FIRST_SWEEPS:
+                counts[i, values[0, i]] += 1
+    return counts
+
+
+@numba.njit
+def _log_likelihood(i, j, values, first, second, overlooked, touching, least):
+    """Of the changes that touch record i, or record j (-1: nobody), all of which were passed over."""
+    total = 0.0
+    for change in touching[i]:
+        if change >= 0 and _allowed(first[change], second[change], values, least):
+            total += overlooked[change]
+    if j >= 0:
+        for change in touching[j]:
+            fresh = change >= 0 and not np.any(touching[i] == change)
+            if fresh and _allowed(first[change], second[change], values, least):
+                total += overlooked[change]
+    return total
+
+
+@numba.njit
+def _allowed(one, two, values, least):
+    allowed = True
+    for line in values:
+        allowed = allowed and _diverse(one, line, least) and _diverse(two, line, least)
+    return allowed
+
+
+@numba.njit
+def _diverse(records, line, least):
+    distinct = 0
+    for place in range(len(records)):
+        if records[place] < 0:
+            break
+        fresh = True
+        for earlier in records[:place]:
+            fresh = fresh and line[earlier] != line[records[place]]
+        distinct += fresh
+    return distinct >= least
