@@ -44,7 +44,7 @@ COUNTED = (
 DIVERSE = (
     "Clusters hold at least {} different values of each sensitive variable. Whoever knows the protected "
     "variables of everybody, and the method, can ask which clusters were not made for lack of them: in our "
-    "own attacks the odds of a value rose to at most twice what its share in the class says."
+    "own attacks the odds of a value rose to less than three times what its share in the class says."
 )
 FORMULAS = (
     "A spreadsheet takes text that begins with =, +, -, @, a tab or a line break for a formula, and runs it. "
