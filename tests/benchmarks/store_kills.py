@@ -127,6 +127,11 @@ class _Store:
         return self.folder / f"{self.kind}.toml"
 
     @property
+    def outcome(self) -> Path:
+        """What the last run that ended said."""
+        return self.folder / "outcome.json"
+
+    @property
     def lake(self) -> str:
         return f"lake-{self.kind}"
 
@@ -180,9 +185,10 @@ class _Store:
     def attempt(self, machine: str, at: int | None, *, worker: bool = False) -> tuple[bool, int]:
         """Run, and kill at a request; whether something was killed, and the exit code (-9 of a driver)."""
         begun, killed = self.requests.value, False
+        self.outcome.unlink(missing_ok=True)
         pid = os.fork()
         if pid == 0:
-            _protect(self.specification, self.folder / machine)
+            _protect(self.specification, self.folder / machine, self.outcome)
         until = time.monotonic() + TIMEOUT
         while time.monotonic() < until:
             done, status = os.waitpid(pid, os.WNOHANG)
@@ -223,8 +229,9 @@ def _killed(store: _Store, number: int) -> tuple[object, ...]:
             finished += 1
             store.empty()
         else:
-            assert killed, f"a run that nobody killed ended with {code}"
-            assert not worker, f"a run that lost a worker ended with {code}"
+            said = store.outcome.read_text() if store.outcome.exists() else "and said nothing"
+            assert killed, f"a run that nobody killed ended with {code}: {said}"
+            assert not worker, f"a run that lost a worker ended with {code}: {said}"
             store.release()
         print(f"{store.kind}: {drivers} + {workers} of {number} kills, {finished} finished", file=sys.stderr)
     _, code = store.attempt(f"{store.kind} last", None)
@@ -234,7 +241,7 @@ def _killed(store: _Store, number: int) -> tuple[object, ...]:
     return store.kind, total, drivers, workers, finished + 1
 
 
-def _protect(specification: Path, machine: Path) -> None:
+def _protect(specification: Path, machine: Path, outcome: Path) -> None:
     """In a child: what the command does."""
     code = 1
     with suppress(BaseException):
@@ -242,7 +249,8 @@ def _protect(specification: Path, machine: Path) -> None:
         for stream in (1, 2):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         os.environ[VARIABLE] = str(machine)
-        code = _exit_code(["protect", str(specification), "--quiet", "--master", "local[1]"])
+        ends = ["--quiet", "--outcome", str(outcome)]
+        code = _exit_code(["protect", str(specification), *ends, "--master", "local[1]"])
     os._exit(code)
 
 
