@@ -15,7 +15,7 @@ import pandas as pd
 from tests.benchmarks.processes import microguard
 from tests.benchmarks.table import Table
 from tests.reference import ADULT, REFERENCE_FOLDER
-from tests.system.command import ACCEPTED
+from tests.system.command import ACCEPTED, HELD_BY_DEFAULT
 
 CENSUS = (
     "afnlwgt", "agi", "emcontrb", "fedtax", "ptotval", "statetax", "taxinc", "pothval", "intval", "pearnval",
@@ -197,7 +197,8 @@ def _release_of(case: Case) -> Release:
 def _release_of_demo() -> Release:
     with tempfile.TemporaryDirectory() as folder:
         microguard("demo", "--records", "100000", "--kind", "numeric", "--out", folder, "--only-data")
-        settings = ("--set", "method.effort=exact", "--set", "method.min_diversity=1")
+        accepted = [f'--set=quality.accept.{name}="a test"' for name in HELD_BY_DEFAULT]
+        settings = ("--set=method.effort=exact", "--set=method.min_diversity=1", *accepted)
         return _release(f"{folder}/release.toml", *settings)
 
 

@@ -45,6 +45,8 @@ KINDS = {
 #: Of the runs, those that lose a worker and not their driver.
 WORKERS = 0.2
 TIMEOUT = 900.0
+#: Seconds that the last request of a dead run takes the server: it may be the lease, once more.
+LAST_REQUEST = 1.0
 
 
 def run(quick: bool = False) -> Iterator[Table]:
@@ -169,7 +171,8 @@ class _Store:
         return {file: checksum for file, checksum in whole[served].items() if file.endswith(".parquet")}
 
     def release(self) -> None:
-        """Take the leases of a dead run away."""
+        """Take the leases of a dead run away, once its last request has been answered."""
+        time.sleep(LAST_REQUEST)
         for bucket in (self.lake, self.agency):
             self.client.delete_object(Bucket=bucket, Key="persons/.lease")
 
