@@ -20,8 +20,6 @@ from sdc.microaggregation.sse import typical_cost
 
 #: Standard deviation of the blur, in that of the coordinates within the clusters.
 BLUR = 0.5
-#: Times that the hidden variables are dealt out anew.
-DECOYS = 1
 #: A uniform number between -1/2 and 1/2 times this has variance 1.
 TO_VARIANCE_1 = 12**0.5
 
@@ -54,11 +52,11 @@ def concealed(records: Records, labels: np.ndarray, seed: int) -> Records:
 
 
 def _with_decoys(diversity: Diversity, rng: np.random.Generator) -> Diversity:
-    """The same asked of decoys beside the hidden variables, which are dealt out together."""
+    """The same asked of decoys, too: the hidden variables, dealt out anew together."""
     hidden = diversity.hidden
-    decoys = [diversity.codes[rng.permutation(len(diversity))][:, hidden] for _ in range(DECOYS)]
+    decoys = diversity.codes[rng.permutation(len(diversity))][:, hidden]
     return Diversity(
-        np.ascontiguousarray(np.hstack([diversity.codes, *decoys])),
-        np.concatenate([diversity.least, *[diversity.least[hidden]] * DECOYS]),
-        np.concatenate([diversity.known, *[np.zeros(len(hidden), dtype=bool)] * DECOYS]),
+        np.ascontiguousarray(np.hstack([diversity.codes, decoys])),
+        np.concatenate([diversity.least, diversity.least[hidden]]),
+        np.concatenate([diversity.known, np.zeros(len(hidden), dtype=bool)]),
     )
