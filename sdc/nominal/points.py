@@ -80,11 +80,23 @@ def distance(points: Points, i: int, j: int) -> int:
 
 @kernel
 def distances_between(points: Points, ones: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Distances of all pairs of two lists of positions, (ones, others) int32."""
+    """Distances of all pairs of two lists of positions, (ones, others) int32.
+
+    Column by column: of one point to all others a column's mismatches are counted several at once.
+    """
     distances = np.zeros((len(ones), len(others)), np.int32)
-    for i in range(len(ones)):
-        for j in range(len(others)):
-            distances[i, j] = distance(points, ones[i], others[j])
+    for column in range(points.codes.shape[1]):
+        codes = points.codes[others, column]
+        weight, begin = np.int32(points.weights[column]), points.starts[column]
+        for i in range(len(ones)):
+            one, apart = points.codes[ones[i], column], distances[i]
+            if begin < 0:
+                for j in range(len(codes)):
+                    apart[j] += weight * np.int32(codes[j] != one)
+            else:
+                first = begin + one * points.sizes[column]
+                for j in range(len(codes)):
+                    apart[j] += np.int32(points.costs[first + codes[j]])
     return distances
 
 
