@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
-from sdc.kernels.compile import inlined, kernel
+from sdc.kernels.compile import borrowing, embedded, kernel
 
 #: Mergers after which the clusters are sorted anew.
 RESORTED = 512
@@ -265,7 +265,7 @@ def _sorted_along(direction, first, means):
     return order, means[order], along[by_mean]
 
 
-@kernel
+@borrowing
 def _cheapest(
     a, variable, first, following, sizes, means, codes, direction, reachable, moved, least_size, slack
 ):
@@ -283,7 +283,9 @@ def _cheapest(
             ward = square * sizes[a] * sizes[b] / (sizes[a] + sizes[b])
             if _earlier(ward, b, cost, best) and _brings(b, a, variable, first, following, codes):
                 best, cost, reach = b, ward, ward / least_factor
-    at = np.sum(means[a] * direction)
+    at = 0.0
+    for d in range(len(direction)):
+        at += means[a, d] * direction[d]
     start = np.searchsorted(along, at)
     for step in (-1, 1):
         i = min(start, start + step)
@@ -297,7 +299,7 @@ def _cheapest(
     return best
 
 
-@inlined
+@embedded
 def _square(one, other):
     """Squared distance."""
     square = 0.0
@@ -306,13 +308,13 @@ def _square(one, other):
     return square
 
 
-@inlined
+@embedded
 def _earlier(ward, b, cost, best):
     """Whether cluster b costs less than the best, or as much and comes before it."""
     return ward < cost or (ward == cost and b < best)
 
 
-@kernel
+@borrowing
 def _brings(b, a, variable, first, following, codes):
     i = first[b]
     while i >= 0:

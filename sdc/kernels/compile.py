@@ -93,12 +93,6 @@ def _compiled(function: F, **options: bool) -> F:
     return cast(F, dispatcher)
 
 
-def inlined(function: F) -> F:
-    """Compile into the kernels that call it: for small functions that take many arrays, which a call
-    would pass one by one (the nominal search runs a third faster)."""
-    return cast(F, numba.njit(inline="always")(function))
-
-
 def private_folder(parent: Path) -> Path | None:
     """A folder below `parent` that only this user can read and write; None where there can be none.
 

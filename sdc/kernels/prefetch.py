@@ -15,7 +15,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from sdc.kernels.compile import inlined
+from sdc.kernels.compile import embedded
 
 #: Numbers of eight bytes that come together from memory.
 LINE = 8
@@ -48,7 +48,7 @@ def _prefetch(typing: Any, array: Any, place: Any) -> Any:
 prefetch = cast(Callable[[Any, Any], None], intrinsic(_prefetch))
 
 
-@inlined
+@embedded
 def prefetch_row(array, row):
     """Ask for a row of a contiguous (n, p) array of numbers of at most eight bytes."""
     p = array.shape[1]

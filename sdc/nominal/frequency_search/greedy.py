@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import borrowing
 from sdc.nominal.frequency_search.search_state import SearchState, apply_change, change_cost
 
 #: Cost of a region's squared imbalance while the greedy runs, in units of chi-square: it keeps the
@@ -27,7 +27,7 @@ def settle(state: SearchState, order: np.ndarray, excess: float) -> None:
     _restore_totals(state, imbalance, excess)
 
 
-@kernel
+@borrowing
 def _settle(state: SearchState, order: np.ndarray, imbalance: np.ndarray, excess: float) -> None:
     """Set each combination below k to 0 or k, whichever costs less with the errors so far."""
     for i in order:
@@ -46,7 +46,7 @@ def _settle(state: SearchState, order: np.ndarray, imbalance: np.ndarray, excess
             imbalance[state.region[i]] += change
 
 
-@kernel
+@borrowing
 def _restore_totals(state: SearchState, imbalance: np.ndarray, excess: float) -> None:
     """Add or take records one by one where it costs least, until each region has its number again.
 
@@ -63,7 +63,7 @@ def _restore_totals(state: SearchState, imbalance: np.ndarray, excess: float) ->
             imbalance[r] += change
 
 
-@kernel
+@borrowing
 def _cheapest(state: SearchState, r: int, step: int, excess: float, within: bool) -> tuple[int, int]:
     """Combination and change that costs least: one record, else a whole combination.
 

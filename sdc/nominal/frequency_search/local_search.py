@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from sdc.kernels.compile import inlined, kernel
+from sdc.kernels.compile import borrowing, embedded, kernel
+from sdc.kernels.prefetch import prefetch, prefetch_row
 from sdc.kernels.random import integer_below, next_bits, uniform
 from sdc.nominal.frequency_search.search_state import (
     SearchState,
@@ -55,6 +56,27 @@ def anneal(
     excess, steepening : cost per squared error above the maximum; its factor per move. It starts
         low, since a wall met too early freezes the search, and ends as a wall.
     """
+    aside = np.empty((3, max(_TRIED, _MOST_PARTNERS)), np.int64)
+    return _annealed(
+        state, movable, orders, places, stream, moves, temperature, cooling, excess, steepening, aside
+    )
+
+
+@borrowing
+def _annealed(
+    state: SearchState,
+    movable: np.ndarray,
+    orders: np.ndarray,
+    places: np.ndarray,
+    stream: np.ndarray,
+    moves: int,
+    temperature: float,
+    cooling: float,
+    excess: float,
+    steepening: float,
+    aside: np.ndarray,
+) -> int:
+    """The loop of `anneal`, which borrows its scratch `aside`, (3, most partners)."""
     accepted = 0
     for _ in range(moves):
         temperature *= cooling
@@ -63,9 +85,10 @@ def anneal(
             i = int(movable[integer_below(stream, len(movable))])
         else:
             i = integer_below(stream, len(state.counts))
+        _prefetch(state, i)
         threshold = -temperature * math.log(uniform(stream) + 1e-300)
         if uniform(stream) < _DISPERSALS:
-            accepted += _disperse(state, i, orders, places, stream, excess, threshold)
+            accepted += _disperse(state, i, orders, places, stream, excess, threshold, aside)
         else:
             accepted += _transfer(state, i, orders, places, stream, excess, threshold)
     return accepted
@@ -95,7 +118,7 @@ def sample_changes(
     return changes[:number]
 
 
-@inlined
+@embedded
 def _transfer(
     state: SearchState,
     i: int,
@@ -114,7 +137,7 @@ def _transfer(
     return 1
 
 
-@inlined
+@embedded
 def _draw_transfer(
     state: SearchState, i: int, orders: np.ndarray, places: np.ndarray, stream: np.ndarray
 ) -> tuple[int, int]:
@@ -150,7 +173,7 @@ def _draw_transfer(
     return j, mine - rest
 
 
-@inlined
+@embedded
 def _disperse(
     state: SearchState,
     i: int,
@@ -159,6 +182,7 @@ def _disperse(
     stream: np.ndarray,
     excess: float,
     threshold: float,
+    aside: np.ndarray,
 ) -> int:
     """Open or close a combination against several occupied ones, each chosen as the best of a few."""
     k = state.k
@@ -173,16 +197,17 @@ def _disperse(
         return 0
     total = change_cost(state, i, change, excess)
     apply_change(state, i, change)
-    partners = np.empty(_MOST_PARTNERS, np.int64)
-    steps = np.empty(_MOST_PARTNERS, np.int64)
+    partners, steps, drawn = aside[0], aside[1], aside[2]
     used = 0
     left = -change
     while left != 0 and used < _MOST_PARTNERS:
         size = max(1, k // 3)
         step = min(left, size) if left > 0 else max(left, -size)
         best, chosen = np.inf, -1
-        for _ in range(_TRIED):
-            j = _partner(state, i, orders, places, stream, 0.33)
+        for t in range(_TRIED):
+            drawn[t] = _partner(state, i, orders, places, stream, 0.33)
+        for t in range(_TRIED):
+            j = drawn[t]
             if j < 0 or state.counts[j] < k:
                 continue
             if state.counts[j] + step < k or not may_become(state, j, state.counts[j] + step):
@@ -205,7 +230,7 @@ def _disperse(
     return 0
 
 
-@kernel
+@embedded
 def _partner(
     state: SearchState,
     i: int,
@@ -225,4 +250,14 @@ def _partner(
         if place < begin or place >= end:
             return -1
         j = int(orders[order, place])
+    _prefetch(state, j)
     return j if j != i else -1
+
+
+@embedded
+def _prefetch(state: SearchState, i: int) -> None:
+    """Ask for what a change of combination i is priced by: it lies anywhere in memory."""
+    prefetch(state.counts, i)
+    prefetch(state.original, i)
+    prefetch(state.deviation_weight, i)
+    prefetch_row(state.cells, i)

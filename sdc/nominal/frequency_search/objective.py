@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sdc.errors import InvalidParameter
-from sdc.kernels.compile import kernel
+from sdc.kernels.compile import embedded
 from sdc.nominal.bounds import least_chi2
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
@@ -188,7 +188,7 @@ class Objective:
         )
 
 
-@kernel
+@embedded
 def cell_cost(
     error: int, weight: float, absolute: float, tolerance: float, bound: float, kept: int, excess: float
 ) -> float:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdc.kernels.compile import inlined
+from sdc.kernels.compile import embedded
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
 from sdc.nominal.frequency_search.objective import Objective, cell_cost
@@ -69,17 +69,16 @@ def new_state(
     )
 
 
-@inlined
+@embedded
 def deviation_cost(state: SearchState, i: int, change: int) -> float:
     """Cost of the combination's own distance from its original frequency."""
     deviation = state.counts[i] - state.original[i]
     return state.deviation_weight[i] * change * (2 * deviation + change)
 
 
-@inlined
+@embedded
 def change_cost(state: SearchState, i: int, change: int, excess: float) -> float:
     """Cost of changing combination i by so many records."""
-    # fields are read once: each read inside the loop would count a reference
     cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
     kept, keeping = state.kept, len(state.kept) > 0
     total = deviation_cost(state, i, change)
@@ -93,7 +92,7 @@ def change_cost(state: SearchState, i: int, change: int, excess: float) -> float
     return total
 
 
-@inlined
+@embedded
 def transfer_cost(state: SearchState, origin: int, target: int, records: int, excess: float) -> float:
     """Cost of moving records between two combinations; cells they share do not change."""
     cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
@@ -112,7 +111,7 @@ def transfer_cost(state: SearchState, origin: int, target: int, records: int, ex
     return total
 
 
-@inlined
+@embedded
 def apply_change(state: SearchState, i: int, change: int) -> None:
     """Change a combination's frequency and the errors of its cells."""
     cells, errors = state.cells, state.errors
@@ -121,7 +120,7 @@ def apply_change(state: SearchState, i: int, change: int) -> None:
         errors[cells[i, t]] += change
 
 
-@inlined
+@embedded
 def may_become(state: SearchState, i: int, count: int) -> bool:
     """Whether combination i may have this many records: 0 or k and more, near enough the original."""
     if not state.allowed[i]:
