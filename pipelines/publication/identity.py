@@ -16,7 +16,7 @@ from pipelines.intake.screen import ScreenedInput
 from schemas.specification.model import Specification
 
 #: Moves when, and only when, the same input and specification give another answer than before.
-METHOD = 19
+METHOD = 20
 #: Keys that decide what is published, of sections where not all do.
 DECIDING = {
     "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),
