@@ -86,10 +86,14 @@ class Diversity:
 
     def held(self, labels: np.ndarray) -> bool:
         """Whether every cluster holds what is asked for."""
-        return all(
-            least_distinct(column, labels) >= least
-            for column, least in zip(self.codes.T, self.least, strict=True)
-        )
+        return not self.lacking(np.unique(labels, return_inverse=True)[1].ravel()).any()
+
+    def lacking(self, labels: np.ndarray) -> np.ndarray:
+        """Which clusters hold too few distinct values of a variable, (m,) bool, of labels 0 to m - 1."""
+        lacking = np.zeros(int(labels.max(initial=-1)) + 1, dtype=bool)
+        for column, least in zip(self.codes.T, self.least, strict=True):
+            lacking |= _distinct(column, labels) < least
+        return lacking
 
     @property
     def most_clusters(self) -> int:
@@ -152,10 +156,14 @@ def least_distinct(values: np.ndarray, labels: np.ndarray) -> int:
     """Least number of distinct values (codes from 0, negative ones are none) that a cluster holds."""
     if len(values) != len(labels):
         raise ShapeMismatch(f"{len(values)} values and {len(labels)} labels do not fit together")
-    width, clusters = int(values.max(initial=0)) + 1, np.unique(labels, return_inverse=True)[1].ravel()
-    known = values >= 0
-    cells = np.unique(clusters[known].astype(np.int64) * width + values[known])
-    return int(np.bincount(cells // width, minlength=int(clusters.max()) + 1).min())
+    return int(_distinct(values, np.unique(labels, return_inverse=True)[1].ravel()).min())
+
+
+def _distinct(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Distinct values of each cluster, (m,), of labels 0 to m - 1."""
+    width, known = int(values.max(initial=0)) + 1, values >= 0
+    cells = np.unique(labels[known].astype(np.int64) * width + values[known])
+    return np.bincount(cells // width, minlength=int(labels.max(initial=-1)) + 1)
 
 
 def _direction(points: np.ndarray) -> np.ndarray:

@@ -19,10 +19,9 @@ from functools import cached_property
 
 import numpy as np
 
-from sdc.clusters.diversity import diversify
 from sdc.kernels.random import new_stream
 from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.concealment import concealed
+from sdc.microaggregation.concealment import concealed, merged
 from sdc.microaggregation.contents import number_contents
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
 from sdc.microaggregation.local_search.crossing import cross, without_gaps
@@ -170,7 +169,7 @@ def search(
     labels = start(records, contents, blocks, k)
     seen = concealed(records, labels, seed)
     if seen.diversity is not None:
-        labels = diversify(seen.values, labels, seen.diversity)
+        labels = merged(seen, labels, seed)
     started = _started(records, labels, "local-search")
     if len(records) < 2 * k:  # one cluster is all there can be
         return replace(started, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
@@ -197,8 +196,7 @@ def made_diverse(
     Its bound stays: every diverse clustering is one of those it is a bound of.
     """
     seen = concealed(records, clustering.labels, seed)
-    assert seen.diversity is not None
-    labels = diversify(seen.values, clustering.labels, seen.diversity)
+    labels = merged(seen, clustering.labels, seed)
     work = Counter(clustering.work)
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sdc.clusters.diversity import Diversity
+from sdc.clusters.diversity import Diversity, diversify
 from sdc.microaggregation import microaggregate
-from sdc.microaggregation.concealment import BLUR, concealed
+from sdc.microaggregation.concealment import BLUR, concealed, merged
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import typical_cost
 
@@ -60,6 +60,36 @@ def test_the_seed_decides():
     assert np.array_equal(one.diversity.codes, again.diversity.codes)
     assert not np.array_equal(one.values, other.values)
     assert not np.array_equal(one.diversity.codes, other.diversity.codes)
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_clusters_are_merged_whole_until_each_is_diverse(least):
+    original, labels = records(least=least)
+    seen = concealed(original, labels, 1)
+    found = merged(seen, labels, 1)
+    assert np.array_equal(np.unique(found), np.arange(found.max() + 1))
+    assert seen.diversity.lacking(labels).any()
+    assert not seen.diversity.lacking(found).any()
+    assert all(len(np.unique(found[labels == label])) == 1 for label in range(labels.max() + 1))
+    assert np.array_equal(found, merged(seen, labels, 1))
+
+
+def test_where_nothing_is_hidden_each_merges_with_the_cheapest():
+    original, labels = records(known=True)
+    found = merged(original, labels, 1)
+    assert np.array_equal(found, diversify(original.values, labels, original.diversity))
+
+
+def test_who_lacks_values_merges_with_its_nearest_or_one_whose_nearest_it_is():
+    values = np.array([[0.0], [0.1], [2.0], [2.1], [3.0], [3.1], [9.0], [9.1]])  # 1 is nearest to 2, 0 to 1
+    codes = np.array([[0], [1], [0], [0], [0], [1], [0], [1]])
+    seen, order = Records.of(values, 2, standardise=False, diversity=Diversity.of(codes, 2))
+    labels = (np.arange(8) // 2)[order]
+    together = set()
+    for seed in range(20):
+        found = merged(seen, labels, seed)
+        together.add(tuple(np.unique(labels[found == found[labels == 1][0]]).tolist()))
+    assert together == {(0, 1), (1, 2)}
 
 
 @pytest.mark.parametrize("effort", ["fast", "standard", "thorough"])
