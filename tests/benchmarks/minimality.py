@@ -3,14 +3,18 @@
 The attacker knows the clustered variables of everybody, the clusters, the values that each holds and the
 method, but not whose they are. A change of two clusters that would gain was passed over because one of the
 new clusters lacked values, or because of what conceals: a decoy, or the blur. What all changes say together
-of each record is drawn by Gibbs sampling.
+of each record is drawn by Gibbs sampling. At effort fast the attacker looks at clusters that were merged of
+two or three: which of them lacked values, every deal of the values and every order of mergers says.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
+from math import factorial, prod
 
 import numba
 import numpy as np
@@ -34,6 +38,9 @@ SPLITS, LARGEST_SPLIT = 3, 10
 OVERLOOKED, SPLIT_OVERLOOKED = 0.03, 0.1
 #: Draws of the blur for each change, and sweeps of the sampler.
 DRAWS, SWEEPS, FIRST_SWEEPS = 100, 500, 100
+#: Ways to deal a merged cluster's values that are tried, at most; clusters near one that was merged; draws of
+#: decoys; and how likely a cluster of two that lacks values merges with a third one.
+MOST_DEALS, NEAR_PARTS, DECOY_DRAWS, THIRD = 3_000, 12, 300, 0.3
 #: Claims that are looked at: those whose odds rose most above what the cluster's values say.
 CLAIMS = 50
 
@@ -47,7 +54,8 @@ class Told:
     loss : float
         100 SSE/SST of the clusters.
     changes : int
-        Changes that gain and were passed over.
+        Changes that gain and were passed over; at effort fast the clusters that were merged of
+        two or three.
     right, expected : float
         Share of the claims that are right, and the mean share of the value claimed in its cluster: how many
         would be right for who looks at the clusters alone.
@@ -57,6 +65,12 @@ class Told:
     changes: int
     right: float
     expected: float
+
+    @property
+    def odds(self) -> float:
+        """How many times the odds of being right rose; infinite where all claims are."""
+        right, expected = (p / (1 - p) if p < 1 else np.inf for p in (self.right, self.expected))
+        return right / expected
 
 
 @dataclass(frozen=True)
@@ -71,13 +85,16 @@ class _Changes:
 
 def run(quick: bool = False) -> Iterator[Table]:
     """Persons of the demo town by effort, k and diversity, their diagnoses known to be hidden or not."""
-    cases = [(3, 2)] if quick else [(3, 2), (5, 2), (5, 3)]
+    cases = [("standard", 3, 2), ("standard", 5, 2), ("standard", 5, 3), ("fast", 3, 2), ("fast", 3, 3)]
+    attacks = {"standard": attacked, "fast": attacked_mergers}
     rows: list[tuple[object, ...]] = []
-    for k, least in cases:
+    for effort, k, least in [cases[0], cases[3]] if quick else cases:
         for concealed in (False, True):
-            found = [attacked(2_500, k, least, concealed, seed) for seed in range(1 if quick else 3)]
+            attack = attacks[effort]
+            found = [attack(2_500, k, least, concealed, seed) for seed in range(1 if quick else 3)]
             rows.append(
                 (
+                    effort,
                     k,
                     least,
                     "concealed" if concealed else "as before",
@@ -85,52 +102,174 @@ def run(quick: bool = False) -> Iterator[Table]:
                     max(each.changes for each in found),
                     100 * max(each.right for each in found),
                     100 * float(np.mean([each.expected for each in found])),
+                    max(each.odds for each in found),
                 )
             )
-    columns = ("k", "diagnoses", "search", "loss, %", "changes passed over", "right, %", "by class, %")
+    columns = (
+        "effort",
+        "k",
+        "diagnoses",
+        "search",
+        "loss, %",
+        "changes",
+        "right, %",
+        "by class, %",
+        "odds, times",
+    )
     yield Table(
         f"The minimality attack, 2,500 persons, 10 numeric variables, {CLAIMS} claims, worst of the seeds",
         columns,
         rows,
-        "By class: the mean share of the value claimed among those of its cluster.",
+        "Changes: those that gain and were passed over; at effort fast the clusters merged of two or three. "
+        "By class: the mean share of the value claimed among those of its cluster. Odds: of being right, to "
+        "what they are by class.",
     )
 
 
 def attacked(n: int, k: int, least: int, concealed: bool, seed: int) -> Told:
     """Protect persons of the demo town, so many diagnoses in each cluster, and attack what comes of it."""
+    values, hidden = _persons(n)
+    diversity = Diversity.of(hidden[:, np.newaxis], least, known=not concealed)
+    found = microaggregate(values, k, standardise=False, diversity=diversity, seed=seed)
+    start = microaggregate(values, k, standardise=False, effort="fast")
+    blur = _blur(values, start.labels) if concealed else 0.0
+    changes = _changes(values, found.labels, k, blur)
+    posterior, share = _told(changes, found.labels, hidden, least, decoys=concealed)
+    right, expected = _boldest(posterior, share, hidden)
+    return Told(100 * found.information_loss, len(changes.overlooked), right, expected)
+
+
+def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> Told:
+    """The same at effort fast: what mergers tell."""
+    values, hidden = _persons(n)
+    fast = partial(microaggregate, values, k, standardise=False, effort="fast")
+    found = fast(diversity=Diversity.of(hidden[:, np.newaxis], least, known=not concealed), seed=seed)
+    mergers = _Mergers(values, fast().labels, hidden, least, concealed)
+    share = _shares(found.labels, hidden)
+    posterior, number = share.copy(), 0
+    for members in _members(found.labels):
+        told = mergers.told(members)
+        if told is not None:
+            posterior[members] = told
+            number += 1
+    right, expected = _boldest(posterior, share, hidden)
+    return Told(100 * found.information_loss, number, right, expected)
+
+
+def _persons(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Standardised values (n, p) of persons of the demo town, and their diagnoses (n,)."""
     persons = next(town(n, 2026))
     numbers = [persons[name].to_numpy() for name in QUASI_IDENTIFIERS["numeric"]]
     values = np.nan_to_num(np.column_stack(numbers).astype(float))
     values = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
-    hidden = category_codes(persons["diagnosis"]).astype(np.int64)
-    diversity = Diversity.of(hidden[:, np.newaxis], least, known=not concealed)
-    found = microaggregate(values, k, standardise=False, diversity=diversity, seed=seed)
-    blur = 0.0
-    if concealed:
-        start = microaggregate(values, k, standardise=False, effort="fast")
-        typical = typical_cost(values, np.ones(n), start.labels)
-        blur = BLUR * (typical / values.shape[1]) ** 0.5
-    changes = _changes(values, found.labels, k, blur)
-    posterior, share = _told(changes, found.labels, hidden, least, decoys=concealed)
-    record, value = _boldest(posterior, share)
-    right, expected = np.mean(hidden[record] == value), share[record, value].mean()
-    return Told(100 * found.information_loss, len(changes.overlooked), float(right), float(expected))
+    return values, category_codes(persons["diagnosis"]).astype(np.int64)
 
 
-def _boldest(posterior: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Records and values whose odds rose most."""
+def _blur(values: np.ndarray, labels: np.ndarray) -> float:
+    """Standard deviation of the blur, which the attacker can compute."""
+    typical = typical_cost(values, np.ones(len(values)), labels)
+    return float(BLUR * (typical / values.shape[1]) ** 0.5)
+
+
+def _members(labels: np.ndarray) -> list[np.ndarray]:
+    return [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
+
+
+def _shares(labels: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    """Share of each value among those of a record's cluster, (n, v)."""
+    shares = np.zeros((len(hidden), int(hidden.max()) + 1))
+    for members in _members(labels):
+        shares[members] = np.bincount(hidden[members], minlength=shares.shape[1]) / len(members)
+    return shares
+
+
+class _Mergers:
+    """What is known of the clusters before any merger: which are whose nearest, by Ward's criterion."""
+
+    def __init__(
+        self, values: np.ndarray, parts: np.ndarray, hidden: np.ndarray, least: int, concealed: bool
+    ) -> None:
+        self._parts, self._hidden, self._least, self._concealed = parts, hidden, least, concealed
+        sizes = np.bincount(parts)
+        means = np.stack([values[each].mean(axis=0) for each in _members(parts)])
+        apart, near = (each[:, 1:] for each in cKDTree(means).query(means, NEAR_PARTS))
+        ward = np.square(apart) * sizes[near] / (sizes[near] + sizes[:, np.newaxis])
+        nearest = near[np.arange(len(near)), ward.argmin(axis=1)]
+        self._near = [{int(other)} for other in nearest]
+        if concealed:
+            for part, other in enumerate(nearest):
+                self._near[other].add(part)
+        self._common = np.bincount(hidden) / len(hidden)
+        self._random = np.random.default_rng(1)
+
+    def told(self, members: np.ndarray) -> np.ndarray | None:
+        """Probability of each value of each record of a cluster, (records, v); None where nothing is told."""
+        merged = np.unique(self._parts[members]).tolist()
+        if len(merged) not in (2, 3):
+            return None
+        deals = _deals(self._hidden[members].tolist())
+        if deals is None:
+            return None
+        draws = DECOY_DRAWS if self._concealed else 1
+        decoys = self._random.choice(len(self._common), (draws, len(members)), p=self._common)
+        inside = [np.flatnonzero(self._parts[members] == part) for part in merged]
+
+        def lacks(records: np.ndarray) -> np.ndarray:
+            """Whether records lack values, by the deal or by decoys, (deals, draws)."""
+            by_decoys = self._lacks(decoys[:, records]) if self._concealed else np.zeros(draws, dtype=bool)
+            return (self._lacks(deals[:, records])[:, np.newaxis] | by_decoys).astype(float)
+
+        lacking = [lacks(each) for each in inside]
+        likely = np.zeros(lacking[0].shape)
+        for one, other in combinations(range(len(merged)), 2):
+            leads = self._leads(merged[one], merged[other]), self._leads(merged[other], merged[one])
+            likely_so = 1 - (1 - lacking[one] * leads[0]) * (1 - lacking[other] * leads[1])
+            for third in {0, 1, 2} - {one, other} if len(merged) == 3 else ():
+                both = lacks(np.concatenate([inside[one], inside[other]]))
+                lead = self._leads(merged[third], merged[one])
+                likely_so = likely_so * (1 - (1 - both * THIRD) * (1 - lacking[third] * lead))
+            likely += likely_so
+        weights = likely.mean(axis=1)
+        told = np.zeros((len(members), len(self._common)))
+        for deal, weight in zip(deals, weights, strict=True):
+            told[np.arange(len(members)), deal] += weight
+        return told / weights.sum()
+
+    def _leads(self, part: int, other: int) -> float:
+        """How likely a cluster that lacks values merges with the other."""
+        return 1 / len(self._near[part]) if other in self._near[part] else OVERLOOKED
+
+    def _lacks(self, held: np.ndarray) -> np.ndarray:
+        """Whether rows of values have too few distinct ones."""
+        ordered = np.sort(held, axis=1)
+        return 1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1) < self._least
+
+
+def _deals(values: list[int]) -> np.ndarray | None:
+    """All ways to deal values to records, (deals, records); None where there are too many."""
+    counts = Counter(values)
+    if factorial(len(values)) // prod(map(factorial, counts.values())) > MOST_DEALS:
+        return None
+    deals: list[list[int]] = [[]]
+    for _ in values:
+        deals = [[*deal, each] for deal in deals for each in counts if deal.count(each) < counts[each]]
+    return np.array(deals)
+
+
+def _boldest(posterior: np.ndarray, share: np.ndarray, hidden: np.ndarray) -> tuple[float, float]:
+    """Of the claims whose odds rose most: how many are right, and would be by the values of the clusters."""
 
     def odds(probability: np.ndarray) -> np.ndarray:
         return np.log((probability + 1e-3) / (1 - probability + 1e-3))
 
     rose = np.where(share > 0, odds(posterior) - odds(share), -np.inf)
     record, value = np.unravel_index(np.argsort(-rose, axis=None, kind="stable")[:CLAIMS], rose.shape)
-    return record, value
+    return float(np.mean(hidden[record] == value)), float(share[record, value].mean())
 
 
 def _changes(values: np.ndarray, labels: np.ndarray, k: int, blur: float) -> _Changes:
     """Swaps, moves and splits that gain, of near clusters."""
-    members = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
+    members = _members(labels)
     cost = [_sse(values[one]) for one in members]
     near = cKDTree(values).query(values, NEAR)[1]
     random = np.random.default_rng(1)
@@ -205,21 +344,16 @@ def _told(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Probability of each value of each record, (n, v), by the changes and by its cluster alone."""
     n, width = len(hidden), int(hidden.max()) + 1
-    share = np.zeros((n, width))
     start = np.empty((1 + decoys, n), dtype=np.int64)
     random = np.random.default_rng(2)
-    for label in range(labels.max() + 1):
-        members = np.flatnonzero(labels == label)
-        share[members] = np.bincount(hidden[members], minlength=width) / len(members)
+    for members in _members(labels):
         start[:, members] = random.permutation(hidden[members])  # diverse, so that the decoys begin so
     touched: list[list[int]] = [[] for _ in range(n)]
     for number, records in enumerate(np.hstack([changes.first, changes.second])):
         for record in np.unique(records[records >= 0]):
             touched[record].append(number)
     touching = _filled([np.array(each, dtype=int) for each in touched], max(map(len, touched)))
-    members = _filled(
-        [np.flatnonzero(labels == label) for label in range(labels.max() + 1)], np.bincount(labels).max()
-    )
+    members = _filled(_members(labels), np.bincount(labels).max())
     counts = _sampled(
         start,
         labels,
@@ -231,7 +365,7 @@ def _told(
         np.bincount(hidden, minlength=width) / n,
         least,
     )
-    return counts / counts.sum(axis=1, keepdims=True), share
+    return counts / counts.sum(axis=1, keepdims=True), _shares(labels, hidden)
 
 
 @numba.njit

@@ -1,6 +1,6 @@
 """The minimality attack fails where hidden values are concealed, and succeeds where they are not."""
 
-from tests.benchmarks.minimality import attacked
+from tests.benchmarks.minimality import attacked, attacked_mergers
 
 
 def test_clusters_that_were_not_made_tell_hidden_values_unless_they_are_concealed():
@@ -10,3 +10,13 @@ def test_clusters_that_were_not_made_tell_hidden_values_unless_they_are_conceale
     concealed = attacked(1_200, 3, 2, True, 0)
     assert concealed.right < concealed.expected + 0.2
     assert concealed.loss < 1.15 * bare.loss
+
+
+def test_mergers_tell_hidden_values_unless_they_are_concealed():
+    bare = attacked_mergers(1_200, 5, 2, False, 0)
+    assert bare.right >= 0.9
+    assert bare.odds > 4
+    for seed in range(3):
+        concealed = attacked_mergers(1_200, 5, 2, True, seed)
+        assert concealed.odds < 3
+        assert concealed.loss < 1.1 * bare.loss
