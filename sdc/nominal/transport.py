@@ -167,9 +167,8 @@ def _matched(
 ) -> np.ndarray:
     """Match combinations of a region that agree in these codes."""
     active = np.flatnonzero((surplus > 0) | (deficit > 0))
-    regions = frequencies.region_of()
-    columns = [regions[active], *(codes[active] for codes in shared)]
-    sizes = [int(regions.max(initial=0)) + 1, *(int(codes.max(initial=0)) + 1 for codes in shared)]
+    columns = [codes[active] for codes in (frequencies.region_of(), *shared)]
+    sizes = [int(codes.max(initial=0)) + 1 for codes in columns]
     key, _ = mixed_radix(columns, sizes, len(active))
     order = np.argsort(key, kind="stable")
     return _match(active[order], key[order], surplus, deficit)
