@@ -162,8 +162,9 @@ def least_distinct(values: np.ndarray, labels: np.ndarray) -> int:
 def _distinct(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Distinct values of each cluster, (m,), of labels 0 to m - 1."""
     width, known = int(values.max(initial=0)) + 1, values >= 0
-    cells = np.unique(labels[known].astype(np.int64) * width + values[known])
-    return np.bincount(cells // width, minlength=int(labels.max(initial=-1)) + 1)
+    cells = np.sort(labels[known].astype(np.int64) * width + values[known])
+    first = cells[np.append(True, cells[1:] != cells[:-1])[: len(cells)]]
+    return np.bincount(first // width, minlength=int(labels.max(initial=-1)) + 1)
 
 
 def _direction(points: np.ndarray) -> np.ndarray:

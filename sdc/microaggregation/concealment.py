@@ -91,7 +91,9 @@ def merged(seen: Records, labels: np.ndarray, seed: int) -> np.ndarray:
             return labels
         order, draws = rng.permutation(lacking), rng.random(len(lacking))
         partners = _partners(order, draws, *_near(seen.values, labels, seed))
-        labels = np.unique(np.minimum(np.arange(len(partners)), partners)[labels], return_inverse=True)[1]
+        leaders = np.minimum(np.arange(len(partners)), partners)
+        numbers = np.cumsum(leaders == np.arange(len(partners))) - 1
+        labels = numbers[leaders[labels]]
 
 
 def _near(values: np.ndarray, labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
