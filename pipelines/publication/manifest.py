@@ -44,7 +44,8 @@ COUNTED = (
 DIVERSE = (
     "Clusters hold at least {} different values of each sensitive variable. Whoever knows the protected "
     "variables of everybody, and the method, can ask which clusters were not made for lack of them: in our "
-    "own attacks the odds of a value rose to less than three times what its share in the class says."
+    "own attacks the odds of the boldest claims rose to two to three times what the shares in the classes "
+    "say, in single small files to nine times."
 )
 FORMULAS = (
     "A spreadsheet takes text that begins with =, +, -, @, a tab or a line break for a formula, and runs it. "

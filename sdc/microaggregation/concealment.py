@@ -7,8 +7,8 @@ sees blurred coordinates, by which many a change that gains is passed over, and 
 in decoys, too: the hidden variables dealt out anew, which hinder as many changes as the true ones.
 
 Mergers tell most: of two clusters that became one, one lacked values, and where each merged with its nearest
-one this was that whose nearest the other is. So a cluster merges with any to which it is nearest, or which is
-nearest to it.
+one this was that whose nearest the other is. So a cluster first merges with one drawn from its nearest and
+those whose nearest it is. What still lacks values merges with the nearest that brings one.
 """
 
 from __future__ import annotations
@@ -81,19 +81,22 @@ def merged(seen: Records, labels: np.ndarray, seed: int) -> np.ndarray:
     """
     diversity = seen.diversity
     assert diversity is not None
-    if len(diversity.hidden) == 0:
-        return diversify(seen.values, labels, diversity)
+    if len(diversity.hidden):
+        labels = _merged_evenly(seen, labels.astype(np.int64), seed)
+    return diversify(seen.values, labels, diversity)
+
+
+def _merged_evenly(seen: Records, labels: np.ndarray, seed: int) -> np.ndarray:
+    """Clusters that lack values merged once, by a draw that tells little of which of two lacked them."""
+    assert seen.diversity is not None
     rng = np.random.default_rng([seed, len(seen), _MERGING])
-    labels = labels.astype(np.int64)
-    while True:
-        lacking = np.flatnonzero(diversity.lacking(labels))
-        if len(lacking) == 0:
-            return labels
-        order, draws = rng.permutation(lacking), rng.random(len(lacking))
-        partners = _partners(order, draws, *_near(seen.values, labels, seed))
-        leaders = np.minimum(np.arange(len(partners)), partners)
-        numbers = np.cumsum(leaders == np.arange(len(partners))) - 1
-        labels = numbers[leaders[labels]]
+    lacking = rng.permutation(np.flatnonzero(seen.diversity.lacking(labels)))
+    if len(lacking) == 0:
+        return labels
+    partners = _partners(lacking, rng.random(len(lacking)), *_near(seen.values, labels, seed))
+    leaders = np.minimum(np.arange(len(partners)), partners)
+    numbers = np.cumsum(leaders == np.arange(len(partners))) - 1
+    return numbers[leaders[labels]]
 
 
 def _near(values: np.ndarray, labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -125,9 +128,17 @@ def _partners(order, draws, first, near):
     partners = np.arange(len(first) - 1)
     for t in range(len(order)):
         a = order[t]
-        b = near[first[a] + int(draws[t] * (first[a + 1] - first[a]))]
-        if partners[a] == a and partners[b] == b:
-            partners[a], partners[b] = b, a
+        free = 0
+        for b in near[first[a] : first[a + 1]]:
+            free += int(partners[b] == b)
+        if partners[a] != a or free == 0:
+            continue
+        drawn = int(draws[t] * free)
+        for b in near[first[a] : first[a + 1]]:
+            drawn -= int(partners[b] == b)
+            if drawn < 0:
+                partners[a], partners[b] = b, a
+                break
     return partners
 
 
