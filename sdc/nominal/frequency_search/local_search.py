@@ -63,19 +63,7 @@ def anneal(
 
 
 @borrowing
-def _annealed(
-    state: SearchState,
-    movable: np.ndarray,
-    orders: np.ndarray,
-    places: np.ndarray,
-    stream: np.ndarray,
-    moves: int,
-    temperature: float,
-    cooling: float,
-    excess: float,
-    steepening: float,
-    aside: np.ndarray,
-) -> int:
+def _annealed(state, movable, orders, places, stream, moves, temperature, cooling, excess, steepening, aside):
     """The loop of `anneal`, which borrows its scratch `aside`, (3, most partners)."""
     accepted = 0
     for _ in range(moves):
