@@ -9,12 +9,10 @@ two or three: which of them lacked values, every deal of the values and every or
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from math import factorial, prod
 
 import numba
 import numpy as np
@@ -27,20 +25,17 @@ from sdc.clusters.diversity import Diversity
 from sdc.microaggregation import microaggregate
 from sdc.microaggregation.concealment import BLUR, TO_VARIANCE_1
 from sdc.microaggregation.sse import typical_cost
+from tests.benchmarks.mergers import OVERLOOKED, Mergers, members_of
 from tests.benchmarks.table import Table
 
 #: Records that the attacker looks at for changes, around each.
 NEAR = 9
 #: Splits of a cluster that are looked at, cheapest first, and the largest cluster that is split.
 SPLITS, LARGEST_SPLIT = 3, 10
-#: How likely the method passes over a change that gains and is allowed, where nothing is concealed: it does
-#: not look at every one, and at few splits.
-OVERLOOKED, SPLIT_OVERLOOKED = 0.03, 0.1
+#: How likely the method passes over a split that gains and is allowed: it looks at few.
+SPLIT_OVERLOOKED = 0.1
 #: Draws of the blur for each change, and sweeps of the sampler.
 DRAWS, SWEEPS, FIRST_SWEEPS = 100, 500, 100
-#: Ways to deal a merged cluster's values that are tried, at most; clusters near one that was merged; draws of
-#: decoys; and how likely a cluster of two that lacks values merges with a third one.
-MOST_DEALS, NEAR_PARTS, DECOY_DRAWS, THIRD = 3_000, 12, 300, 0.3
 #: Effort, persons, k, diagnoses and seeds of the cases.
 CASES = (
     ("standard", 600, 3, 2, 8),
@@ -155,10 +150,10 @@ def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> 
     values, hidden = _persons(n)
     fast = partial(microaggregate, values, k, standardise=False, effort="fast")
     found = fast(diversity=Diversity.of(hidden[:, np.newaxis], least, known=not concealed), seed=seed)
-    mergers = _Mergers(values, fast().labels, hidden, least, concealed)
+    mergers = Mergers(values, fast().labels, hidden, least, concealed)
     share = _shares(found.labels, hidden)
     posterior, number = share.copy(), 0
-    for members in _members(found.labels):
+    for members in members_of(found.labels):
         told = mergers.told(members)
         if told is not None:
             posterior[members] = told
@@ -182,89 +177,12 @@ def _blur(values: np.ndarray, labels: np.ndarray) -> float:
     return float(BLUR * (typical / values.shape[1]) ** 0.5)
 
 
-def _members(labels: np.ndarray) -> list[np.ndarray]:
-    return [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
-
-
 def _shares(labels: np.ndarray, hidden: np.ndarray) -> np.ndarray:
     """Share of each value among those of a record's cluster, (n, v)."""
     shares = np.zeros((len(hidden), int(hidden.max()) + 1))
-    for members in _members(labels):
+    for members in members_of(labels):
         shares[members] = np.bincount(hidden[members], minlength=shares.shape[1]) / len(members)
     return shares
-
-
-class _Mergers:
-    """What is known of the clusters before any merger: which are whose nearest, by Ward's criterion."""
-
-    def __init__(
-        self, values: np.ndarray, parts: np.ndarray, hidden: np.ndarray, least: int, concealed: bool
-    ) -> None:
-        self._parts, self._hidden, self._least, self._concealed = parts, hidden, least, concealed
-        sizes = np.bincount(parts)
-        means = np.stack([values[each].mean(axis=0) for each in _members(parts)])
-        apart, near = (each[:, 1:] for each in cKDTree(means).query(means, NEAR_PARTS))
-        ward = np.square(apart) * sizes[near] / (sizes[near] + sizes[:, np.newaxis])
-        nearest = near[np.arange(len(near)), ward.argmin(axis=1)]
-        self._near = [{int(other)} for other in nearest]
-        if concealed:
-            for part, other in enumerate(nearest):
-                self._near[other].add(part)
-        self._common = np.bincount(hidden) / len(hidden)
-        self._random = np.random.default_rng(1)
-
-    def told(self, members: np.ndarray) -> np.ndarray | None:
-        """Probability of each value of each record of a cluster, (records, v); None where nothing is told."""
-        merged = np.unique(self._parts[members]).tolist()
-        if len(merged) not in (2, 3):
-            return None
-        deals = _deals(self._hidden[members].tolist())
-        if deals is None:
-            return None
-        draws = DECOY_DRAWS if self._concealed else 1
-        decoys = self._random.choice(len(self._common), (draws, len(members)), p=self._common)
-        inside = [np.flatnonzero(self._parts[members] == part) for part in merged]
-
-        def lacks(records: np.ndarray) -> np.ndarray:
-            """Whether records lack values, by the deal or by decoys, (deals, draws)."""
-            by_decoys = self._lacks(decoys[:, records]) if self._concealed else np.zeros(draws, dtype=bool)
-            return (self._lacks(deals[:, records])[:, np.newaxis] | by_decoys).astype(float)
-
-        lacking = [lacks(each) for each in inside]
-        likely = np.zeros(lacking[0].shape)
-        for one, other in combinations(range(len(merged)), 2):
-            leads = self._leads(merged[one], merged[other]), self._leads(merged[other], merged[one])
-            likely_so = 1 - (1 - lacking[one] * leads[0]) * (1 - lacking[other] * leads[1])
-            for third in {0, 1, 2} - {one, other} if len(merged) == 3 else ():
-                both = lacks(np.concatenate([inside[one], inside[other]]))
-                lead = self._leads(merged[third], merged[one])
-                likely_so = likely_so * (1 - (1 - both * THIRD) * (1 - lacking[third] * lead))
-            likely += likely_so
-        weights = likely.mean(axis=1)
-        told = np.zeros((len(members), len(self._common)))
-        for deal, weight in zip(deals, weights, strict=True):
-            told[np.arange(len(members)), deal] += weight
-        return told / weights.sum()
-
-    def _leads(self, part: int, other: int) -> float:
-        """How likely a cluster that lacks values merges with the other."""
-        return 1 / len(self._near[part]) if other in self._near[part] else OVERLOOKED
-
-    def _lacks(self, held: np.ndarray) -> np.ndarray:
-        """Whether rows of values have too few distinct ones."""
-        ordered = np.sort(held, axis=1)
-        return 1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1) < self._least
-
-
-def _deals(values: list[int]) -> np.ndarray | None:
-    """All ways to deal values to records, (deals, records); None where there are too many."""
-    counts = Counter(values)
-    if factorial(len(values)) // prod(map(factorial, counts.values())) > MOST_DEALS:
-        return None
-    deals: list[list[int]] = [[]]
-    for _ in values:
-        deals = [[*deal, each] for deal in deals for each in counts if deal.count(each) < counts[each]]
-    return np.array(deals)
 
 
 def _boldest(posterior: np.ndarray, share: np.ndarray, hidden: np.ndarray) -> tuple[float, float]:
@@ -280,7 +198,7 @@ def _boldest(posterior: np.ndarray, share: np.ndarray, hidden: np.ndarray) -> tu
 
 def _changes(values: np.ndarray, labels: np.ndarray, k: int, blur: float) -> _Changes:
     """Swaps, moves and splits that gain, of near clusters."""
-    members = _members(labels)
+    members = members_of(labels)
     cost = [_sse(values[one]) for one in members]
     near = cKDTree(values).query(values, NEAR)[1]
     random = np.random.default_rng(1)
@@ -357,14 +275,14 @@ def _told(
     n, width = len(hidden), int(hidden.max()) + 1
     start = np.empty((1 + decoys, n), dtype=np.int64)
     random = np.random.default_rng(2)
-    for members in _members(labels):
+    for members in members_of(labels):
         start[:, members] = random.permutation(hidden[members])  # diverse, so that the decoys begin so
     touched: list[list[int]] = [[] for _ in range(n)]
     for number, records in enumerate(np.hstack([changes.first, changes.second])):
         for record in np.unique(records[records >= 0]):
             touched[record].append(number)
     touching = _filled([np.array(each, dtype=int) for each in touched], max(map(len, touched)))
-    members = _filled(_members(labels), np.bincount(labels).max())
+    members = _filled(members_of(labels), np.bincount(labels).max())
     counts = _sampled(
         start,
         labels,
