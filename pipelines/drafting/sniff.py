@@ -21,6 +21,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from pipelines.drafting.partitions import constants, partitions_of
+from pipelines.intake.lake_tables import places_of, refuse_lake_tables
 from schemas.errors import InputRejected
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -85,10 +86,13 @@ def sniff(named: str) -> Source:
     Raises
     ------
     InputRejected
-        Where there is nothing, or it is neither Parquet nor a CSV with a header.
+        If there is nothing, it is neither Parquet nor a CSV with a header, or it is a Delta, Iceberg or Hudi
+        table.
     """
     path = Path(named).absolute()
+    refuse_lake_tables([str(path)], named)
     files = _files(named)
+    refuse_lake_tables(places_of(map(str, files)), named)
     try:
         source = (
             Source(path, files, "parquet", pq.read_schema(files[0]))
