@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-
-class Unfit(Exception):
-    """Files that make no contract; the text goes on after the name of the input."""
+from pipelines.intake.column_types import Unfit, declared_otherwise, file_types, joint_types
+from pipelines.intake.lake_tables import local_path
 
 
 @dataclass(frozen=True)
@@ -32,12 +30,15 @@ class Contract:
         The column whose values name the folders of the record files, which do not hold it.
     csv : bool
         Whether the records are published as CSV, too.
+    declared : mapping of column to str
+        Types that the writer of the input declared, of columns that are published with another one.
     """
 
     schema: pa.Schema
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     partition_by: str | None = None
     csv: bool = False
+    declared: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -66,7 +67,11 @@ class Contract:
 
 
 def contract_of(
-    frame: DataFrame, files: list[str], parquet: bool, retyped: frozenset[str] = frozenset()
+    frame: DataFrame,
+    files: list[str],
+    parquet: bool,
+    retyped: frozenset[str] = frozenset(),
+    hidden: Sequence[str] = (),
 ) -> Contract:
     """Types of the published columns as the files declare them, categories of dictionaries included.
 
@@ -78,29 +83,27 @@ def contract_of(
         Addresses; what no local Parquet file declares has Spark's type.
     retyped : frozenset of str
         Columns that recoding gave another type, which is Spark's.
+    hidden : sequence of str
+        Columns that are read and not published: the files must agree on their types, too.
 
     Raises
     ------
     Unfit
     """
     from_spark = to_arrow_schema(frame.schema)
-    paths = [path for path in map(local, files) if path is not None]
+    paths = [Path(path) for path in map(local_path, files) if path is not None]
     if not parquet or len(paths) < len(files):
         return Contract(from_spark)
-    schemas = [pq.read_schema(path) for path in paths]
-    first = schemas[0]
-    for other in schemas[1:]:
-        if {(e.name, e.type) for e in other} != {(e.name, e.type) for e in first}:
-            raise Unfit("has files that differ in columns or types. Write them with one schema.")
-    declared = {e.name: _joint(e.type, len(files)) for e in first}
-    untyped = [e.name for e in from_spark if pa.types.is_null(declared.get(e.name, e.type))]
+    of_files = [file_types(path, [*from_spark.names, *hidden]) for path in paths]
+    types = joint_types(of_files)
+    untyped = [e.name for e in from_spark if pa.types.is_null(types.get(e.name, e.type))]
     if untyped:
         raise Unfit(
             f"has columns without a type, as every value is missing: {', '.join(untyped)}. Give them one in "
             'the file, or leave them out by the role "identifier".'
         )
     fields = [
-        pa.field(e.name, e.type if e.name in retyped else declared.get(e.name, e.type)) for e in from_spark
+        pa.field(e.name, e.type if e.name in retyped else types.get(e.name, e.type)) for e in from_spark
     ]
     foreign = [e.name for e in fields if isinstance(e.type, pa.BaseExtensionType)]
     if foreign:
@@ -108,14 +111,12 @@ def contract_of(
             f"has columns of types that only another program knows: {', '.join(foreign)}. Change the file."
         )
     ordered = [e.name for e in fields if pa.types.is_dictionary(e.type) and e.type.ordered]
-    return Contract(pa.schema(fields), {name: _categories(paths, name) for name in ordered})
-
-
-def _joint(kind: pa.DataType, files: int) -> pa.DataType:
-    """Type of a column over all files: together they may have more categories than a small code can tell."""
-    if files > 1 and pa.types.is_dictionary(kind) and kind.index_type.bit_width < 32:
-        return pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
-    return kind
+    kept = pa.schema([entry for entry in fields if entry.name not in retyped])
+    return Contract(
+        pa.schema(fields),
+        {name: _categories(paths, name) for name in ordered},
+        declared=declared_otherwise(of_files, kept),
+    )
 
 
 def _categories(paths: list[Path], name: str) -> list[object]:
@@ -127,9 +128,3 @@ def _categories(paths: list[Path], name: str) -> list[object]:
                 for chunk in file.read_row_group(group, columns=[name])[name].chunks:
                     categories |= dict.fromkeys(chunk.dictionary.to_pylist())
     return list(categories)
-
-
-def local(file: str) -> Path | None:
-    """Path of a file by its address; None where it is in no folder of this machine."""
-    address = urlparse(file)
-    return Path(unquote(address.path)) if address.scheme in ("", "file") else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import Any
 
@@ -11,22 +12,36 @@ from pyspark.sql import types as t
 
 from pipelines.intake.columns import check_columns
 from pipelines.intake.faults import input_named
+from pipelines.intake.lake_tables import places_of, refuse_lake_tables
 from schemas.errors import InputRejected
 from schemas.specification.model import Specification
 
+#: Names of Python's codecs, as patterns, and how Java writes them.
+_OF_JAVA = (
+    (r"^utf-8-sig$", "UTF-8"),
+    (r"^iso8859-", "ISO-8859-"),
+    (r"^cp(125\d)$", r"windows-\1"),
+    (r"^cp", "IBM"),
+    (r"^cp", "x-IBM"),
+    (r"^utf-(16|32)-([bl]e)$", r"UTF-\1\2"),
+    (r"^mac-roman$", "x-MacRoman"),
+)
 
-def read_csv(spark: SparkSession, specification: Specification) -> DataFrame:
-    """All columns as text; every file has the header of the first, or the columns that are named."""
+
+def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFrame, list[str]]:
+    """All columns as text, and their names; every file has the header of the first, or the named columns."""
     options: dict[str, Any] = {
         "sep": specification.input.delimiter,
-        "encoding": specification.input.encoding,
+        "encoding": java_charset(spark, specification.input.encoding),
         "escape": '"',
         "columnPruning": False,
         "maxCharsPerColumn": -1,
     }
     if specification.input.columns:
-        return _without_header(spark, specification, options)
+        frame = _without_header(spark, specification, options)
+        return frame, frame.columns
     lines = spark.read.options(**options, header=False, inferSchema=False).csv(specification.input_path)
+    refuse_lake_tables(places_of(lines.inputFiles()), input_named(specification), spark)
     inside = [
         name for name in lines.columns if re.fullmatch(r"_c[0-9]+", name)
     ]  # of the file, not of folders
@@ -38,7 +53,8 @@ def read_csv(spark: SparkSession, specification: Specification) -> DataFrame:
     reader = spark.read.options(
         **options, header=True, mode="FAILFAST", enforceSchema=False
     )  # every file's header
-    return reader.schema(schema).csv(specification.input_path)
+    frame = reader.schema(schema).csv(specification.input_path)
+    return frame, frame.columns
 
 
 def _without_header(spark: SparkSession, specification: Specification, options: dict[str, Any]) -> DataFrame:
@@ -48,6 +64,20 @@ def _without_header(spark: SparkSession, specification: Specification, options: 
     schema = t.StructType([t.StructField(name, t.StringType()) for name in names])
     reader = spark.read.options(**options, header=False, mode="FAILFAST")
     return reader.schema(schema).csv(specification.input_path)
+
+
+def java_charset(spark: SparkSession, encoding: str) -> str:
+    """Return the name that Java has for an encoding, for names that only Python or IANA have (latin-1)."""
+    jvm = spark._jvm
+    assert jvm is not None
+    try:
+        python = codecs.lookup(encoding).name
+    except LookupError:
+        return encoding
+    for name in (encoding, python, *(re.sub(*each, python) for each in _OF_JAVA)):
+        if re.fullmatch(r"[A-Za-z0-9][\w.:+-]*", name) and jvm.java.nio.charset.Charset.isSupported(name):
+            return name
+    return encoding
 
 
 def _check_lines(spark: SparkSession, specification: Specification) -> None:

@@ -13,10 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.engine.column_names import column
 from pipelines.gate.agency_suite import AgencySuite, agency_suite
+from pipelines.intake.column_types import Unfit
 from pipelines.intake.columns import check_columns, check_types
-from pipelines.intake.contract import Contract, Unfit, contract_of, local
+from pipelines.intake.contract import Contract, contract_of
 from pipelines.intake.csv_files import read_csv
 from pipelines.intake.faults import input_named, reading
+from pipelines.intake.lake_tables import local_path, refuse_lake_tables
+from pipelines.intake.parquet_files import read_parquet
 from pipelines.intake.recode import retyped
 from pipelines.intake.typed import UNREADABLE, typed_values, with_recodes
 from schemas.errors import InputRejected, SpecificationError
@@ -43,7 +46,7 @@ class Microdata:
         Where there is a suite: all declared columns but identifiers, before any recoding; missing marks and
         codes are NULL, numbers of a CSV are numbers.
     raw : DataFrame
-        Every column of the input, as it came.
+        Every column of the input that Spark can read, as it came.
     """
 
     frame: DataFrame
@@ -78,23 +81,24 @@ def read(
     """
     suite = agency_suite(declared or specification)
     with reading(specification):
-        raw = (
+        refuse_lake_tables([specification.input_path], input_named(specification), spark)
+        raw, names = (
             read_csv(spark, specification)
             if specification.input.format == "csv"
-            else _parquet(spark, specification)
+            else read_parquet(spark, specification)
         )
         files = sorted(raw.inputFiles())
         if not files:
             raise InputRejected(f"{input_named(specification)} has no files with records. Check input.path.")
         _refuse_public(files, specification)
-        microdata = _microdata(raw, files, specification)
+        microdata = _microdata(raw, names, files, specification)
         return _with_suite(microdata, suite, raw, declared or specification)
 
 
 def _refuse_public(files: list[str], specification: Specification) -> None:
     """Refuse original records that lie where readers look, by a glob or a link."""
-    places = [local(file) or file for file in files]
-    exposed = sum(within(str(place), specification.public_area) for place in places)
+    places = [local_path(file) or file for file in files]
+    exposed = sum(within(place, specification.public_area) for place in places)
     if exposed:
         raise SpecificationError(
             f"[input] path: found {specification.input.path!r}, which reads {exposed} file(s) of the public "
@@ -117,12 +121,14 @@ def of_frame(frame: DataFrame, specification: Specification) -> Microdata:
     given = specification.input.model_copy(update={"format": "parquet"})  # typed, and empty text is a text
     typed = specification.model_copy(update={"input": given})
     with reading(specification):
-        return _with_suite(_microdata(frame, [], typed), suite, frame, typed)
+        return _with_suite(_microdata(frame, frame.columns, [], typed), suite, frame, typed)
 
 
-def _microdata(raw: DataFrame, files: list[str], specification: Specification) -> Microdata:
-    """What the specification names, out of all columns."""
-    check_columns(raw.columns, specification)
+def _microdata(
+    raw: DataFrame, columns: list[str], files: list[str], specification: Specification
+) -> Microdata:
+    """Select what the specification names; `columns` also has names of columns that Spark cannot read."""
+    check_columns(columns, specification)
     names = [
         name
         for name in raw.columns
@@ -131,14 +137,17 @@ def _microdata(raw: DataFrame, files: list[str], specification: Specification) -
     check_types(raw.select([column(name) for name in names]), specification)
     frame = with_recodes(typed_values(raw, names, specification), specification)
     published = [name for name in names if name in specification.published]
-    columns = frame.select([column(name) for name in published])
+    hidden = [name for name in names if name not in published]
     try:
         contract = contract_of(
-            columns, files, bool(files) and specification.input.format == "parquet", retyped(specification)
+            frame.select([column(name) for name in published]),
+            files,
+            bool(files) and specification.input.format == "parquet",
+            retyped(specification),
+            hidden,
         )
     except Unfit as error:
         raise InputRejected(f"{input_named(specification)} {error}") from None
-    hidden = [name for name in names if name not in published]
     ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
     return Microdata(ordered, contract, len(files), raw)
 
@@ -151,7 +160,3 @@ def _with_suite(
         return microdata
     named = [each for each in raw.columns if each in declared.variables and each not in declared.identifiers]
     return replace(microdata, suite=suite, originals=typed_values(raw, named, declared).drop(UNREADABLE))
-
-
-def _parquet(spark: SparkSession, specification: Specification) -> DataFrame:
-    return spark.read.option("mergeSchema", False).parquet(specification.input_path)

@@ -59,24 +59,31 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
 
 def with_recodes(frame: DataFrame, specification: Specification) -> DataFrame:
     """Recoded as the specification says; what no code, order or matrix knows is marked."""
-    changed = _without_signs(recoded(frame, specification, _UNKNOWN))
+    changed = _canonical_floats(recoded(frame, specification, _UNKNOWN))
     flags = f.col(UNREADABLE) + f.when(f.col(_UNKNOWN), CODE).otherwise(0)
     flags = flags + f.when(out_of_order(changed, specification), ORDER).otherwise(0)
     flags = flags + f.when(unpriced(changed, specification), COSTS).otherwise(0)
     return changed.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
 
 
-def _without_signs(frame: DataFrame) -> DataFrame:
-    """Every zero as one: a small loss that was rounded to -0.0 equals 0.0, and whoever reads it knows."""
-    zeros = {
-        entry.name: f.lit(0.0).cast(entry.dataType)
+def _canonical_floats(frame: DataFrame) -> DataFrame:
+    """Write every zero as 0.0 and every NaN with the same bits.
+
+    Grouping, hashes and every measure of disclosure take -0.0 for 0.0 and all NaN for one value. A reader of
+    the bits could tell them apart, and k or a share of uniques would be counted wrong.
+    """
+    floats = {
+        entry.name: entry.dataType
         for entry in frame.schema
         if isinstance(entry.dataType, t.FloatType | t.DoubleType)
     }
     return frame.select(
         *[
-            f.when(column(name) == 0, zeros[name]).otherwise(column(name)).alias(name)
-            if name in zeros
+            f.when(column(name) == 0, f.lit(0.0).cast(floats[name]))
+            .when(f.isnan(column(name)), f.lit(float("nan")).cast(floats[name]))
+            .otherwise(column(name))
+            .alias(name)
+            if name in floats
             else column(name)
             for name in frame.columns
         ]

@@ -51,6 +51,7 @@ FORMULAS = (
     "A spreadsheet takes text that begins with =, +, -, @, a tab or a line break for a formula, and runs it. "
     "The CSV file has such text, unchanged, in {}: import these columns as text."
 )
+FLOATS = "-0.0 is written as 0.0, and every NaN with the same bits: no measure tells them apart."
 SIGNIFICANT_DIGITS = 2
 
 
@@ -115,7 +116,7 @@ def manifest(
         },
         "recodes": recodes_of(specification),
         "records": written.records,
-        "columns": [_column(entry, specification) for entry in staged.contract.schema],
+        "columns": [_column(entry, specification, staged.contract) for entry in staged.contract.schema],
         "tables": [
             {"file": f"tables/{name}", "variables": list(table)}
             for table, name in zip(tables, table_files(tables), strict=True)
@@ -135,12 +136,17 @@ def _layout(contract: Contract) -> dict[str, Any]:
     return layout
 
 
-def _column(entry: pa.Field, specification: Specification) -> dict[str, Any]:
+def _column(entry: pa.Field, specification: Specification, contract: Contract) -> dict[str, Any]:
     variable = specification.variables[entry.name]
-    return {
+    described: dict[str, Any] = {
         "name": entry.name,
         "type": str(entry.type),
         "role": variable.role,
         "kind": variable.kind,
         "protected": variable.role == "quasi_identifier",
     }
+    if entry.name in contract.declared:
+        described["type_in_input"] = contract.declared[entry.name]
+    if pa.types.is_floating(entry.type) and entry.name in specification.published_as_it_is:
+        described["floats"] = FLOATS
+    return described

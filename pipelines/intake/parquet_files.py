@@ -1,0 +1,103 @@
+"""Read Parquet files by Spark, also where a column that is not needed has a type that Spark cannot read."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+from pipelines.engine.failures import of_machines
+from pipelines.intake.column_types import is_binary, is_text, physical_types, value_type
+from pipelines.intake.faults import input_named
+from pipelines.intake.lake_tables import local_path, places_of, refuse_lake_tables
+from schemas.errors import InputRejected
+from schemas.specification.model import Specification
+
+_PLAIN: dict[pa.DataType, t.DataType] = {
+    pa.bool_(): t.BooleanType(),
+    pa.int8(): t.ByteType(),
+    pa.int16(): t.ShortType(),
+    pa.int32(): t.IntegerType(),
+    pa.int64(): t.LongType(),
+    pa.uint8(): t.ShortType(),
+    pa.uint16(): t.IntegerType(),
+    pa.uint32(): t.LongType(),
+    pa.uint64(): t.DecimalType(20, 0),
+    pa.float32(): t.FloatType(),
+    pa.float64(): t.DoubleType(),
+    pa.date32(): t.DateType(),
+}
+
+
+def read_parquet(spark: SparkSession, specification: Specification) -> tuple[DataFrame, list[str]]:
+    """Return every column that Spark can read, and the names of all columns of the files.
+
+    Raises
+    ------
+    InputRejected
+        If the input is a Delta, Iceberg or Hudi table, or a needed column has a type that Spark cannot read.
+    """
+    path, named = specification.input_path, input_named(specification)
+    reader = spark.read.option("mergeSchema", False)
+    files = sorted(reader.schema(t.StructType()).parquet(path).inputFiles())  # listed, not opened
+    refuse_lake_tables(places_of(files), named, spark)
+    reader = spark.read.option("mergeSchema", False)
+    try:
+        frame = reader.parquet(path)
+        return frame, frame.columns
+    except (PySparkException, Py4JJavaError) as error:
+        paths = [place for place in map(local_path, files) if place is not None]
+        if of_machines(error) or not paths or len(paths) < len(files):
+            raise
+        failed = error
+    readable, unreadable = _types_of(paths)
+    if not unreadable:
+        raise failed
+    needed = [
+        f"{name} ({kind})"
+        for name, kind in unreadable.items()
+        if name in specification.variables and specification.variables[name].role != "identifier"
+    ]
+    if needed:
+        raise InputRejected(
+            f"{named} has columns of types that Spark cannot read: {', '.join(needed)}. Write them as text "
+            'or as a number of another type, or leave them out by the role "identifier".'
+        )
+    frame = reader.schema(t.StructType([t.StructField(*each) for each in readable.items()])).parquet(path)
+    return frame, [*frame.columns, *unreadable]
+
+
+def _types_of(paths: list[str]) -> tuple[dict[str, t.DataType], dict[str, pa.DataType]]:
+    """Types of the columns as Spark infers them, and the Arrow types of the columns it cannot read."""
+    readable: dict[str, t.DataType] = {}
+    unreadable: dict[str, pa.DataType] = {}
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            physical = physical_types(file)
+            for entry in file.schema_arrow:
+                kind = _spark_type(value_type(entry.type), physical.get(entry.name, ""))
+                if kind is None:
+                    unreadable.setdefault(entry.name, entry.type)
+                else:
+                    readable.setdefault(entry.name, kind)
+    return {name: kind for name, kind in readable.items() if name not in unreadable}, unreadable
+
+
+def _spark_type(kind: pa.DataType, physical: str) -> t.DataType | None:
+    """What Spark reads a column as with the settings of our session; None if it cannot."""
+    if pa.types.is_timestamp(kind):
+        if physical == "INT96":
+            return t.TimestampType()
+        if kind.unit == "ns":
+            return t.LongType()
+        return t.TimestampNTZType() if kind.tz is None else t.TimestampType()
+    if pa.types.is_decimal(kind):
+        return t.DecimalType(kind.precision, kind.scale) if kind.precision <= 38 else None
+    if is_text(kind):
+        return t.StringType()
+    if is_binary(kind):
+        return t.BinaryType()
+    return t.LongType() if pa.types.is_duration(kind) else _PLAIN.get(kind)
