@@ -48,14 +48,13 @@ def refuse_lake_tables(paths: Iterable[str], named: str, spark: SparkSession | N
     """
     checked: set[str] = set()
     for path in paths:
-        here = local_path(path)
-        if here is None:
-            if spark is not None:
-                _refuse(_above(path), _listed_by_hadoop(spark), checked, named)
-            continue
-        _refuse(_above(here), _listed, checked, named)
-        for match in glob.iglob(here) if _GLOB & set(here) else [here]:
-            _refuse(_above(os.path.realpath(match)), _listed, checked, named)
+        for place in [path, *_matches(path, spark)]:
+            here = local_path(place)
+            if here is not None:
+                _refuse(_above(here), _listed, checked, named)
+                _refuse(_above(os.path.realpath(here)), _listed, checked, named)
+            elif spark is not None:
+                _refuse(_above(place), _listed_by_hadoop(spark), checked, named)
 
 
 def places_of(files: Iterable[str]) -> set[str]:
@@ -101,11 +100,23 @@ def _listed(folder: str, mark: str) -> bool:
 
 
 def _listed_by_hadoop(spark: SparkSession) -> _Contains:
-    jvm, hadoop = spark._jvm, spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    return lambda folder, mark: bool(_hadoop_glob(f"{folder}/{mark}", spark))
+
+
+def _matches(path: str, spark: SparkSession | None) -> list[str]:
+    """What a glob stands for; nothing for another path."""
+    if not _GLOB & set(path):
+        return []
+    return glob.glob(local_path(path) or "") if spark is None else _hadoop_glob(path, spark)
+
+
+def _hadoop_glob(path: str, spark: SparkSession) -> list[str]:
+    """Addresses that match a glob as Spark reads it."""
+    jvm, context = spark._jvm, spark.sparkContext._jsc
     assert jvm is not None
-
-    def contains(folder: str, mark: str) -> bool:
-        place = jvm.org.apache.hadoop.fs.Path(f"{folder}/{mark}")
-        return bool(place.getFileSystem(hadoop).globStatus(place))
-
-    return contains
+    assert context is not None
+    place = jvm.org.apache.hadoop.fs.Path(path)
+    found = [
+        each.getPath() for each in place.getFileSystem(context.hadoopConfiguration()).globStatus(place) or []
+    ]
+    return [str(each.toUri() if each.toUri().getScheme() == "file" else each) for each in found]
