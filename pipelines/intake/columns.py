@@ -88,5 +88,5 @@ def is_number(variable: Variable) -> bool:
 
 
 def _listed(names: list[str], most: int = 10) -> str:
-    shown = ", ".join(names[:most])
+    shown = ", ".join(name or "a column without a name" for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

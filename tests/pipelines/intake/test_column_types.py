@@ -1,0 +1,128 @@
+"""Types of Parquet columns: of INT96, over several files, and as their writers declared them."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.intake.column_types import Unfit, file_types, joint_types
+from pipelines.intake.read import read
+from pipelines.publication.manifest import FLOATS, _column
+from schemas.errors import InputRejected
+from tests.pipelines.microdata import specification
+
+TEXT = pa.array(["a", "b"] * 6)
+MOMENTS = pa.array([1000, 10**15] * 6, pa.timestamp("us"))
+NOMINAL = {"role": "quasi_identifier", "kind": "nominal"}
+
+
+def written(folder, *columns, **options):
+    """A folder of one file for each column, as `x`."""
+    folder.mkdir(exist_ok=True)
+    for number, column in enumerate(columns):
+        table = pa.table({"q": TEXT, "x": column, "n": pa.array(range(12))})
+        pq.write_table(table, folder / f"{number}.parquet", **options)
+    return sorted(folder.iterdir())
+
+
+def joint(*columns, folder):
+    return joint_types([file_types(path, ["x"]) for path in written(folder, *columns)])["x"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ((TEXT, TEXT.dictionary_encode()), pa.string()),
+        ((TEXT.dictionary_encode(), TEXT.cast(pa.large_string())), pa.large_string()),
+        ((TEXT.dictionary_encode(), TEXT.dictionary_encode()), pa.dictionary(pa.int32(), pa.string())),
+        ((MOMENTS.cast(pa.timestamp("ms")), MOMENTS), pa.timestamp("us")),
+        ((TEXT.cast(pa.binary()), TEXT.cast(pa.large_binary())), pa.large_binary()),
+    ],
+)
+def test_types_that_hold_the_same_values_are_joined(columns, expected, tmp_path):
+    assert joint(*columns, folder=tmp_path / "data") == expected
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pa.array(range(12), pa.int32()),
+        MOMENTS.cast(pa.timestamp("us", "UTC")),
+        MOMENTS.cast(pa.timestamp("ns")),
+        pa.nulls(12),
+    ],
+    ids=str,
+)
+def test_types_that_do_not_are_refused_by_column_and_types(other, tmp_path):
+    first = pa.array(range(12), pa.int64()) if pa.types.is_integer(other.type) else MOMENTS
+    with pytest.raises(Unfit, match=rf"x is {first.type} and {other.type}".replace("[", r"\[")):
+        joint(first, other, folder=tmp_path / "data")
+
+
+def test_a_column_that_a_file_lacks_is_refused_by_name(tmp_path):
+    paths = written(tmp_path / "data", TEXT, TEXT)
+    pq.write_table(pa.table({"q": TEXT}), paths[1])
+    with pytest.raises(Unfit, match="x is missing in 1 of 2 files"):
+        joint_types([file_types(path, ["q", "x"]) for path in paths])
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Paris"])
+def test_int96_is_microseconds_in_the_time_zone_that_its_writer_declared(zone, tmp_path):
+    column = MOMENTS.cast(pa.timestamp("us", zone))
+    (path,) = written(tmp_path / "data", column, use_deprecated_int96_timestamps=True)
+    found = file_types(path, ["x"])
+    assert (found.types["x"], found.declared["x"]) == (pa.timestamp("us", zone), "INT96")
+
+
+@pytest.mark.spark
+def test_text_that_is_a_dictionary_in_one_file_only_is_read_from_both(spark, tmp_path):
+    written(tmp_path / "data", TEXT, TEXT.dictionary_encode())
+    spec = specification(tmp_path, {"q": NOMINAL, "x": {"role": "other"}, "n": {"role": "unit"}})
+    microdata = read(spark, spec)
+    assert microdata.contract.schema.field("x").type == pa.string()
+    assert sorted(microdata.frame.toArrow()["x"].to_pylist()) == sorted(TEXT.to_pylist() * 2)
+
+
+UNREADABLE = {
+    "time64[us]": pa.array(range(12), pa.time64("us")),
+    "halffloat": pa.array(np.zeros(12, np.float16)),
+    "decimal256(50, 2)": pa.array(range(12), pa.int64()).cast(pa.decimal256(50, 2)),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_type_that_spark_cannot_read_matters_only_to_columns_that_are_needed(kind, spark, tmp_path):
+    written(tmp_path / "data", UNREADABLE[kind])
+    roles = {"q": NOMINAL, "n": {"role": "unit"}}
+    dropped = specification(tmp_path, roles, input={"unmentioned": "drop"})
+    identifier = specification(tmp_path, roles | {"x": {"role": "identifier"}})
+    for spec in (dropped, identifier):
+        assert sorted(read(spark, spec).frame.toArrow()["n"].to_pylist()) == list(range(12))
+    with pytest.raises(InputRejected, match="does not name: x"):
+        read(spark, specification(tmp_path, roles))
+    with pytest.raises(InputRejected) as caught:
+        read(spark, specification(tmp_path, roles | {"x": {"role": "other"}}))
+    assert f"x ({kind})" in str(caught.value)
+
+
+@pytest.mark.spark
+def test_the_manifest_says_which_types_and_zeros_are_written_otherwise(spark, tmp_path):
+    table = {
+        "q": TEXT,
+        "x": pa.array([-0.0, 0.0] * 6),
+        "coded": pa.array([5, 7] * 6).dictionary_encode(),
+        "seen": MOMENTS,
+        "plain": pa.array([1, 2] * 6),
+    }
+    pq.write_table(pa.table(table), tmp_path / "data", use_deprecated_int96_timestamps=True)
+    spec = specification(tmp_path, {name: {"role": "other"} for name in table} | {"q": NOMINAL})
+    microdata = read(spark, spec)
+    contract = microdata.contract
+    listed = {entry.name: _column(entry, spec, contract) for entry in contract.schema}
+    assert microdata.frame.toArrow()["x"].to_numpy().view(np.int64).tolist() == [0] * 12
+    assert listed["x"]["floats"] == FLOATS
+    assert listed["coded"]["type_in_input"].startswith("dictionary<values=int64")
+    assert listed["coded"]["type"] == "int64"
+    assert (listed["seen"]["type_in_input"], listed["seen"]["type"]) == ("INT96", "timestamp[us]")
+    assert not {"floats", "type_in_input"} & listed["plain"].keys()

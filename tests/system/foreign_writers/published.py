@@ -1,0 +1,77 @@
+"""What becomes of each column of a file: published with the same bits, or refused by name."""
+
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.engine.column_names import column
+from pipelines.intake.read import read
+from pipelines.intake.screen import screen
+from pipelines.publication.areas import Areas
+from pipelines.publication.read_back import verify_written
+from pipelines.publication.stage import stage
+from schemas.errors import InputRejected
+from tests.pipelines.microdata import specification
+
+#: Tells records apart that are alike otherwise.
+KEY = "key"
+
+
+def staged(spark, spec, folder):
+    """The records of an input, read, screened and staged without protection, and their contract."""
+    microdata = read(spark, spec)
+    screened = screen(microdata, spec)
+    assert not screened.rejected, screened.rejected
+    areas = Areas.of(folder / "lake", folder / "evidence")
+    frame = microdata.frame.select([column(name) for name in microdata.published])
+    with areas.lock():
+        release = stage(frame, microdata.contract, {}, areas, "0" * 32, screened.remaining)
+        written = verify_written(spark, release, screened.frame, frame, spec)
+    assert written.as_staged
+    assert written.as_declared
+    assert written.others_as_read
+    records = pa.concat_tables([pq.read_table(path) for path in release.microdata])
+    return records, microdata.contract
+
+
+def refused_and_staged(spark, folder, roles, **sections):
+    """Columns that are refused by name until none is, and what is staged of the others.
+
+    Every refusal names a column; a column that is refused becomes an identifier.
+    """
+    refused = {}
+    while True:
+        given = {name: {"role": "identifier"} if name in refused else role for name, role in roles.items()}
+        spec = specification(folder, given, **sections)
+        try:
+            return refused, *staged(spark, spec, folder)
+        except InputRejected as error:
+            words = set(re.findall(r"[\w.]+", str(error)))
+            named = {name: str(error) for name in roles if name in words and name not in refused}
+            if not named:
+                raise AssertionError(f"refused without a name: {error}") from error
+            refused |= named
+
+
+def values(table, name):
+    """Values in the order of `KEY`, told apart by bits, but for the sign of a zero and the kind of a NaN."""
+    found, keys = plain(table[name]), table[KEY].to_pylist()
+    return [found[position] for position in sorted(range(len(keys)), key=keys.__getitem__)]
+
+
+def plain(column):
+    """Values of a column that are equal if and only if their bits are, but for zeros and NaN."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    given = column.cast(kind)
+    if pa.types.is_duration(kind):
+        return given.cast(pa.int64()).to_pylist()
+    if pa.types.is_timestamp(kind):
+        nanoseconds = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
+        return [each if each is None else each * nanoseconds for each in given.cast(pa.int64()).to_pylist()]
+    if pa.types.is_floating(kind):
+        numbers = given.cast(pa.float64()).to_pylist()
+        return [each if each is None else (each + 0.0).hex() for each in numbers]
+    if pa.types.is_date64(kind):
+        given = given.cast(pa.date32())
+    return given.to_pylist()

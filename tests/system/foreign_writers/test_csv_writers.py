@@ -1,0 +1,103 @@
+"""CSV files as Excel, SAS, R, pandas and polars write them are read value by value."""
+
+import importlib.util
+
+import pandas as pd
+import pytest
+
+from pipelines.intake.csv_files import java_charset
+from pipelines.intake.read import read
+from schemas.errors import InputRejected
+from tests.pipelines.microdata import specification
+
+ROLES = {
+    "sex": {"role": "quasi_identifier", "kind": "nominal"},
+    "income": {"role": "quasi_identifier", "kind": "numeric"},
+    "note": {"role": "other"},
+}
+ROWS = {"sex": ["f", "m", "é"], "income": [1.5, 2000.25, None], "note": ['a "b"', "x; y, z", "007"]}
+FRAME = pd.DataFrame(ROWS)
+
+
+def _polars(path):
+    import polars
+
+    polars.DataFrame(ROWS).write_csv(path)
+
+
+#: What each program writes: bytes or a function of the path, and the keys of [input] that say so.
+FILES = {
+    "Excel, CSV UTF-8": (
+        '\ufeffsex;income;note\r\nf;1,5;"a ""b"""\r\nm;2000,25;"x; y, z"\r\né;;007\r\n'.encode(),
+        {"delimiter": ";", "decimal": ","},
+    ),
+    "Excel, CSV": (
+        'sex;income;note\r\nf;1,5;"a ""b"""\r\nm;2.000,25;"x; y, z"\r\né;;007\r\n'.encode("cp1252"),
+        {"delimiter": ";", "decimal": ",", "thousands": ".", "encoding": "windows-1252"},
+    ),
+    "SAS, PROC EXPORT": (
+        'sex,income,note\r\nf,1.5,"a ""b"""\r\nm,2000.25,"x; y, z"\r\né,.,007\r\n'.encode("latin-1"),
+        {"missing": ".", "encoding": "latin-1"},
+    ),
+    "R, write.csv": (
+        b'"","sex","income","note"\n"1","f",1.5,"a ""b"""\n"2","m",2000.25,"x; y, z"\n'
+        b'"3","\xc3\xa9",NA,"007"\n',
+        {"missing": "NA", "unmentioned": "drop"},
+    ),
+    "R, write.csv2": (
+        '"sex";"income";"note"\n"f";1,5;"a ""b"""\n"m";2000,25;"x; y, z"\n"é";NA;"007"\n'.encode(),
+        {"missing": "NA", "delimiter": ";", "decimal": ","},
+    ),
+    "data.table, fwrite": ('sex,income,note\nf,1.5,"a ""b"""\nm,2000.25,"x; y, z"\né,,007\n'.encode(), {}),
+    "pandas, with its index": (FRAME.to_csv, {"unmentioned": "drop"}),
+    "pandas, utf-8-sig": (
+        lambda path: FRAME.to_csv(path, index=False, encoding="utf-8-sig"),
+        {"encoding": "utf-8-sig"},
+    ),
+    "polars": (_polars, {}),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", FILES)
+def test_a_csv_of_another_writer_has_the_values_that_were_written(name, spark, tmp_path):
+    if name == "polars" and importlib.util.find_spec("polars") is None:
+        pytest.skip("polars is not installed")
+    content, keys = FILES[name]
+    if callable(content):
+        content(tmp_path / "data.csv")
+    else:
+        (tmp_path / "data.csv").write_bytes(content)
+    spec = specification(tmp_path, ROLES, input={"path": "data.csv", "format": "csv", **keys})
+    found = read(spark, spec).frame.select(*ROLES).toArrow().to_pydict()
+    assert found == ROWS
+
+
+#: Names of Python and of IANA, and the name that Java has.
+ENCODINGS = {
+    "latin-1": "ISO-8859-1",
+    "iso-8859-1": "ISO-8859-1",
+    "iso8859-15": "ISO-8859-15",
+    "iso_8859_15": "ISO-8859-15",
+    "windows-1252": "windows-1252",
+    "cp1252": "windows-1252",
+    "cp850": "IBM850",
+    "mac-roman": "x-MacRoman",
+    "utf8": "UTF-8",
+    "utf-8-sig": "UTF-8",
+    "utf-16-le": "UTF-16LE",
+}
+
+
+@pytest.mark.spark
+def test_a_column_without_a_name_is_refused_as_one_where_it_is_not_dropped(spark, tmp_path):
+    FRAME.to_csv(tmp_path / "data.csv")
+    spec = specification(tmp_path, ROLES, input={"path": "data.csv", "format": "csv"})
+    with pytest.raises(InputRejected, match="does not name: a column without a name"):
+        read(spark, spec)
+
+
+@pytest.mark.spark
+def test_an_encoding_may_have_the_name_of_python_or_iana(spark):
+    charset = spark._jvm.java.nio.charset.Charset
+    assert {name: charset.forName(java_charset(spark, name)).name() for name in ENCODINGS} == ENCODINGS

@@ -1,0 +1,117 @@
+"""Each type that another program writes, in each role, is published with the same bits or refused by name."""
+
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.pipelines.microdata import run, specification
+from tests.system.foreign_writers.corpus import ALIKE, RECORDS, columns, not_published, numbers, regions
+from tests.system.foreign_writers.published import KEY, plain, refused_and_staged, values
+from tests.system.foreign_writers.writers import FURTHER, WRITERS
+
+#: Roles of a column of its own; the first three are of every type.
+ROLES = {
+    "": {"role": "other"},
+    "_identifier": {"role": "identifier"},
+    "_unmentioned": None,
+    "_sensitive": {"role": "sensitive"},
+    "_nominal": {"role": "quasi_identifier", "kind": "nominal"},
+}
+#: Types that have the other roles, too, in the quick run: those whose values Spark has otherwise.
+TOO = frozenset(f"a_{name}" for name in ("category", "category_of_numbers", "microseconds", "float64"))
+OF_NUMBERS = ({"role": "weight"}, {"role": "quasi_identifier", "kind": "numeric"})
+
+
+def written(writer, folder, spark, region, too):
+    """The corpus as one file of a writer, a column for each type and role; what it was given, and roles."""
+    table, roles = {KEY: pa.array(range(RECORDS), pa.int64())}, {KEY: {"role": "other"}}
+    for name, column in columns().items():
+        if name.removeprefix("a_") not in writer.lacks:
+            for suffix, role in list(ROLES.items())[: None if name in too else 3]:
+                table[name + suffix] = column
+                if role is not None:
+                    roles[name + suffix] = role
+    of_writer = [name for name in numbers() if name.removeprefix("number_") not in writer.lacks]
+    for i, name in enumerate(of_writer):
+        table[name], roles[name] = numbers()[name], OF_NUMBERS[i % 2]
+    table[region], roles[region] = regions()[region], {"role": "region"}
+    writer.write(pa.table(table), folder / "data", spark)
+    return pa.table(table), roles
+
+
+def check(name, spark, folder, region, too=TOO):
+    """Publish a writer's file, and compare every column with what an independent reader finds in it."""
+    writer = (WRITERS | FURTHER)[name]
+    if not writer.installed:
+        pytest.skip(f"{writer.needs} is not installed")
+    given, roles = written(writer, folder, spark, region, too)
+    sections = {"input": {"unmentioned": "drop"}, "method": {"weight": "number_int8"}}
+    refused, records, contract = refused_and_staged(spark, folder, roles, **sections)
+    found = pq.read_table(folder / "data", partitioning=None, coerce_int96_timestamp_unit="us")
+    truth = given if writer.as_given else found
+    read = [each for each, role in roles.items() if role["role"] != "identifier"]
+    assert refused.keys() == {each for each in read if not_published(found[each].type)}
+    published = [each for each in read if each not in refused]
+    assert set(records.column_names) == set(published)
+    different = [each for each in published if values(records, each) != values(truth, each)]
+    assert not different
+    retyped = [each for each in published if records[each].type != found[each].type]
+    assert not set(retyped) - set(contract.declared)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_of_another_writer_is_published_with_the_same_bits_or_refused_by_column(name, spark, tmp_path):
+    of_writer = [each for each in regions() if each.removeprefix("region_") not in WRITERS[name].lacks]
+    region = of_writer[list(WRITERS).index(name) % len(of_writer)]
+    check(name, spark, tmp_path, region)
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize("name", WRITERS | FURTHER)
+def test_every_type_in_every_role_of_every_writer_is_published_with_the_same_bits(name, spark, tmp_path):
+    for region in regions():
+        if region.removeprefix("region_") not in (WRITERS | FURTHER)[name].lacks:
+            (tmp_path / region).mkdir()
+            check(name, spark, tmp_path / region, region, TOO if region != "region_bool" else set(columns()))
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_release_of_a_foreign_file_has_its_values_where_every_record_has_its_likes(name, spark, tmp_path):
+    writer = WRITERS[name]
+    if not writer.installed:
+        pytest.skip(f"{writer.needs} is not installed")
+    for kind, column in columns().items():
+        if kind.removeprefix("a_") in writer.lacks or not_published(column.type):
+            continue
+        folder = tmp_path / kind
+        folder.mkdir()
+        likes = [1.5] * ALIKE + [2.5] * ALIKE
+        table = {"x": column, "y": column, "z": column, "n": pa.array(likes * (RECORDS // ALIKE // 2))}
+        writer.write(pa.table(table), folder / "data", spark)
+        found = pq.read_table(folder / "data", partitioning=None, coerce_int96_timestamp_unit="us")
+        if not_published(found["x"].type):
+            continue
+        roles = {
+            "x": {"role": "other"},
+            "y": {"role": "sensitive"},
+            "z": {"role": "quasi_identifier", "kind": "nominal"},
+            "n": {"role": "quasi_identifier", "kind": "numeric"},
+        }
+        accepted = {"accept_dependencies": ["x", "y"]}
+        _, areas = run(spark, specification(folder, roles, publish=accepted))
+        files = sorted((areas.public.release(areas.public.served()) / "microdata").glob("*.parquet"))
+        records = pa.concat_tables([pq.read_table(file) for file in files])
+        truth = pa.table(table) if writer.as_given else found
+        different = [each for each in table if multiset(records[each]) != multiset(truth[each])]
+        assert not different, kind
+
+
+def multiset(column):
+    """The values of a column, whatever their order."""
+    return Counter(map(repr, plain(column)))
