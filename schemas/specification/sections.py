@@ -56,7 +56,8 @@ class Input(Section):
     """`[input]`: where the microdata are and how they are written."""
 
     path: PathText
-    """File, directory or glob; anything Spark reads. Relative to the specification."""
+    """File, directory or glob; anything Spark reads. Relative to the specification. A Delta, Iceberg or Hudi
+    table is refused: export its snapshot."""
     format: Literal["parquet", "csv"] = "parquet"
     """File format."""
     missing: str | None = None
@@ -64,7 +65,7 @@ class Input(Section):
     delimiter: str = Field(default=",", min_length=1, max_length=1)
     """CSV: the character between two fields."""
     encoding: Text = "utf-8"
-    """CSV: character encoding."""
+    """CSV: character encoding, by a name of Java, Python or IANA."""
     columns: Names = ()
     """CSV: names of the fields, where the file has no header line."""
     metadata: PathText | None = None
@@ -166,7 +167,7 @@ class Population(Section):
     delimiter: str = Field(default=",", min_length=1, max_length=1)
     """CSV: the character between two fields."""
     encoding: Text = "utf-8"
-    """CSV: character encoding."""
+    """CSV: character encoding, by a name of Java, Python or IANA."""
 
 
 class Method(Section):

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.intake.column_types import value_type
 from tests.pipelines.microdata import run, specification
 from tests.system.foreign_writers.corpus import ALIKE, RECORDS, columns, not_published, numbers, regions
 from tests.system.foreign_writers.published import KEY, plain, refused_and_staged, values
@@ -67,6 +68,32 @@ def test_a_file_of_another_writer_is_published_with_the_same_bits_or_refused_by_
     of_writer = [each for each in regions() if each.removeprefix("region_") not in WRITERS[name].lacks]
     region = of_writer[list(WRITERS).index(name) % len(of_writer)]
     check(name, spark, tmp_path, region)
+
+
+@pytest.mark.spark
+def test_files_of_several_writers_in_one_folder_are_read_with_one_type_or_refused_by_column(spark, tmp_path):
+    writers = [each for name, each in WRITERS.items() if each.installed and not each.as_given]
+    lacking = {name for writer in writers for name in writer.lacks}
+    given = {name: each for name, each in columns().items() if name.removeprefix("a_") not in lacking}
+    (tmp_path / "data").mkdir()
+    found = []
+    for number, writer in enumerate(writers):
+        keys = pa.array(range(number * RECORDS, (number + 1) * RECORDS), pa.int64())
+        place = tmp_path / str(number)
+        writer.write(pa.table({KEY: keys, **given}), place, spark)
+        file = place if place.is_file() else next(place.glob("*.parquet"))
+        file.rename(tmp_path / "data" / f"{number}.parquet")
+        file = tmp_path / "data" / f"{number}.parquet"
+        found.append(pq.read_table(file, coerce_int96_timestamp_unit="us"))
+    roles = {KEY: {"role": "other"}, "a_bool": {"role": "quasi_identifier", "kind": "nominal"}}
+    roles = {name: {"role": "other"} for name in given} | roles
+    refused, records, _ = refused_and_staged(spark, tmp_path, roles)
+    for name in roles.keys() - refused.keys():
+        assert values(records, name) == [value for table in found for value in values(table, name)], name
+    same = {name for name in given if len({str(value_type(table[name].type)) for table in found}) == 1}
+    zones = {name for name in given if pa.types.is_timestamp(given[name].type)}  # which INT96 does not have
+    assert not {name for name in same - zones if not not_published(given[name].type)} & refused.keys()
+    assert not {"a_category", "a_text", "a_large_text"} & refused.keys()
 
 
 @pytest.mark.long
