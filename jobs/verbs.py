@@ -120,6 +120,11 @@ RELEASE = _argument(
 
 BY = _argument("--by", required=True, type=_person, metavar="NAME", help="who decides; kept in the ledger")
 NOTE = _argument("--note", default="", metavar="TEXT", help="why; kept in the ledger")
+LOST = _argument(
+    "--lost",
+    action="store_true",
+    help="its public area is lost for good: record all releases in it as withdrawn",
+)
 REBASE = _argument(
     "--rebase",
     action="store_true",
@@ -191,7 +196,7 @@ _ROWS = (
         "withdraw",
         "remove a release from the public area and record it in the ledger",
         "pipelines.withdraw:withdraw",
-        (RELEASE,),
+        (RELEASE, LOST),
     ),
     Verb(
         "compare",

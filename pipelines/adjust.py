@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.outcome import Outcome, within
 from pipelines.engine.progress import Progress
 from pipelines.run import job_of, run
 from pipelines.tables.cell_keys.product import NoisyTables
@@ -19,5 +19,7 @@ def adjust(specification: Specification, *, master: str | None = None, progress:
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
     noisy = table_of(specification).method == "cell_key"
-    with job_of(specification, master, progress) as job:
-        return run(NoisyTables(specification), job) if noisy else run(Tables(specification), job)
+    return within(
+        job_of(specification, master, progress),
+        lambda job: run(NoisyTables(specification), job) if noisy else run(Tables(specification), job),
+    )

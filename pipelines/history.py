@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.engine.outcome import Outcome
+from pipelines.publication.area_identity import AreaNotThere, known_area
 from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.ledger import Entry, Ledger, public_area_of
 from pipelines.series.source import TOLD, joint_of, releases_of, source_of
 from schemas.specification.model import Specification
 
@@ -41,7 +42,19 @@ def _row(entry: Entry, last: Entry, areas: Areas) -> dict[str, Any]:
         "release": entry.release_id,
         "name": entry.name,
         "period": entry.identity.get("specification", {}).get("release", {}).get("period"),
-        "state": "stands" if last.event == "published" else last.event,
+        "state": _state(last, areas),
         **{name: counts.get(name) for name in TOLD},
         "below k": joint.get("joint", {}).get("below_k"),
     }
+
+
+def _state(last: Entry, areas: Areas) -> str:
+    """What the ledger says last; that a release stands only where it can be seen."""
+    if last.event != "published":
+        return last.event
+    area = public_area_of(last, areas)
+    try:
+        known_area(area)
+    except AreaNotThere:
+        return "area not there"
+    return "stands" if area.public.stands(last.release_id) else "missing"

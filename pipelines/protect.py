@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.outcome import Outcome, within
 from pipelines.engine.progress import Progress
 from pipelines.records.product import Records
 from pipelines.run import job_of, run
@@ -30,8 +30,8 @@ def protect(
     require_records(specification)
     if rebase and specification.publish.series != "register":
         raise SpecificationError('--rebase is for a register, that is for [publish] series = "register".')
-    with job_of(specification, master, progress) as job:
-        return run(records_of(specification, rebase=rebase), job)
+    product = records_of(specification, rebase=rebase)
+    return within(job_of(specification, master, progress), lambda job: run(product, job))
 
 
 def records_of(specification: Specification, *, rebase: bool = False) -> Records:

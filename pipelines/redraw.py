@@ -35,6 +35,11 @@ def at_work(areas: Areas) -> Iterator[set[str]]:
     ------
     set of str
         Ids of the releases that a killed run was publishing or withdrawing.
+
+    Raises
+    ------
+    AreaNotThere
+        Where the public area is not the one that the ledger knows; nothing was done.
     """
     with areas.lock():
         going = finish_what_died(areas)
@@ -44,7 +49,8 @@ def at_work(areas: Areas) -> Iterator[set[str]]:
             with suppress(OSError):  # the reason why the verb ended is not to be lost to a full disk
                 _draw_missing(areas)
             raise
-        _draw_missing(areas)
+        with suppress(Exception):  # what was done is done: whoever comes next draws the pages
+            _draw_missing(areas)
 
 
 def _draw_missing(areas: Areas) -> None:

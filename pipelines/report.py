@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipelines.engine.outcome import Outcome
+from pipelines.publication.area_identity import AreaNotThere, known_area
 from pipelines.publication.find_release import find_release
 from pipelines.redraw import write_page_of
 
@@ -19,4 +20,9 @@ def report(named: str) -> Outcome:
     areas = release.areas()
     with areas.lock():
         page = write_page_of(areas, release.release_id)
-    return Outcome(f"The report is at {page}", {"release_id": release.release_id, "report": str(page)})
+        text = f"The report is at {page}"
+        try:
+            known_area(areas)
+        except AreaNotThere as error:
+            text += f"\nIts state is what the ledger says. {error}"
+    return Outcome(text, {"release_id": release.release_id, "report": str(page)})

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import Generic
 
 from pipelines.engine.ahead import import_ahead
-from pipelines.engine.outcome import Outcome, now
+from pipelines.engine.outcome import Outcome, look_again, now
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
 from pipelines.evidence import plots
@@ -33,7 +33,7 @@ from pipelines.publication.areas import PAGE, Areas, areas_of
 from pipelines.publication.described import described
 from pipelines.publication.identity import identity
 from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.publish import publish, published_already
+from pipelines.publication.publish import finish_what_died, publish, published_already
 from pipelines.publication.retention import Retained, retain
 from pipelines.publication.sources.collisions import refuse_collisions
 from pipelines.publication.sources.sketching import keep_sketch
@@ -146,6 +146,22 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
     ------
     GateRefused, ProtectionFailed
     """
+    areas, waiting = job.areas, release.waiting
+    release_id = waiting.entry.release_id
+
+    def look() -> Outcome | None:
+        finish_what_died(areas)
+        status = Ledger(areas).status(release_id)
+        if status is not None and status.event == "published" and areas.public.stands(release_id):
+            return _answer(areas, release_id, "Published")
+        if status is not None and status.event == "waiting":
+            return _waits(areas, release_id, "Verified, and waiting for approval")
+        return None
+
+    return look_again(lambda: _publish(job, release), look)
+
+
+def _publish(job: Job, release: Verified[P]) -> Outcome:
     areas, waiting = job.areas, release.waiting
     release_id = waiting.entry.release_id
     try:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pipelines.audit.release import Audit, audit
 from pipelines.engine.outcome import Outcome
-from pipelines.publication.find_release import find_release
+from pipelines.publication.area_identity import AreaNotThere, known_area
+from pipelines.publication.find_release import FoundRelease, find_release
 from schemas.errors import GateRefused, SpecificationError
 
 
@@ -23,11 +24,15 @@ def verify(named: str) -> Outcome:
     ------
     SpecificationError
         Where the release is not in the public area.
+    AreaNotThere
+        Where nobody can say so, as the area that the ledger knows is not at its place.
     GateRefused
         Where anything the manifest promises does not hold; every failure is named.
     """
     release = find_release(named)
     if not release.public.stands(release.release_id):
+        if release.evidence is not None:
+            known_area(release.areas())
         raise SpecificationError(f"Release {release.release_id} is not in the public area (any more).")
     with release.public.reading(release.release_id) as folder:
         result = _audited(folder, release.release_id)
@@ -39,8 +44,19 @@ def verify(named: str) -> Outcome:
         )
     lines = [f"Release {result.release_id} keeps what its manifest promises."]
     lines += [f"  {finding.check}: {finding.detail}" for finding in result.findings]
+    lines += _beside_the_ledger(release)
     content = {"release_id": result.release_id, "findings": [asdict(finding) for finding in result.findings]}
     return Outcome("\n".join(lines), content)
+
+
+def _beside_the_ledger(release: FoundRelease) -> list[str]:
+    """A line where the files are not those in the public area of the ledger, if one is near."""
+    if release.evidence is not None:
+        try:
+            known_area(release.areas())
+        except AreaNotThere as error:
+            return [f"  These files are not in the area of the ledger. {error}"]
+    return []
 
 
 def _audited(folder: Path, release_id: str) -> Audit:

@@ -2,53 +2,87 @@
 
 from __future__ import annotations
 
-from pipelines.engine.outcome import Outcome
-from pipelines.publication.find_release import FoundRelease, find_release, half_withdrawn
-from pipelines.publication.ledger import Event, Ledger
+from dataclasses import replace
+
+from pipelines.engine.files import FileDamaged
+from pipelines.engine.outcome import Outcome, look_again, now
+from pipelines.publication.area_identity import AreaNotThere, known_area, require_gone
+from pipelines.publication.areas import Areas
+from pipelines.publication.find_release import FoundRelease, areas_named, find_release, half_withdrawn
+from pipelines.publication.ledger import GONE, Ledger, is_in
+from pipelines.publication.public.public_area import PublicArea
 from pipelines.publication.withdrawal import withdraw_release
 from pipelines.redraw import at_work, redraw
 from schemas.errors import SpecificationError
 
-#: What the ledger says last of a release that is no longer in the public area.
-GONE: frozenset[Event] = frozenset({"withdrawn", "abandoned"})
+#: What the ledger says of releases that nobody could withdraw.
+LOST = "the public area was declared lost"
 
 
-def withdraw(named: str) -> Outcome:
+def withdraw(named: str, *, lost: bool = False) -> Outcome:
     """Remove a release from the public area, the history of its table included, and record it.
 
     Where it was the current one, the release before it that still stands becomes current again. Called again
-    after a kill, it ends what it had begun, and takes no other release along.
+    after a kill, it ends what it had begun, and takes no other release along. Called again of a release that
+    is withdrawn, it looks whether that is so.
 
     Parameters
     ----------
     named : str
         A release folder, a public area (its current release), or a specification file.
+    lost : bool
+        Whether the public area of the release is lost for good: all its releases are recorded as withdrawn.
 
     Raises
     ------
     SpecificationError
         Where the ledger knows no such release, or has it elsewhere, or its evidence area is not found.
+    AreaNotThere
+        Where the public area is not the one that the ledger knows: nothing was withdrawn.
     """
+    if lost:
+        return _declare_lost(areas_named(named))
     release = find_release(named, gone=True)
     areas = release.areas()
-    meant, before = _meant(release, Ledger(areas)), areas.public.served()
-    with at_work(areas):
-        status = Ledger(areas).status(meant)
-        if status is not None and status.public not in ("", areas.public.name):
-            raise SpecificationError(
-                f"The ledger has this release in another public area, {status.public}: this is a copy, or "
-                "the area was moved. Nothing was withdrawn. Name the release there, or by its folder in the "
-                "evidence area, and delete copies by hand."
-            )
-        if status is not None and status.event == "published":
-            with areas.public.lock():
-                withdraw_release(status, areas)
-        elif status is None or status.event not in GONE:
-            raise SpecificationError(
-                "The ledger knows no standing release of this id: nothing was withdrawn."
-            )
-        successor = areas.public.served()
-        redraw(areas, [meant])
+    meant, before = _meant(release, Ledger(areas)), _served(areas.public)
+
+    def act() -> Outcome:
+        with at_work(areas):
+            _withdraw(meant, areas)
+            successor = areas.public.served()
+            redraw(areas, [meant])
+        return _answer(meant, areas, before, successor)
+
+    def look() -> Outcome | None:
+        with at_work(areas):
+            status = Ledger(areas).status(meant)
+            if status is None or status.event not in GONE:
+                return None
+            require_gone(meant, areas)
+            return _answer(meant, areas, before, areas.public.served())
+
+    return look_again(act, look)
+
+
+def _withdraw(meant: str, areas: Areas) -> None:
+    status = Ledger(areas).status(meant)
+    if status is not None and not is_in(status, areas.public):
+        raise SpecificationError(
+            f"The ledger has this release in another public area, {status.public}: this is a copy, or "
+            "the area was moved. Nothing was withdrawn. Name the release there, or by its folder in the "
+            "evidence area, and delete copies by hand."
+        )
+    if status is None or status.event not in {"published", *GONE}:
+        raise SpecificationError("The ledger knows no standing release of this id: nothing was withdrawn.")
+    returned = areas.public.stands(meant) or areas.public.served() == meant
+    if status.event == "published" or returned:
+        with areas.public.lock():
+            withdraw_release(status, areas)
+    else:
+        require_gone(meant, areas)
+
+
+def _answer(meant: str, areas: Areas, before: str | None, successor: str | None) -> Outcome:
     was_current = meant == before
     text = f"Release {meant} is withdrawn: it is gone from the public area" + (
         "" if not was_current else ", and there is no current release now" if successor is None
@@ -57,6 +91,47 @@ def withdraw(named: str) -> Outcome:
     kept = "" if areas.public.folder is not None else ", and so are versions of objects that the store keeps"
     content = {"release_id": meant, "was_current": was_current, "current": successor}
     return Outcome(f"{text}. Copies that readers have made are out of reach{kept}.", content)
+
+
+def _declare_lost(areas: Areas) -> Outcome:
+    """Record all releases of a public area that is lost as withdrawn; another area may begin at its place.
+
+    Raises
+    ------
+    SpecificationError
+        Where the ledger knows nothing of such an area, or the area is there.
+    """
+    with areas.lock():
+        try:
+            known_area(areas)
+        except (AreaNotThere, FileDamaged):
+            pass
+        else:
+            raise SpecificationError(
+                f"--lost: expected a public area that is not at its place, found {areas.public.name}, which "
+                "is there, or unknown to the ledger. Nothing was changed. Call this without --lost."
+            )
+        ledger = Ledger(areas)
+        here = [each for each in ledger.latest().values() if is_in(each, areas.public)]
+        public = [each for each in here if each.event not in ("waiting", "rejected")]
+        ids = [each.release_id for each in public if each.event not in GONE]
+        for each in [each for each in public if each.event not in GONE] or public[-1:]:
+            ledger.append(replace(each, event="withdrawn", at=now(), by="", note=LOST, area=""))
+        redraw(areas, ids)
+    text = (
+        f"The public area {areas.public.name} is recorded as lost, and {len(ids)} release(s) in it as "
+        "withdrawn: nobody has looked there. Should it appear again, withdraw them once more. Another public "
+        "area may begin at this place. Copies that readers have made are out of reach."
+    )
+    return Outcome(text, {"lost": areas.public.name, "release_ids": ids})
+
+
+def _served(public: PublicArea) -> str | None:
+    """The current release; None where nobody can say, which whoever holds the lock mends or refuses."""
+    try:
+        return public.served()
+    except FileDamaged:
+        return None
 
 
 def _meant(release: FoundRelease, ledger: Ledger) -> str:

@@ -1,14 +1,66 @@
-"""Small files and private folders that survive a crash: atomic replacement, durable names, checksums."""
+"""Small files and private folders that survive a crash: atomic replacement, durable names, checksums.
+
+A small JSON file of ours that cannot be read is named (`FileDamaged`), whoever reads it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
+
+from schemas.errors import MicroguardError
 
 PRIVATE, PRIVATE_FILE, ANY_FILE = 0o700, 0o600, 0o666
 """Modes of a folder and a file that are their owner's alone, and of one that the umask decides of."""
+
+
+class FileDamaged(MicroguardError):
+    """A file of ours cannot be read: it is cut off, was changed, or is of a newer version."""
+
+    exit_code = 1
+
+
+def parse_json(content: bytes, what: str, remedy: str, *keys: str) -> dict[str, Any]:
+    """Parse a JSON object of ours.
+
+    Parameters
+    ----------
+    content : bytes
+    what : str
+        Names the file in the message.
+    remedy : str
+        A sentence: what to do if it is damaged.
+    *keys : str
+        Keys that it must have.
+
+    Raises
+    ------
+    FileDamaged
+    """
+    try:
+        parsed = json.loads(content)
+        for key in keys:
+            parsed[key]
+        return dict(parsed)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise damaged(what, remedy) from None
+
+
+def read_json(path: Path, what: str, remedy: str, *keys: str) -> dict[str, Any]:
+    """Read a JSON object of ours from a file; see `parse_json`."""
+    return parse_json(path.read_bytes(), what, remedy, *keys)
+
+
+def damaged(what: str, remedy: str) -> FileDamaged:
+    """The error of a file that cannot be read."""
+    return FileDamaged(
+        f"{what}: expected a file that microguard wrote, found one that is cut off, was changed, or is of a "
+        f"newer version. {remedy}"
+    )
 
 
 def private_folder(path: Path) -> Path:

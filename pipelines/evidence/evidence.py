@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from pipelines.engine.files import private_folder, write_atomically
+from pipelines.engine.files import private_folder, read_json, write_atomically
 from pipelines.gate.gate import Verdict
 from pipelines.publication.areas import QUALITY
 
@@ -125,7 +125,8 @@ def read_evidence(folder: Path, sections: Mapping[str, Any]) -> Evidence:
 
 def read_quality(folder: Path) -> dict[str, Any]:
     """``quality.json`` as it stands."""
-    return dict(json.loads((folder / QUALITY).read_text(encoding="utf-8")))
+    remedy = "Restore the evidence of the release from its back-up."
+    return read_json(folder / QUALITY, f"{QUALITY} of release {folder.name}", remedy, *_PARTS)
 
 
 def evidence_schema(sections: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from pipelines.engine.files import PRIVATE_FILE, write_atomically
+from pipelines.engine.files import PRIVATE_FILE, FileDamaged, write_atomically
 from pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
+from pipelines.publication.public.public_area import PublicArea
 
 _HERE = Path(__file__).parent
 #: What the last line of the ledger makes of a release, in words.
@@ -78,10 +79,18 @@ def write_index(areas: Areas) -> Path:
 def index_of(areas: Areas) -> list[Line]:
     """The lines of the index, newest first; what was never published is in no ledger, but left evidence."""
     known = Ledger(areas).latest()
-    served = {area.served() for area in {public_area_of(entry, areas).public for entry in known.values()}}
+    served = {_served(area) for area in {public_area_of(entry, areas).public for entry in known.values()}}
     unpublished = {path.parent.name for path in areas.evidence.glob(f"*/{QUALITY}")} - set(known)
     lines = [_line(areas.record(each), known.get(each), each in served) for each in (*known, *unpublished)]
     return sorted(lines, key=lambda line: (line.at, line.release_id), reverse=True)
+
+
+def _served(public: PublicArea) -> str | None:
+    """The current release of a public area; None also where nobody can say."""
+    try:
+        return public.served()
+    except FileDamaged:
+        return None
 
 
 def _line(folder: Path, entry: Entry | None, current: bool) -> Line:

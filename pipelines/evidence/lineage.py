@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
 
-from pipelines.engine.files import write_atomically
+from pipelines.engine.files import read_json, write_atomically
 from pipelines.engine.outcome import now
 from pipelines.evidence.evidence import Evidence
 from pipelines.gate.gate import Verdict
@@ -45,7 +45,8 @@ def settle_lineage(folder: Path, state: State) -> None:
     """Say how the run ended, in the event that is there, if any."""
     path = folder / FILE
     if path.is_file():
-        event = json.loads(path.read_text(encoding="utf-8"))
+        remedy = "Run microguard report for the release once it is restored from its back-up."
+        event = read_json(path, f"{FILE} of release {folder.name}", remedy, "eventType", "outputs")
         if event["eventType"] == state:
             return
         if state == "FAIL":  # nothing was written

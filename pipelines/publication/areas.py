@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from pipelines.engine.files import private_folder
+from pipelines.engine.files import damaged, private_folder
 from pipelines.engine.lock import locked
 from pipelines.publication.key import create_once, key_file, key_of, required_key
 from pipelines.publication.public.public_area import PublicArea, public_area
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 #: In the folder of a release: evidence and page. In the area: the page that lists them, and the ledger.
 QUALITY, PAGE, INDEX, LEDGER = "quality.json", "report.html", "index.html", "ledger.jsonl"
 _SESSION = "session-"
+_TOKEN = re.compile(r"[0-9a-f]{32}")
 _RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
 
 
@@ -98,7 +99,12 @@ class Areas:
             return self.stored.address
         path = private_folder(self.evidence) / "area"
         create_once(path, secrets.token_hex(16))
-        return f"{path.read_text(encoding='utf-8').strip()} {self.evidence.resolve()}"
+        token = path.read_text(encoding="utf-8", errors="replace").strip()
+        if not _TOKEN.fullmatch(token):
+            raise damaged(
+                "The file area of the evidence area", "Restore it from the back-up of the evidence area."
+            )
+        return f"{token} {self.evidence.resolve()}"
 
     @property
     def ledger(self) -> Path:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pipelines.engine.files import parse_json
+from pipelines.publication.area_identity import known_area
 from pipelines.publication.areas import LEDGER, QUALITY, Areas
-from pipelines.publication.ledger import Ledger
+from pipelines.publication.ledger import Ledger, is_in
 from pipelines.publication.public.public_area import CURRENT, MANIFEST, PublicArea, public_area
 from schemas.errors import SpecificationError
 
@@ -66,6 +67,9 @@ def find_release(named: str, *, gone: bool = False) -> FoundRelease:
     ------
     SpecificationError
         Where it means no release.
+    AreaNotThere
+        Where it means the current release of an area that is not at its place.
+    FileDamaged
     """
     release = _at_address(named) if "://" in named else _at_path(Path(named), gone)
     if release is None:
@@ -76,6 +80,21 @@ def find_release(named: str, *, gone: bool = False) -> FoundRelease:
     return release
 
 
+def areas_named(named: str) -> Areas:
+    """The areas of a specification, or of a release; no public area need be there.
+
+    Raises
+    ------
+    SpecificationError
+    """
+    if Path(named).suffix == ".toml" and Path(named).is_file():
+        from schemas.specification.read import read_specification
+
+        specification = read_specification(Path(named))
+        return Areas.of(specification.public_area, specification.evidence_area)
+    return find_release(named, gone=True).areas()
+
+
 def _at_path(path: Path, gone: bool) -> FoundRelease | None:
     if path.suffix == ".toml" and path.is_file():
         return _of_specification(path, gone)
@@ -84,8 +103,8 @@ def _at_path(path: Path, gone: bool) -> FoundRelease | None:
         return _in_folder(public.name, public.parent)
     if (path / QUALITY).is_file():
         folder = path.resolve()
-        quality = json.loads((folder / QUALITY).read_text(encoding="utf-8"))
-        return FoundRelease(folder.name, public_area(quality["release"]["public_area"]), str(folder.parent))
+        public = _public_area_in(folder.name, (folder / QUALITY).read_bytes())
+        return FoundRelease(folder.name, public, str(folder.parent))
     current = public_area(path.resolve()).served()
     if current is not None:
         return replace(_in_folder(current, path.resolve()), as_current=True)
@@ -101,7 +120,13 @@ def _gone(path: Path) -> FoundRelease | None:
 
 
 def _going_from(areas: Areas) -> FoundRelease | None:
-    """The newest release of which a call was killed that withdrew it."""
+    """The newest release of which a call was killed that withdrew it.
+
+    Raises
+    ------
+    AreaNotThere
+    """
+    known_area(areas)
     going = half_withdrawn(Ledger(areas), areas.public)
     evidence = str(areas.evidence) if areas.stored is None else areas.stored.address
     return FoundRelease(going[-1], areas.public, evidence, as_current=True) if going else None
@@ -110,9 +135,7 @@ def _going_from(areas: Areas) -> FoundRelease | None:
 def half_withdrawn(ledger: Ledger, public: PublicArea) -> list[str]:
     """Ids of the releases of an area that a killed call was withdrawing."""
     return [
-        each.release_id
-        for each in ledger.unfinished()
-        if each.event == "withdrawing" and each.public in ("", public.name)
+        each.release_id for each in ledger.unfinished() if each.event == "withdrawing" and is_in(each, public)
     ]
 
 
@@ -132,7 +155,16 @@ def _at_address(address: str) -> FoundRelease | None:
     quality = content_of(above, f"{release_id}/{QUALITY}")
     if quality is None:
         return None
-    return FoundRelease(release_id, public_area(json.loads(quality)["release"]["public_area"]), above)
+    return FoundRelease(release_id, _public_area_in(release_id, quality), above)
+
+
+def _public_area_in(release_id: str, quality: bytes) -> PublicArea:
+    """The public area that the evidence of a release names."""
+    what, remedy = (
+        f"{QUALITY} of release {release_id}",
+        "Restore the evidence of the release from its back-up.",
+    )
+    return public_area(str(dict(parse_json(quality, what, remedy, "release")["release"])["public_area"]))
 
 
 def _of_specification(path: Path, gone: bool) -> FoundRelease:
@@ -143,8 +175,9 @@ def _of_specification(path: Path, gone: bool) -> FoundRelease:
     current = public.served()
     if current is not None:
         return FoundRelease(current, public, specification.evidence_area, as_current=True)
-    going = _going_from(Areas.of(specification.public_area, specification.evidence_area)) if gone else None
-    if going is None:
+    areas = Areas.of(specification.public_area, specification.evidence_area)
+    going = _going_from(areas)
+    if going is None or not gone:
         raise SpecificationError(f"Nothing is published from this specification now: there is no {CURRENT}.")
     return going
 

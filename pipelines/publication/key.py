@@ -97,12 +97,12 @@ def key_at(path: Path) -> bytes:
     return key
 
 
-def create_once(path: Path, text: str) -> None:
-    """Create a private file, whole or not at all, where there is none; the first of two stays."""
+def create_once(path: Path, text: str, mode: int = PRIVATE_FILE) -> None:
+    """Create a file, whole or not at all, where there is none; the first of two stays."""
     if path.exists():
         return
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)

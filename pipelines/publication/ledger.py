@@ -18,13 +18,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.engine.files import PRIVATE_FILE
+from pipelines.engine.files import PRIVATE_FILE, FileDamaged
 from pipelines.publication.areas import INDEX, LEDGER, PAGE, Areas
-from pipelines.publication.public.public_area import public_area
-from schemas.errors import GateRefused, MicroguardError
+from pipelines.publication.public.public_area import PublicArea, public_area
+from schemas.errors import GateRefused
 
 Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "withdrawing", "withdrawn"]
 NEVER_PUBLIC: frozenset[Event] = frozenset({"waiting", "rejected"})
+#: What the ledger says last of a release that is no longer in the public area.
+GONE: frozenset[Event] = frozenset({"withdrawn", "abandoned"})
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class Entry:
     identity : dict
         What the release is made from.
     public : str
-        The public area; "" in lines of the first version, which had one area for each ledger.
+        Place of the public area; "" in lines of the first version, which had one area for each ledger.
+    area : str
+        Identity of the public area (`pipelines.publication.area_identity`); "" in lines of versions that
+        knew none, of releases that were never public, and once the area was declared lost.
     accept : dict
         Limits on disclosure that a steward accepted to be exceeded: name -> reason, and by whom.
     by, note : str
@@ -64,12 +69,11 @@ class Entry:
     keep: int | None = None
     successive: str = "refuse"
     ledger: str = ""
+    area: str = ""
 
 
-class LedgerDamaged(MicroguardError):
+class LedgerDamaged(FileDamaged):
     """The ledger holds a line that is none of ours; nothing can be published beside it."""
-
-    exit_code = 1
 
 
 class Ledger:
@@ -153,10 +157,11 @@ class Ledger:
         ------
         GateRefused
             Where another release of this name stands and no steward accepted a successive one, where
-            the public area holds releases that this ledger does not know, or where another name is
-            current there.
+            the public area holds releases that this ledger does not know, or says are gone, or where
+            another name is current there.
         """
         self._refuse_other_name(name)
+        self._refuse_returned(release_id)
         standing = {entry.release_id for entry in self.standing(name)}
         others = sorted((standing | self._unknown()) - {release_id})
         if others and not accepted:
@@ -185,6 +190,18 @@ class Ledger:
 
     def _unknown(self) -> set[str]:
         return set(self._areas.public.releases()) - {entry.release_id for entry in self.entries()}
+
+    def _refuse_returned(self, release_id: str) -> None:
+        """Refuse to publish beside withdrawn releases, which a back-up of the area can bring back."""
+        gone = {entry.release_id for entry in self.latest().values() if entry.event in GONE} - {release_id}
+        returned = sorted(gone & set(self._areas.public.releases()))
+        if returned:
+            folder = self._areas.record_place(returned[0])
+            raise GateRefused(
+                f"The public area holds {len(returned)} release(s) that the ledger says are withdrawn "
+                f"({', '.join(returned[:3])}): the area was mounted again, or restored from a back-up. "
+                f"Withdraw them again (microguard withdraw {folder}), then call this again."
+            )
 
     def _refuse_other_name(self, name: str) -> None:
         """One current.json serves one name: another would take the readers of the first along."""
@@ -229,4 +246,13 @@ def _parsed(lines: list[bytes]) -> Iterator[Entry]:
 
 def public_area_of(entry: Entry, areas: Areas) -> Areas:
     """The areas that an entry speaks of: several public areas can share one evidence area."""
-    return replace(areas, public=public_area(entry.public)) if entry.public else areas
+    if is_in(entry, areas.public):
+        return areas
+    return replace(areas, public=public_area(entry.public))
+
+
+def is_in(entry: Entry, public: PublicArea) -> bool:
+    """Whether an entry speaks of this place, also where its old path is a symbolic link to it now."""
+    if entry.public in ("", public.name):
+        return True
+    return "://" not in entry.public and os.path.realpath(entry.public) == public.name

@@ -13,7 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pipelines.engine.files import FileDamaged
 from pipelines.engine.outcome import now
+from pipelines.publication.area_identity import AreaNotThere, begin_area, require_area, settle_area
 from pipelines.publication.areas import Areas
 from pipelines.publication.formats.table_format import TableFormat, table_format
 from pipelines.publication.identity import SERIES
@@ -53,6 +55,8 @@ def publish(
     ------
     GateRefused
         Where another release stands, or one of the same records, that was not accepted.
+    AreaNotThere
+        Where the public area is not the one that the ledger knows.
     AreaTaken
         Where another run took the public area over; the release is withdrawn again.
     ProtectionFailed
@@ -60,9 +64,10 @@ def publish(
         not hold the records of the files.
     """
     ledger = Ledger(areas)
-    entry = replace(entry, public=areas.public.name)
-    shared = ledger_of(entry)
+    begin_area(areas)
+    shared = ledger_of(replace(entry, public=areas.public.name))
     with areas.public.lock(), lock_of(shared):
+        entry = replace(entry, public=areas.public.name, area=require_area(areas))
         ledger.refuse_successive(entry.name, staged.release_id, accepted)
         if SERIES in entry.identity:
             ledger.refuse_unknown(staged.release_id)
@@ -88,6 +93,8 @@ def publish(
 def finish_what_died(areas: Areas) -> set[str]:
     """Finish what killed runs left half done: a release that was not yet published goes, a withdrawal ends.
 
+    What is in another public area than this one waits until that one is there.
+
     A release that was being published on a person's word waits for it again. One that was published becomes
     current, and what it has outlived (`pipelines.publication.retention`) goes. To be called with the evidence
     area locked.
@@ -96,11 +103,21 @@ def finish_what_died(areas: Areas) -> set[str]:
     -------
     set of str
         Ids of the releases that had not gone before.
+
+    Raises
+    ------
+    AreaNotThere
+        Where the public area is not the one that the ledger knows.
+    FileDamaged
+        Where nobody can say which release ``current.json`` named.
     """
+    settle_area(areas)
     going = set()
     for entry in Ledger(areas).unfinished():
-        going.add(entry.release_id)
         area = public_area_of(entry, areas)
+        if not _is_there(area, areas):
+            continue
+        going.add(entry.release_id)
         with area.public.lock():
             if entry.event == "withdrawing":
                 take_out(entry, area, "withdrawn")
@@ -110,6 +127,8 @@ def finish_what_died(areas: Areas) -> set[str]:
                 take_out(entry, area, "abandoned")
     standing = [(each.name, public_area_of(each, areas)) for each in Ledger(areas).standing()]
     for name, area in dict.fromkeys(standing):
+        if not _is_there(area, areas):
+            continue
         _lead_readers(name, area)
         for entry in outlived(area, name):
             going.add(entry.release_id)
@@ -118,14 +137,31 @@ def finish_what_died(areas: Areas) -> set[str]:
     return going
 
 
+def _is_there(area: Areas, areas: Areas) -> bool:
+    """Whether an area that shares the evidence area is at its place; of `areas` itself that is known."""
+    try:
+        if area != areas:
+            settle_area(area)
+    except (AreaNotThere, FileDamaged):
+        return False
+    return True
+
+
 def _lead_readers(name: str, areas: Areas) -> None:
     """Make the newest release of a name current, where readers have none of this ledger's newer ones.
 
-    Where they have one that another ledger knows, nobody can say which of the two came last.
+    Where they have one that another ledger knows, nobody can say which of the two came last. A current.json
+    that is damaged is written anew where this ledger knows all releases there.
     """
     ids = [each.release_id for each in Ledger(areas).standing(name)]
     newest = next((each for each in reversed(ids) if areas.public.stands(each)), None)
-    served = areas.public.served()
+    try:
+        served = areas.public.served()
+    except FileDamaged:
+        known = {each.release_id for each in Ledger(areas).standing()}
+        if newest is None or not known.issuperset(areas.public.releases()):
+            raise
+        served = None
     if newest not in (None, served) and served in (None, *ids):
         with areas.public.lock():
             areas.public.serve(newest)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from pipelines.engine.outcome import Outcome
 from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.ledger import Entry, Ledger, is_in
 from pipelines.publication.withdrawal import withdraw_release
 
 
@@ -69,8 +69,7 @@ def outlived(areas: Areas, name: str) -> list[Entry]:
     As many stay as the newest publication asks for; the current release stays in any case. Releases of the
     name in another public area are not looked at.
     """
-    here = areas.public.name
-    newest = [entry for entry in Ledger(areas).standing(name) if entry.public in ("", here)]
+    newest = [entry for entry in Ledger(areas).standing(name) if is_in(entry, areas.public)]
     if not newest or newest[-1].keep is None:
         return []
     why = f"publish.keep = {newest[-1].keep}: outlived by release {newest[-1].release_id}"

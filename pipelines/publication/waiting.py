@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.files import write_atomically
+from pipelines.engine.files import read_json, write_atomically
 from pipelines.engine.outcome import now
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
@@ -63,7 +63,9 @@ def waiting_release(areas: Areas, release_id: str) -> Waiting:
         raise SpecificationError(
             f"Release {release_id} does not wait for approval: to the ledger it {event}."
         )
-    content = json.loads((areas.record(release_id) / WAITING).read_text(encoding="utf-8"))
+    path, what = areas.record(release_id) / WAITING, f"{WAITING} of release {release_id}"
+    remedy = "Reject the release (microguard reject), and run its job again."
+    content = read_json(path, what, remedy, "checksums", "manifest", "entry", "accepted")
     staged = StagedFiles(release_id, _staging(areas, release_id), content["checksums"])
     return Waiting(staged, content["manifest"], Entry(**content["entry"]), content["accepted"])
 

@@ -1,17 +1,27 @@
-"""Take a release out of the public area: a transaction that whoever comes next can finish."""
+"""Take a release out of the public area: a transaction that whoever comes next can finish.
+
+The ledger says that a release is gone only after a look at the area that it was in.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from pipelines.engine.outcome import now
+from pipelines.publication.area_identity import require_area, require_gone
 from pipelines.publication.areas import Areas
 from pipelines.publication.formats.table_format import forget_everywhere
 from pipelines.publication.ledger import Entry, Event, Ledger
 
 
 def withdraw_release(entry: Entry, areas: Areas) -> None:
-    """Withdraw a standing release; to be called with both areas locked."""
+    """Withdraw a release that is in the area; to be called with both areas locked.
+
+    Raises
+    ------
+    AreaNotThere
+    """
+    entry = replace(entry, public=areas.public.name, area=require_area(areas))
     Ledger(areas).append(replace(entry, event="withdrawing", at=now()))
     take_out(entry, areas, "withdrawn")
 
@@ -22,13 +32,20 @@ def take_out(entry: Entry, areas: Areas, event: Event) -> None:
     ``current.json`` goes back to the release before it that still stands, or goes where there is none; then
     the tables of the formats forget the release, it is taken out of sight and deleted, and the ledger says
     that it is gone.
+
+    Raises
+    ------
+    AreaNotThere
+        Where the area of the ledger is not at its place; what was begun stays to be finished.
     """
+    identity = require_area(areas)
     if areas.public.served() == entry.release_id:
         areas.public.serve(release_before(entry, areas))
     if areas.public.folder is not None:
         forget_everywhere(areas.public.folder, entry.release_id)
     areas.public.remove(entry.release_id)
-    Ledger(areas).append(replace(entry, event=event, at=now()))
+    require_gone(entry.release_id, areas)
+    Ledger(areas).append(replace(entry, event=event, at=now(), area=identity))
 
 
 def release_before(entry: Entry, areas: Areas) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from pipelines.engine.files import FileDamaged
 from pipelines.publication.store.faults import StoreDamaged
 from pipelines.publication.work.workplace import Workplace
 
@@ -24,7 +25,7 @@ def read_checkpoint(spark: SparkSession, place: Workplace, name: str) -> list[An
         with place.open(_seal(name)) as file:
             content = json.loads(file.read())
         return list(content["reports"]) if content["files"] == place.checksums(spark, name) else None
-    except (OSError, ValueError, KeyError, TypeError, StoreDamaged):
+    except (OSError, ValueError, KeyError, TypeError, FileDamaged, StoreDamaged):
         return None
 
 

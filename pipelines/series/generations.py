@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.files import checksum, private_folder, sync_folder, write_atomically
+from pipelines.engine.files import checksum, private_folder, read_json, sync_folder, write_atomically
 from pipelines.publication.areas import Areas
 from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Ledger
@@ -71,7 +71,8 @@ class Generation:
 
     def plan(self) -> dict[str, Any]:
         """What is frozen with the series."""
-        return dict(json.loads((self.folder / PLAN).read_text(encoding="utf-8")))
+        what = f"{PLAN} of the series after release {self.release_id}"
+        return read_json(self.folder / PLAN, what, "Restore the evidence area from its back-up.")
 
 
 class Generations:

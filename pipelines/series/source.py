@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,9 @@ from pipelines.audit.joint.exposure import JointExposure, joint_exposure
 from pipelines.audit.joint.members import Members, classes_of
 from pipelines.audit.joint.published import PublishedRecords, is_records, read_microdata, read_records
 from pipelines.audit.joint.repeated import Repeated, every_one_has_k
+from pipelines.engine.files import damaged, read_json
 from pipelines.engine.outcome import Outcome
+from pipelines.publication.area_identity import known_area
 from pipelines.publication.areas import Areas
 from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
@@ -84,7 +86,9 @@ def same_records_elsewhere(areas: Areas, specification: Specification) -> list[C
 def joint_of(areas: Areas, release_id: str) -> dict[str, Any]:
     """The joint audit of a release of a series and the counts of its night; empty of any other release."""
     path = areas.record(release_id) / JOINT
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    return read_json(path, f"{JOINT} of release {release_id}", "Restore the evidence area from its back-up.")
 
 
 def with_night(outcome: Outcome, night: Mapping[str, int]) -> Outcome:
@@ -99,6 +103,8 @@ def joint_exposure_of(
     areas: Areas, entries: Sequence[Entry], staged: Staged | None = None, *, anew: bool = False
 ) -> JointExposure:
     """Audit releases of one source together, and beside them one that is staged.
+
+    Every public area of the releases is at its place (`AreaNotThere`, `FileDamaged`).
 
     A release whose map of members is lost, was changed, or does not describe its published files, is not
     compared. As long as every history has k units, only the classes that are new in a release are held: a
@@ -166,14 +172,23 @@ class _Seen:
 
     def add(self, entry: Entry) -> None:
         """A release that was published; nothing but its map is left of one that was withdrawn."""
-        public: PublicArea = public_area_of(entry, self.areas).public
+        area = public_area_of(entry, self.areas)
+        known_area(area)
+        public: PublicArea = area.public
         if not public.stands(entry.release_id):
             self._add(entry.release_id, None, None)
             return
         with public.reading(entry.release_id) as folder:
-            if is_table(folder):
+            try:
+                table, records = is_table(folder), is_records(folder)
+            except (ValueError, TypeError):
+                raise damaged(
+                    f"manifest.json of release {entry.release_id}",
+                    "Withdraw the release, and run its job again.",
+                ) from None
+            if table:
                 self.tables.append(read_table(folder))
-            elif is_records(folder):
+            elif records:
                 self._add(entry.release_id, lambda: read_records(folder), checksums_of(folder))
 
     def add_staged(self, staged: Staged) -> None:
@@ -191,7 +206,7 @@ class _Seen:
         folder = self.areas.record(release_id) / MEMBERS
         known = compared_before(folder, files, self.areas.key())
         compare = self.anew or known != "yes"
-        members = None if known == "map changed" else Members.read(folder)
+        members = None if known == "map changed" else _map_in(folder)
         published = read() if read is not None and (compare or self.with_tables) else None
         if members is None or (compare and published is not None and not members.describes(published)):
             self.lost.append(release_id)
@@ -200,6 +215,14 @@ class _Seen:
         if published is not None and self.with_tables:
             self.records.append(published)
         return True
+
+
+def _map_in(folder: Path) -> Members | None:
+    """The map in a folder; None where there is none that can be read."""
+    try:
+        return Members.read(folder)
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _staged_records(staged: Staged) -> PublishedRecords:

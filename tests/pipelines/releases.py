@@ -42,6 +42,11 @@ def entry(release_id=ID):
     return Entry("published", release_id, "persons", "2026-01-01T00:00:00+00:00", {})
 
 
+def contents(areas):
+    """Names in the folder of a public area, without its identity file."""
+    return {path.name for path in areas.public.folder.iterdir()} - {".area.json"}
+
+
 class Killed(BaseException):
     """As SIGKILL does: nothing after it runs."""
 

@@ -6,7 +6,6 @@ included: it gives away what the releases give away together, which is audited, 
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.engine.files import read_json
 from pipelines.engine.sql_text import quoted_name
 from schemas.errors import ProtectionFailed
 
@@ -186,4 +186,5 @@ def _written(tables: Iterator[pa.Table], folder: Path, name: str) -> Iterator[Pa
 
 
 def _manifest(public: Path, release_id: str) -> dict[str, Any]:
-    return dict(json.loads((public / release_id / "manifest.json").read_text(encoding="utf-8")))
+    what, remedy = f"manifest.json of release {release_id}", "Withdraw the release, and run its job again."
+    return read_json(public / release_id / "manifest.json", what, remedy)

@@ -11,9 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.files import checksum, copy_durably, sync_folder, write_atomically
+from pipelines.engine.files import (
+    ANY_FILE,
+    FileDamaged,
+    checksum,
+    copy_durably,
+    read_json,
+    sync_folder,
+    write_atomically,
+)
 from pipelines.engine.lock import locked
-from pipelines.publication.public.public_area import CURRENT, MANIFEST, not_what_was_staged
+from pipelines.publication.key import create_once
+from pipelines.publication.public.public_area import (
+    CURRENT,
+    IDENTITY,
+    MANIFEST,
+    current_of,
+    identity_of,
+    not_what_was_staged,
+)
 from schemas.errors import SpecificationError
 
 
@@ -46,9 +62,25 @@ class FolderArea:
                 "one, or have it made writable for the user who runs this."
             )
 
+    def identity(self) -> str | None:
+        """What its identity file says."""
+        try:
+            return identity_of((self.folder / IDENTITY).read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def begin(self, identity: str) -> None:
+        """Make the folder, and link an identity file that is written whole to its name."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / IDENTITY
+        try:
+            self.identity()
+        except FileDamaged:
+            path.unlink()
+        create_once(path, json.dumps({"area": identity}), ANY_FILE)
+
     def lock(self) -> AbstractContextManager[None]:
         """Hold the folder; waits for a run with another evidence area that is publishing there."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         return locked(self.folder)
 
     def place(self, release_id: str) -> str:
@@ -71,7 +103,7 @@ class FolderArea:
         try:
             files = _files(folder)
             return all(checksum(folder / name) == named["sha256"] for name, named in files.items())
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, FileDamaged, ValueError, KeyError, TypeError):
             return False
 
     def put(
@@ -108,7 +140,7 @@ class FolderArea:
         """What ``current.json`` names."""
         if not self.current.is_file():
             return None
-        return str(json.loads(self.current.read_text(encoding="utf-8"))["release_id"])
+        return current_of(self.current.read_bytes())
 
     def serve(self, release_id: str | None) -> None:
         """Replace ``current.json``, or remove it."""
@@ -125,7 +157,10 @@ class FolderArea:
 
 
 def _files(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"])
+    what = f"{MANIFEST} of release {folder.name}"
+    return dict(
+        read_json(folder / MANIFEST, what, "Withdraw the release, and run its job again.", "files")["files"]
+    )
 
 
 def _holds(folder: Path, checksums: Mapping[str, str]) -> bool:

@@ -19,7 +19,15 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import ObjectStore
 
-from pipelines.publication.public.public_area import CURRENT, MANIFEST, not_what_was_staged
+from pipelines.engine.files import FileDamaged, parse_json
+from pipelines.publication.public.public_area import (
+    CURRENT,
+    IDENTITY,
+    MANIFEST,
+    current_of,
+    identity_of,
+    not_what_was_staged,
+)
 from pipelines.publication.store.connection import (
     CHUNK,
     asked,
@@ -62,11 +70,27 @@ class ObjectStoreArea:
         """Refuse a store that does not let us write, or does not compare versions."""
         require_conditional_writes(self._store)
 
+    def identity(self) -> str | None:
+        """What its identity object says."""
+        with asked(_PLACE):
+            content = self._read(IDENTITY)[0]
+        return None if content is None else identity_of(content)
+
+    def begin(self, identity: str) -> None:
+        """Put an identity object where there is none."""
+        try:
+            self.identity()
+        except FileDamaged:
+            with asked(_PLACE):
+                obstore.delete(self._store, IDENTITY)
+        with asked(_PLACE):
+            create(self._store, IDENTITY, json.dumps({"area": identity}).encode())
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the lease of the area; waits for another run that is publishing there."""
         with asked(_PLACE), self._lease.hold():
-            _, self._current = self._read_current()
+            _, self._current = self._read(CURRENT)
             yield
 
     def place(self, release_id: str) -> str:
@@ -97,7 +121,7 @@ class ObjectStoreArea:
                     checksum_of(self._store, f"{release_id}/{name}")[0] == named["sha256"]
                     for name, named in files.items()
                 )
-            except (FileNotFoundError, ValueError, KeyError, TypeError):
+            except (FileNotFoundError, FileDamaged, ValueError, KeyError, TypeError):
                 return False
 
     def put(
@@ -137,7 +161,8 @@ class ObjectStoreArea:
     def served(self) -> str | None:
         """What ``current.json`` names."""
         with asked(_PLACE):
-            return self._read_current()[0]
+            content = self._read(CURRENT)[0]
+        return None if content is None else current_of(content)
 
     def serve(self, release_id: str | None) -> None:
         """Put ``current.json`` in the place of the version that was there when the area was taken.
@@ -151,7 +176,7 @@ class ObjectStoreArea:
             if self._lease.held:
                 self._lease.require()
             else:
-                _, self._current = self._read_current()
+                _, self._current = self._read(CURRENT)
             if release_id is None:
                 obstore.delete(self._store, CURRENT)
                 self._current = None
@@ -161,8 +186,8 @@ class ObjectStoreArea:
             try:
                 self._current = obstore.put(self._store, CURRENT, content, mode=how)["e_tag"]
             except (AlreadyExistsError, PreconditionError):
-                there, self._current = self._read_current()
-                if there != release_id:  # else the answer was lost
+                there, self._current = self._read(CURRENT)
+                if there != content:  # else the answer was lost
                     raise AreaTaken(
                         "Another run moved current.json of the public area while this one published. Look at "
                         "who writes there, and call this again."
@@ -187,12 +212,13 @@ class ObjectStoreArea:
 
     def _files(self, release_id: str) -> dict[str, Any]:
         content = bytes(obstore.get(self._store, f"{release_id}/{MANIFEST}").bytes())
-        return dict(json.loads(content)["files"])
+        what, remedy = f"{MANIFEST} of release {release_id}", "Withdraw the release, and run its job again."
+        return dict(parse_json(content, what, remedy, "files")["files"])
 
-    def _read_current(self) -> tuple[str | None, str | None]:
-        """Release id and version."""
+    def _read(self, name: str) -> tuple[bytes | None, str | None]:
+        """Content and version of a small object; None where there is none."""
         try:
-            answer = obstore.get(self._store, CURRENT)
+            answer = obstore.get(self._store, name)
         except FileNotFoundError:
             return None, None
-        return str(json.loads(bytes(answer.bytes()))["release_id"]), str(answer.meta["e_tag"])
+        return bytes(answer.bytes()), str(answer.meta["e_tag"])

@@ -7,15 +7,20 @@ asked of a place is in `PublicArea`; a new kind of place is a file beside this o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipelines.engine.files import damaged, parse_json
 from schemas.errors import ProtectionFailed
 
 MANIFEST = "manifest.json"
 CURRENT = "current.json"
+#: Says which area this is (`pipelines.publication.area_identity`): random, and nothing about key or input.
+IDENTITY = ".area.json"
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
 class PublicArea(Protocol):
@@ -42,8 +47,20 @@ class PublicArea(Protocol):
         SpecificationError
         """
 
+    def identity(self) -> str | None:
+        """Which area this is, by its identity file; None where there is no such file.
+
+        Raises
+        ------
+        FileDamaged
+        """
+        ...
+
+    def begin(self, identity: str) -> None:
+        """Make the place, and give it an identity where it has none; the first of two stays."""
+
     def lock(self) -> AbstractContextManager[None]:
-        """Hold the area; waits for another run that is publishing there."""
+        """Hold the area, which is there; waits for another run that is publishing there."""
         ...
 
     def place(self, release_id: str) -> str:
@@ -92,7 +109,12 @@ class PublicArea(Protocol):
         """
 
     def served(self) -> str | None:
-        """Id of the release that ``current.json`` names; None where there is none."""
+        """Id of the release that ``current.json`` names; None where there is none.
+
+        Raises
+        ------
+        FileDamaged
+        """
         ...
 
     def serve(self, release_id: str | None) -> None:
@@ -118,6 +140,38 @@ def public_area(place: str | Path) -> PublicArea:
     from pipelines.publication.public.folder import FolderArea
 
     return FolderArea(Path(place))
+
+
+def identity_of(content: bytes) -> str:
+    """The identity in the content of an identity file.
+
+    Raises
+    ------
+    FileDamaged
+    """
+    what = f"{IDENTITY} of the public area"
+    remedy = (
+        "Restore it from the back-up of the area. It is written again where the area has a release that "
+        "the ledger knows."
+    )
+    identity = str(parse_json(content, what, remedy, "area")["area"])
+    if not _IDENTITY.fullmatch(identity):
+        raise damaged(what, remedy)
+    return identity
+
+
+def current_of(content: bytes) -> str:
+    """The release that the content of a ``current.json`` names.
+
+    Raises
+    ------
+    FileDamaged
+    """
+    remedy = (
+        "Name the release by its own folder, or run the job again: whoever holds the lock writes the file "
+        "anew where the ledger knows every release of the area. Else put back the one of the last release."
+    )
+    return str(parse_json(content, f"{CURRENT} of the public area", remedy, "release_id")["release_id"])
 
 
 def not_what_was_staged() -> ProtectionFailed:

@@ -19,6 +19,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore
 
+from pipelines.engine.files import FileDamaged, parse_json
 from pipelines.publication.store.faults import AreaTaken
 
 LEASE = ".lease"
@@ -109,11 +110,11 @@ class Lease:
             with self._mutex, suppress(BaseError):  # the next beat tries again
                 try:
                     self._change(held=True)
-                except AreaTaken:
+                except (AreaTaken, FileDamaged):
                     return
 
     def _give_back(self) -> None:
-        with self._mutex, suppress(BaseError, AreaTaken):  # else its silence says it
+        with self._mutex, suppress(BaseError, AreaTaken, FileDamaged):  # else its silence says it
             self._change(held=False)
         self._version = None
 
@@ -142,4 +143,6 @@ class Lease:
 
 def _read(store: ObjectStore) -> tuple[dict[str, object], str]:
     answer = obstore.get(store, LEASE)
-    return json.loads(bytes(answer.bytes())), str(answer.meta["e_tag"])
+    remedy = "Delete it while no run is at work: the next one makes it anew."
+    content = parse_json(bytes(answer.bytes()), f"{LEASE} of an object store", remedy, "holder", "held")
+    return content, str(answer.meta["e_tag"])

@@ -22,7 +22,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import ObjectStore
 
-from pipelines.engine.files import PRIVATE, PRIVATE_FILE, checksum, write_atomically
+from pipelines.engine.files import PRIVATE, PRIVATE_FILE, checksum, damaged, write_atomically
 from pipelines.publication.store.connection import (
     CHUNK,
     asked,
@@ -301,7 +301,13 @@ class StoredFolder:
 
     def _seen(self) -> int:
         path = self.folder / SEEN
-        return int(path.read_text(encoding="utf-8")) if path.is_file() else 0
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else "0"
+        if not text.isdecimal():
+            raise damaged(
+                f"{SEEN} of the private copy of the evidence area",
+                f"Remove the folder {self.folder}: the copy is made anew.",
+            )
+        return int(text)
 
 
 def _is_below(name: str) -> bool:

@@ -30,7 +30,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipelines.engine.files import private_folder
+from pipelines.engine.files import parse_json, private_folder
 from pipelines.engine.parallelism import tasks_at_once
 from pipelines.engine.tasks import in_tasks
 from pipelines.publication.record_files.partitions import partition_of
@@ -159,7 +159,9 @@ class StoreWorkplace:
 
     def _list(self, name: str) -> dict[str, Any]:
         with self.open(f"{name}.parts.json") as file:
-            return dict(json.loads(file.read()))
+            return parse_json(
+                file.read(), f"The list of parts of {name}", "Call microguard clean, then this again."
+            )
 
     def _name(self, name: str) -> str:
         return f"{self.prefix}/{name}" if name else self.prefix

@@ -20,7 +20,7 @@ from pipelines.publication.formats import delta, iceberg
 from pipelines.publication.ledger import Ledger
 from pipelines.withdraw import withdraw
 from schemas.errors import ProtectionFailed
-from tests.pipelines.releases import ID, RECORDS, Killed, entry, kill, manifest, staged
+from tests.pipelines.releases import ID, RECORDS, Killed, contents, entry, kill, manifest, staged
 
 
 def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
@@ -43,7 +43,7 @@ def test_a_delta_table_lies_in_its_folder_whatever_that_is_called_or_is_refused(
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())
         assert audit(areas.public.release(ID)).passed
         withdraw(str(areas.public.release(ID)))
-    assert list(areas.public.folder.iterdir()) == []
+    assert contents(areas) == set()
     assert {path.name for path in tmp_path.iterdir()} == {name, "evidence"}
 
 
@@ -51,7 +51,7 @@ def test_a_commit_that_does_not_hold_the_records_is_taken_back(areas, monkeypatc
     monkeypatch.setattr(delta, "create_table_with_add_actions", lambda *_, **__: None)
     with pytest.raises(ProtectionFailed, match="taken back"):
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())
-    assert list(areas.public.folder.iterdir()) == []
+    assert contents(areas) == set()
     assert Ledger(areas).standing() == []
 
 

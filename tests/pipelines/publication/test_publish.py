@@ -14,14 +14,14 @@ from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.public import folder
 from schemas.errors import GateRefused, ProtectionFailed
-from tests.pipelines.releases import CELLS, ID, RECORDS, Killed, entry, kill, manifest, staged
+from tests.pipelines.releases import CELLS, ID, RECORDS, Killed, contents, entry, kill, manifest, staged
 
 
 def test_a_release_is_current_and_passes_its_audit(released):
     assert released.public.served() == ID
     found = audit(released.public.release(ID))
     assert found.passed, found.failures()
-    assert {path.name for path in released.public.folder.iterdir()} == {ID, "current.json"}
+    assert contents(released) == {ID, "current.json"}
 
 
 def test_a_file_that_changes_while_it_is_copied_leaves_nothing(areas, monkeypatch):
@@ -36,7 +36,7 @@ def test_a_file_that_changes_while_it_is_copied_leaves_nothing(areas, monkeypatc
     monkeypatch.setattr(files.shutil, "copyfile", torn)
     with pytest.raises(ProtectionFailed, match="while it was copied"):
         publish.publish(ready, manifest(), areas, entry())
-    assert list(areas.public.folder.iterdir()) == []
+    assert contents(areas) == set()
     assert Ledger(areas).standing() == []
     assert Ledger(areas).unfinished() == []
 
@@ -50,11 +50,11 @@ def test_a_copy_that_a_killed_run_left_stands_in_nobodys_way(areas, monkeypatch)
         patched.setattr(folder.shutil, "rmtree", lambda *_, **__: None)  # nor does it tidy up
         with pytest.raises(KeyboardInterrupt):
             publish.publish(staged(areas), manifest(), areas, entry())
-    assert [path.name for path in areas.public.folder.iterdir()] == [f".{ID}.incoming"]
+    assert contents(areas) == {f".{ID}.incoming"}
     second = "f" * 32
     Ledger(areas).refuse_successive("persons", second, accepted=False)
     publish.publish(staged(areas, second), manifest(second), areas, entry(second))
-    assert {path.name for path in areas.public.folder.iterdir()} == {second, "current.json"}
+    assert contents(areas) == {second, "current.json"}
 
 
 @pytest.mark.parametrize("name", ["microdata/part-00000.parquet", "tables/001_sex.parquet"])
@@ -63,7 +63,7 @@ def test_a_file_that_changes_after_it_was_staged_is_not_released(areas, name):
     pq.write_table(CELLS.slice(0, 1), ready.folder / name)
     with pytest.raises(ProtectionFailed, match="changed after it was staged"):
         publish.publish(ready, manifest(), areas, entry())
-    assert list(areas.public.folder.iterdir()) == []
+    assert contents(areas) == set()
 
 
 def test_a_file_that_nobody_staged_is_not_released(areas):
@@ -81,7 +81,7 @@ def test_a_disk_that_is_full_leaves_nothing_in_the_public_area(areas, monkeypatc
     monkeypatch.setattr(files.shutil, "copyfile", full)
     with pytest.raises(OSError):
         publish.publish(ready, manifest(), areas, entry())
-    assert list(areas.public.folder.iterdir()) == []
+    assert contents(areas) == set()
 
 
 def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_published(tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(
     ready = staged(areas, second)
     with pytest.raises(GateRefused, match="differenced"):
         publish.publish(ready, manifest(second), areas, entry(second))
-    assert {path.name for path in areas.public.folder.iterdir()} == {ID, "current.json"}
+    assert contents(areas) == {ID, "current.json"}
 
 
 def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, tmp_path, monkeypatch):

@@ -161,7 +161,6 @@ def test_withdrawing_by_hand_what_retention_has_just_withdrawn_is_no_fault(areas
 
 
 def test_retention_comes_with_the_approval(areas, monkeypatch):
-    monkeypatch.setattr("pipelines.approval.write_page_of", lambda areas, each: areas.record(each))
     published(areas, A)
     areas.record(B).mkdir()
     quality = {"release": {"public_area": str(areas.public.folder)}}

@@ -19,7 +19,7 @@ from pipelines.publication.formats import delta, iceberg, steps
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.withdrawal import withdraw_release
 from schemas.errors import ProtectionFailed
-from tests.pipelines.releases import Killed, entry, kill, manifest, staged
+from tests.pipelines.releases import Killed, contents, entry, kill, manifest, staged
 
 NIGHTS = [letter * 32 for letter in "abcd"]
 FORMATS = {"delta": delta, "iceberg": iceberg}
@@ -165,7 +165,7 @@ def test_a_delta_table_is_whole_after_a_kill_while_it_was_written_anew(areas, mo
             withdraw_release(entry(NIGHTS[0]), areas)
     publish.finish_what_died(areas)
     assert [held(files) for files in versions(areas, "delta").values()] == [sorted(REGISTER[1])]
-    assert not [each.name for each in areas.public.folder.glob(".*")]
+    assert not [each for each in contents(areas) if each.startswith(".")]
     assert Ledger(areas).status(NIGHTS[0]).event == "withdrawn"
 
 

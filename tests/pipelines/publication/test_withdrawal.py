@@ -11,12 +11,12 @@ from pipelines.publication.ledger import Ledger
 from pipelines.publication.public import folder
 from pipelines.withdraw import withdraw
 from schemas.errors import SpecificationError
-from tests.pipelines.releases import ID, Killed, entry, kill, manifest, staged
+from tests.pipelines.releases import ID, Killed, contents, entry, kill, manifest, staged
 
 
 def test_a_withdrawn_release_is_gone_and_remembered(released):
     withdraw(str(released.public.release(ID)))
-    assert list(released.public.folder.iterdir()) == []
+    assert contents(released) == set()
     assert Ledger(released).standing() == []
     assert Ledger(released).ever("persons") == [ID]
 
@@ -53,7 +53,7 @@ def test_a_killed_withdrawal_is_finished_by_whoever_comes_next(released, monkeyp
         publish.finish_what_died(released)
     assert released.public.served() == ID
     assert not released.public.release(second).exists()
-    assert {path.name for path in released.public.folder.iterdir()} == {ID, "current.json"}
+    assert contents(released) == {ID, "current.json"}
     assert Ledger(released).status(second).event == "withdrawn"
 
 
@@ -68,7 +68,7 @@ def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, m
         json.dumps({"release": {"public_area": str(released.public.folder)}})
     )
     assert "is withdrawn" in withdraw(str(record)).text
-    assert list(released.public.folder.iterdir()) == []
+    assert contents(released) == set()
 
 
 @pytest.mark.parametrize("step", ["remove", "serve"])
@@ -98,7 +98,7 @@ def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
             withdraw(argument)
     answer = withdraw(argument)
     assert (answer.content["release_id"], answer.content["current"]) == (second, ID)
-    assert {each.name for each in released.public.folder.iterdir()} == {ID, "current.json"}
+    assert contents(released) == {ID, "current.json"}
     assert withdraw(str(release)).content["release_id"] == second  # which is gone already
     argument = argument.replace(second, ID)
     with monkeypatch.context() as patched:
@@ -106,7 +106,7 @@ def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
         with pytest.raises(Killed):
             withdraw(argument)
     assert withdraw(argument).content["release_id"] == ID  # of an area that has no current release any more
-    assert list(released.public.folder.iterdir()) == []
+    assert contents(released) == set()
 
 
 def test_a_copy_of_a_release_is_not_taken_for_it(released):

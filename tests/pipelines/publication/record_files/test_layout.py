@@ -30,6 +30,7 @@ from pipelines.verify import verify
 from pipelines.withdraw import withdraw
 from schemas.errors import InputRejected, ProtectionFailed
 from tests.pipelines.microdata import persons, run, specification
+from tests.pipelines.releases import contents
 
 pytestmark = pytest.mark.spark
 REGIONS = {"north": "Noord/West", "south": "Köln 50%", "west": "a=b+c"}
@@ -352,7 +353,7 @@ def test_a_table_of_the_lake_may_have_a_csv_beside_it(spark, tmp_path):
     assert {"CSV", "Iceberg table"} <= {finding.check for finding in audit(folder).findings}
     assert audit(folder).passed
     withdraw(str(folder))
-    assert list(areas.public.folder.iterdir()) == []
+    assert contents(areas) == set()
 
 
 def test_withdrawing_takes_folders_and_csv_away(spark, tmp_path):
@@ -366,5 +367,5 @@ def test_withdrawing_takes_folders_and_csv_away(spark, tmp_path):
     assert audit(folder).passed
     assert set(by_pandas(folder)["region"]) == {1, -2, 30}
     withdraw(str(folder))
-    assert list(areas.public.folder.iterdir()) == []
+    assert contents(areas) == set()
     assert Ledger(areas).standing() == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +60,9 @@ class Agency:
         entry = self.entry(*args, **keys)
         for event in ("intended", "published", *then):
             Ledger(self.areas()).append(replace(entry, event=event))
+        current = Path(entry.public) / "current.json"  # the area is there, without the files
+        current.parent.mkdir(parents=True, exist_ok=True)
+        current.write_text(json.dumps({"release_id": entry.release_id}))
         if self.ledger:
             areas = self.areas(keys.get("lake", "lake"))
             shared_ledger(self.ledger).put(
