@@ -8,7 +8,7 @@ leaves, and the evidence says what the ledger holds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Generic
@@ -29,6 +29,7 @@ from pipelines.intake.screen import ScreenedInput, require_unchanged, screen
 from pipelines.job import Job
 from pipelines.measures.measure import take_all
 from pipelines.product import NothingNew, P, Product, W
+from pipelines.publication.area_identity import require_area
 from pipelines.publication.areas import PAGE, Areas, areas_of
 from pipelines.publication.described import described
 from pipelines.publication.identity import identity
@@ -147,14 +148,16 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
     GateRefused, ProtectionFailed
     """
     areas, waiting = job.areas, release.waiting
-    release_id = waiting.entry.release_id
+    release_id, approval = waiting.entry.release_id, job.specification.publish.approval
 
     def look() -> Outcome | None:
-        finish_what_died(areas)
+        with suppress(Exception):  # what it would finish, the next run does
+            finish_what_died(areas)
         status = Ledger(areas).status(release_id)
-        if status is not None and status.event == "published" and areas.public.stands(release_id):
-            return _answer(areas, release_id, "Published")
-        if status is not None and status.event == "waiting":
+        if status is not None and status.event == "published" and areas.public.served() == release_id:
+            require_area(areas)
+            return _answer(areas, release_id, "Published", retain(areas, status.name))
+        if status is not None and status.event == "waiting" and approval == "required":
             return _waits(areas, release_id, "Verified, and waiting for approval")
         return None
 

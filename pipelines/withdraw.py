@@ -9,7 +9,7 @@ from pipelines.engine.outcome import Outcome, look_again, now
 from pipelines.publication.area_identity import AreaNotThere, known_area, require_gone
 from pipelines.publication.areas import Areas
 from pipelines.publication.find_release import FoundRelease, areas_named, find_release, half_withdrawn
-from pipelines.publication.ledger import GONE, Ledger, is_in
+from pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
 from pipelines.publication.public.public_area import PublicArea
 from pipelines.publication.withdrawal import withdraw_release
 from pipelines.redraw import at_work, redraw
@@ -48,6 +48,8 @@ def withdraw(named: str, *, lost: bool = False) -> Outcome:
 
     def act() -> Outcome:
         with at_work(areas):
+            if _is_lost(Ledger(areas).status(meant), areas):
+                return _lost(areas, [])
             _withdraw(meant, areas)
             successor = areas.public.served()
             redraw(areas, [meant])
@@ -102,22 +104,42 @@ def _declare_lost(areas: Areas) -> Outcome:
         Where the ledger knows nothing of such an area, or the area is there.
     """
     with areas.lock():
-        try:
-            known_area(areas)
-        except (AreaNotThere, FileDamaged):
-            pass
-        else:
+        ledger = Ledger(areas)
+        here = [each for each in ledger.latest().values() if is_in(each, areas.public)]
+        public = [each for each in here if each.event not in NEVER_PUBLIC]
+        if _is_there(areas):
+            if any(_is_lost(each, areas) for each in public[-1:]):
+                return _lost(areas, [])
             raise SpecificationError(
                 f"--lost: expected a public area that is not at its place, found {areas.public.name}, which "
                 "is there, or unknown to the ledger. Nothing was changed. Call this without --lost."
             )
-        ledger = Ledger(areas)
-        here = [each for each in ledger.latest().values() if is_in(each, areas.public)]
-        public = [each for each in here if each.event not in ("waiting", "rejected")]
         ids = [each.release_id for each in public if each.event not in GONE]
         for each in [each for each in public if each.event not in GONE] or public[-1:]:
             ledger.append(replace(each, event="withdrawn", at=now(), by="", note=LOST, area=""))
         redraw(areas, ids)
+    return _lost(areas, ids)
+
+
+def _is_there(areas: Areas) -> bool:
+    """Whether nothing says that the public area is not the one of the ledger."""
+    try:
+        known_area(areas)
+    except (AreaNotThere, FileDamaged):
+        return False
+    return True
+
+
+def _is_lost(status: Entry | None, areas: Areas) -> bool:
+    """Whether a release went with its public area, and nobody can look there."""
+    return (
+        status is not None
+        and (status.event, status.note) == ("withdrawn", LOST)
+        and known_area(areas) is None
+    )
+
+
+def _lost(areas: Areas, ids: list[str]) -> Outcome:
     text = (
         f"The public area {areas.public.name} is recorded as lost, and {len(ids)} release(s) in it as "
         "withdrawn: nobody has looked there. Should it appear again, withdraw them once more. Another public "

@@ -4,13 +4,12 @@ A path or an address does not say which area is behind it: the folder may not be
 or may be a copy. The area has an identity file (`IDENTITY`), written once and before the first line of the
 ledger that names it. Areas of versions that knew no identity get one as soon as a run holds the lock and sees
 a release there that the ledger says stands: release ids are keyed hashes, which only this area, or a copy of
-it, can have.
+it, can have. An identity file that is torn is written again by the same proof, one that is gone is not.
 """
 
 from __future__ import annotations
 
 import secrets
-from contextlib import suppress
 
 from pipelines.engine.files import FileDamaged
 from pipelines.publication.areas import Areas
@@ -32,7 +31,7 @@ def known_area(areas: Areas) -> str | None:
     -------
     str or None
         Its identity; None where it has none that can be read, and may get one: nothing was published there
-        yet, or what stands there to the ledger is there.
+        yet, or the releases of an earlier version are there.
 
     Raises
     ------
@@ -54,9 +53,11 @@ def known_area(areas: Areas) -> str | None:
     if found in elsewhere and found not in {each.area for each in here}:
         raise _elsewhere(areas, elsewhere[found])
     standing = _standing(here)
-    seen = _sees_one(areas, standing)
-    if (found is not None and expected) or ((standing or expected or damage) and not seen):
-        raise damage or _not_there(areas, standing, found)
+    if expected and not damage:
+        raise _not_there(areas, standing, found, expected)
+    lost = not expected and any(each.area for each in here)
+    if (standing or (damage and not lost)) and not any(areas.public.stands(each) for each in standing):
+        raise damage or _not_there(areas, standing, found, expected)
     return found
 
 
@@ -69,7 +70,7 @@ def require_area(areas: Areas) -> str:
     """
     found = known_area(areas)
     if found is None:
-        raise _not_there(areas, [], None)
+        raise _not_there(areas, [], None, "")
     return found
 
 
@@ -134,23 +135,17 @@ def _standing(here: list[Entry]) -> list[str]:
     return [release_id for release_id, event in latest.items() if event in ("published", "withdrawing")]
 
 
-def _sees_one(areas: Areas, release_ids: list[str]) -> bool:
-    """Whether one of these releases can be seen, or is named as current."""
-    with suppress(FileDamaged):
-        if areas.public.served() in release_ids:
-            return True
-    return any(areas.public.stands(each) for each in release_ids)
-
-
-def _not_there(areas: Areas, standing: list[str], found: str | None) -> AreaNotThere:
+def _not_there(areas: Areas, standing: list[str], found: str | None, expected: str) -> AreaNotThere:
     what = "another public area" if found is not None else f"no {IDENTITY} of it"
     holds = f", with {len(standing)} release(s) that stand" if standing else ""
+    lacks = found is None and expected
+    file = f' If its {IDENTITY} alone is lost, put {{"area": "{expected}"}} there.' if lacks else ""
     named = areas.record_place(standing[-1]) if standing else "SPEC"
     return AreaNotThere(
         f"The public area {areas.public.name}: expected that of the ledger{holds}, found {what}. It is "
-        "not mounted, or was moved. Nothing was changed, and nothing can be said of its releases. Mount it at "
-        "this place and call this again. If it was moved, leave a symbolic link to it at this path. If it is "
-        f"lost for good, say so: microguard withdraw {named} --lost."
+        "not mounted, or was moved. Nothing can be said of its releases. Mount it at this place and call "
+        f"this again. If it was moved, leave a symbolic link to it here.{file} If it is lost for good, say "
+        f"so: microguard withdraw {named} --lost."
     )
 
 

@@ -103,8 +103,8 @@ def _at_path(path: Path, gone: bool) -> FoundRelease | None:
         return _in_folder(public.name, public.parent)
     if (path / QUALITY).is_file():
         folder = path.resolve()
-        public = _public_area_in(folder.name, (folder / QUALITY).read_bytes())
-        return FoundRelease(folder.name, public, str(folder.parent))
+        area = _public_area_in(folder.name, (folder / QUALITY).read_bytes())
+        return FoundRelease(folder.name, area, str(folder.parent))
     current = public_area(path.resolve()).served()
     if current is not None:
         return replace(_in_folder(current, path.resolve()), as_current=True)
@@ -115,7 +115,8 @@ def _gone(path: Path) -> FoundRelease | None:
     """The release whose folder this was, or that was being withdrawn from this area, to a ledger nearby."""
     if not path.exists():
         release = _in_folder(path.name, path.resolve().parent)
-        return None if release.evidence is None else release
+        if release.evidence is not None:
+            return release
     return next(filter(None, (_going_from(areas) for areas in _areas_near(path.resolve()))), None)
 
 

@@ -81,13 +81,31 @@ def publish(
         except Exception:
             take_out(entry, areas, "abandoned")
             raise
+        require_area(areas)  # else the release went to another place
         ledger.append(replace(entry, event="published", at=now()))
         try:
             areas.public.serve(staged.release_id)
+            _require_area_still(areas, staged.release_id)
         except AreaTaken:
             withdraw_release(entry, areas)
             raise
     return areas.public.place(staged.release_id)
+
+
+def _require_area_still(areas: Areas, release_id: str) -> None:
+    """Say that a release is published, but that its area vanished as its readers were led to it.
+
+    Raises
+    ------
+    AreaNotThere
+    """
+    try:
+        require_area(areas)
+    except AreaNotThere as error:
+        raise AreaNotThere(
+            f"Release {release_id} is published to the ledger, and then its public area was not at its place "
+            f"any more. Once it is there, whoever comes next leads readers to the release. {error}"
+        ) from None
 
 
 def finish_what_died(areas: Areas) -> set[str]:

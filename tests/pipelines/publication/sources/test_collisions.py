@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,6 +19,7 @@ from tests.pipelines.publication.sources.sketches import sketch_of
 from tests.pipelines.publication.sources.test_source_sketch import persons
 
 A, B, C = "a" * 32, "b" * 32, "c" * 32
+AREA = "0" * 32
 FRAME = persons(400, 1)
 SKETCH, OTHER = sketch_of(FRAME), sketch_of(persons(400, 2))
 LESS = sketch_of(FRAME.iloc[1:])
@@ -59,10 +58,8 @@ class Agency:
     def publish(self, *args, then=(), **keys):
         entry = self.entry(*args, **keys)
         for event in ("intended", "published", *then):
-            Ledger(self.areas()).append(replace(entry, event=event))
-        current = Path(entry.public) / "current.json"  # the area is there, without the files
-        current.parent.mkdir(parents=True, exist_ok=True)
-        current.write_text(json.dumps({"release_id": entry.release_id}))
+            Ledger(self.areas()).append(replace(entry, event=event, area=AREA))
+        self.areas(keys.get("lake", "lake")).public.begin(AREA)  # it is there, without the files
         if self.ledger:
             areas = self.areas(keys.get("lake", "lake"))
             shared_ledger(self.ledger).put(

@@ -1,0 +1,86 @@
+"""Look at areas as an outsider does: with json and hashlib alone, and nothing of ours."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+GONE = ("withdrawn", "abandoned", "rejected", "waiting")
+
+
+def lines(evidence: Path) -> list[dict]:
+    """The lines of a ledger; one that was cut off at the end is none."""
+    path = evidence / "ledger.jsonl"
+    found = []
+    for line in path.read_bytes().split(b"\n") if path.is_file() else []:
+        try:
+            found.append(dict(json.loads(line)))
+        except ValueError:
+            continue
+    return found
+
+
+def status(evidence: Path) -> dict[str, str]:
+    """The last event of each release."""
+    return {line["release_id"]: line["event"] for line in lines(evidence)}
+
+
+def visible(area: Path) -> set[str]:
+    """Releases that readers can see."""
+    if not area.is_dir():
+        return set()
+    return {
+        each.name for each in area.iterdir() if each.name[0] != "." and (each / "manifest.json").is_file()
+    }
+
+
+def current(area: Path) -> str | None:
+    """The release that readers are led to."""
+    path = area / "current.json"
+    return json.loads(path.read_text())["release_id"] if path.is_file() else None
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file of a release, but of its manifest."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "manifest.json"
+    }
+
+
+def snapshot(folder: Path) -> dict[str, bytes] | None:
+    """All files and folders at a place; None where there is no such place."""
+    if not folder.exists():
+        return None
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in sorted(folder.rglob("*"))}
+
+
+def faults(area: Path, evidence: Path, verified: dict[str, dict[str, str]], lost: set[str]) -> list[str]:
+    """What must never be, whenever one looks.
+
+    Parameters
+    ----------
+    area : Path
+        Where the public area is in truth, mounted or not.
+    verified : dict of release to its files
+        What passed the gate, with checksums.
+    lost : set of str
+        Releases of an area that a person declared lost.
+    """
+    events, seen, found = status(evidence), visible(area), []
+    for release_id in sorted(seen):
+        event = events.get(release_id)
+        if contents(area / release_id) != verified.get(release_id):
+            found.append(f"{release_id[:4]} is visible and is not what was verified")
+        if event in GONE and release_id not in lost:
+            found.append(f"{release_id[:4]} is visible and the ledger says {event}")
+        if event is None:
+            found.append(f"{release_id[:4]} is visible and the ledger does not know it")
+    led = current(area)
+    if led is not None and led not in seen:
+        found.append(f"readers are led to {led[:4]}, which is not there whole")
+    if led is not None and events.get(led) not in ("published", "withdrawing") and led not in lost:
+        found.append(f"readers are led to {led[:4]}, of which the ledger says {events.get(led)}")
+    return found

@@ -1,0 +1,28 @@
+"""What a simulated call has in place of pages and of the clock."""
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from pipelines import redraw
+from pipelines.engine.files import write_atomically
+from tests.pipelines.publication.simulation.disk import Clock
+
+
+@contextmanager
+def stand_ins():
+    """Pages are empty files here: drawing them is not what is looked at."""
+
+    def page(areas, release_id):
+        path = areas.record(release_id) / "report.html"
+        write_atomically(path, "")
+        return path
+
+    def index(areas):
+        write_atomically(areas.evidence / "index.html", "")
+
+    with (
+        patch.object(redraw, "_write", page),
+        patch.object(redraw, "write_index", index),
+        patch("pipelines.engine.outcome.datetime", Clock),
+    ):
+        yield

@@ -1,0 +1,377 @@
+"""A world of one public area and one evidence area, whose calls fail, and whose area comes and goes."""
+
+from __future__ import annotations
+
+import fcntl
+import inspect
+import json
+import os
+import random
+import shutil
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+from pipelines import redraw, run
+from pipelines.approval import approve, reject
+from pipelines.engine.files import write_atomically
+from pipelines.engine.outcome import Outcome
+from pipelines.engine.progress import Progress
+from pipelines.gate.gate import Verdicts
+from pipelines.job import Job
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Entry
+from pipelines.publication.publish import published_already
+from pipelines.publication.stage import StagedFiles
+from pipelines.publication.waiting import Waiting
+from pipelines.withdraw import withdraw
+from schemas.errors import MicroguardError
+from tests.pipelines.publication.simulation import look
+from tests.pipelines.publication.simulation.disk import FAULTS, Clock, Disk, failing
+from tests.pipelines.publication.simulation.stand_ins import stand_ins
+from tests.pipelines.releases import Killed
+
+ANSWERS = (MicroguardError, OSError, KeyboardInterrupt, SystemExit)
+KNOWS_LOST = "lost" in inspect.signature(withdraw).parameters
+#: What is done, and how often.
+DEEDS = {
+    "publish": 8, "submit": 3, "approve": 5, "reject": 2, "withdraw": 6, "recover": 2,
+    "unmount": 4, "mount": 4, "tear": 1, "busy": 1, "lose": 1,
+}  # fmt: skip
+
+
+class Violation(AssertionError):
+    """Something that must never be."""
+
+
+class World:
+    """One case: a seed decides what is done, and what fails.
+
+    Parameters
+    ----------
+    root : Path
+        An empty folder.
+    seed : int
+    """
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.lake, self.evidence, self.away = root / "lake", root / "evidence", root / "away"
+        self.root, self.story = root, []
+        self.verified: dict[str, dict[str, str]] = {}
+        self.lost: set[str] = set()
+        self.mounted = True
+        self.point: dict[str, bytes] | None = None
+        Clock.chance = self.chance
+
+    @property
+    def area(self) -> Path:
+        """Where the public area is in truth."""
+        return self.lake if self.mounted else self.away
+
+    def live(self, deeds: int = 9) -> None:
+        """Do so many things, and then have all ended by calls that nothing fails."""
+        with stand_ins():
+            for _ in range(deeds):
+                deed = self.chance.choices(list(DEEDS), list(DEEDS.values()))[0]
+                getattr(self, deed)()
+                self._look(deed)
+            self._end()
+
+    # ------------------------------------------------------------- what is done
+
+    def publish(self, approval: str = "none") -> None:
+        """A run that has verified its release publishes it, or lets it wait."""
+        fresh = not self.verified or self.chance.random() < 0.7
+        release_id = self._verify() if fresh else self.chance.choice(list(self.verified))
+        keep = self.chance.choice([None, None, 1, 2])
+        ready, before = self._staged(release_id), look.status(self.evidence).get(release_id)
+
+        def call() -> Outcome:
+            areas = Areas.of(self.lake, self.evidence)
+            areas.public.require_writable()
+            with redraw.at_work(areas):
+                if published_already(areas, release_id):
+                    return Outcome("already published")
+                entry = Entry("intended", release_id, "persons", "", {}, keep=keep, successive="accept")
+                page = SimpleNamespace(
+                    write=lambda _: write_atomically(areas.record(release_id) / "report.html", "")
+                )
+                manifest = {"release_id": release_id}
+                release = run.Verified(
+                    None, Waiting(ready, manifest, entry, True), None, page, Verdicts((), (), ())
+                )
+                spec = SimpleNamespace(publish=SimpleNamespace(approval=approval))
+                return run.publish_verified(None, Job(None, spec, areas, Progress(quiet=True), None), release)
+
+        answer = self._call(call, f"publish {release_id[:4]} approval={approval} keep={keep}")
+        event = look.status(self.evidence).get(release_id)
+        wanted = {"published", "waiting"} if approval == "required" else {"published"}
+        self._agrees(answer, release_id, wanted, event, before)
+
+    def submit(self) -> None:
+        """A release that is to wait for a person."""
+        self.publish("required")
+
+    def approve(self) -> None:
+        """A person approves a release that waits, or another."""
+        self._decide(approve, "published", "approve")
+
+    def reject(self) -> None:
+        """A person rejects a release that waits, or another."""
+        self._decide(reject, "rejected", "reject")
+
+    def _decide(self, verb, wanted: str, told: str) -> None:
+        waiting = [each for each, event in look.status(self.evidence).items() if event == "waiting"]
+        release_id = self._any(waiting)
+        if release_id is not None:
+            before = look.status(self.evidence)[release_id]
+            answer = self._call(
+                lambda: verb(str(self.evidence / release_id), by="A. Steward"), f"{told} {release_id[:4]}"
+            )
+            self._agrees(answer, release_id, {wanted}, look.status(self.evidence).get(release_id), before)
+
+    def withdraw(self) -> None:
+        """A release is withdrawn, by one of its names."""
+        standing = [each for each, event in look.status(self.evidence).items() if event == "published"]
+        release_id = self._any(standing)
+        if release_id is None:
+            return
+        named = self.chance.choice([self.evidence / release_id, self.lake / release_id, self.lake])
+        before = look.status(self.evidence)
+        answer = self._call(lambda: withdraw(str(named)), f"withdraw {named.relative_to(self.root)}")
+        if isinstance(answer, Outcome):
+            if "lost" in answer.content:
+                return
+            release_id = answer.content["release_id"]
+        if named != self.lake or isinstance(answer, Outcome):
+            event = look.status(self.evidence).get(release_id)
+            self._agrees(answer, release_id, {"withdrawn", "abandoned"}, event, before.get(release_id))
+
+    def recover(self) -> None:
+        """A call that does nothing but finish what others left."""
+        self._call(self._recovery, "recover")
+
+    def unmount(self) -> None:
+        """The public area is gone: an empty folder, none, or another area is at its place."""
+        if not self._has_area():
+            return
+        self.lake.rename(self.away)
+        self.mounted = False
+        kind = self.chance.choice(["empty", "missing", "other"])
+        if kind != "missing":
+            self.lake.mkdir()
+        if kind == "other":
+            (self.lake / ".area.json").write_text(
+                json.dumps({"area": f"{self.chance.getrandbits(128):032x}"})
+            )
+        self.point = look.snapshot(self.lake)
+        self.story.append(f"unmount: {kind}")
+
+    def mount(self) -> None:
+        """The public area is back."""
+        if self.mounted:
+            return
+        self._untouched()
+        shutil.rmtree(self.lake, ignore_errors=True)
+        self.away.rename(self.lake)
+        self.mounted = True
+        self.story.append("mount")
+
+    def tear(self) -> None:
+        """A small file loses its end, as other software or a disk can take it."""
+        place = self.chance.choice(["current.json", ".area.json", "ledger"])
+        path = self.evidence / "ledger.jsonl" if place == "ledger" else self.lake / place
+        if not self.mounted or not path.is_file():
+            return
+        self.story.append(f"tear {place}")
+        if place == "ledger":
+            with open(path, "ab") as file:  # a line that was about to be written
+                file.write(b'{"event": "publ')
+        else:
+            os.truncate(path, self.chance.randint(0, path.stat().st_size - 1))
+            self._call(self._recovery, "recover a torn file", fails=False)
+            if path.is_file() and place == "current.json":
+                try:
+                    json.loads(path.read_text())
+                except ValueError:
+                    path.unlink()  # what a person does, as the message says
+
+    def busy(self) -> None:
+        """Another process holds the evidence area: a call says so, and changes nothing."""
+        if not self.evidence.is_dir():
+            return
+        before, descriptor = look.snapshot(self.lake), os.open(self.evidence, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            answer = self._call(self._recovery, "recover while another runs", fails=False)
+        finally:
+            os.close(descriptor)
+        if not isinstance(answer, MicroguardError) or look.snapshot(self.lake) != before:
+            raise Violation("a call went on although another one holds the lock")
+
+    def lose(self) -> None:
+        """A person says that an area which is not mounted is lost; it may come back all the same."""
+        known = [each for each, event in look.status(self.evidence).items() if event == "published"]
+        if self.mounted or not known or not KNOWS_LOST:
+            return
+        named = str(self.evidence / self.chance.choice(known))
+        answer = self._call(lambda: withdraw(named, lost=True), "withdraw --lost")
+        if not isinstance(answer, Outcome):
+            self.lost |= look.visible(self.away)
+        elif self.chance.random() < 0.5:
+            self._untouched()
+            shutil.rmtree(self.away)
+            shutil.rmtree(self.lake, ignore_errors=True)
+            self.mounted, self.lost = True, set()
+            self.story.append("the area is gone for good")
+        else:
+            self.lost |= look.visible(self.away)
+
+    # ---------------------------------------------------------------- how it is done
+
+    def _call(self, call, told: str, *, fails: bool = True):
+        """The answer of a call that may fail at one of its operations; None where it was killed."""
+        fault = self.chance.choice(FAULTS)
+        at = self.chance.randint(0, 70) if fails and self.chance.random() < 0.7 else None
+        disk = Disk(self.root, at, fault, self._vanish, self.chance)
+        mounted = self.mounted
+        self.story.append(told + ("" if at is None else f" [{fault} at {at}]"))
+        try:
+            with failing(disk):
+                answer = call()
+        except Killed:
+            answer = None
+        except ANSWERS as error:
+            answer = error
+        except Exception as error:
+            raise Violation(f"a traceback: {type(error).__name__}: {error}") from error
+        if disk.died:
+            answer = None
+        if not self.mounted:
+            self._settle(vanished=mounted)
+        self.story.append(f"   -> {_told(answer)}")
+        return answer
+
+    def _recovery(self) -> Outcome:
+        with redraw.at_work(Areas.of(self.lake, self.evidence)):
+            return Outcome("done")
+
+    def _vanish(self) -> None:
+        if self._has_area():
+            self.lake.rename(self.away)
+            self.lake.mkdir()
+            self.mounted, self.point = False, {}
+
+    def _settle(self, *, vanished: bool) -> None:
+        """What a call wrote while its area vanished is at its place; where it was lost, another may begin."""
+        if self.lost and (self.lake / ".area.json").is_file() and not vanished:
+            shutil.rmtree(self.away)
+            self.mounted, self.lost = True, set()
+        elif vanished:
+            self.point = look.snapshot(self.lake)
+
+    def _has_area(self) -> bool:
+        """Whether the area is mounted, and the ledger says something of it."""
+        public = any(line["event"] not in ("waiting", "rejected") for line in look.lines(self.evidence))
+        return self.mounted and self.lake.exists() and public
+
+    def _verify(self) -> str:
+        release_id = f"{self.chance.getrandbits(128):032x}"
+        self.verified[release_id] = {}
+        record = self.evidence / release_id
+        record.mkdir(parents=True)
+        quality = {"release": {"public_area": str(self.lake), "content": "records"}}
+        (record / "quality.json").write_text(json.dumps(quality))
+        return release_id
+
+    def _staged(self, release_id: str) -> StagedFiles:
+        areas = Areas.of(self.lake, self.evidence)
+        folder = areas.work(release_id, "staging")
+        for name in ("microdata/part-00000.parquet", "tables/001_sex.parquet"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(f"{name} of {release_id}".encode())
+        self.verified[release_id] = look.contents(folder)
+        return StagedFiles.of(release_id, folder)
+
+    def _any(self, likely: list[str]) -> str | None:
+        known = list(look.status(self.evidence))
+        if likely and self.chance.random() < 0.8:
+            return self.chance.choice(likely)
+        return self.chance.choice(known) if known else None
+
+    # -------------------------------------------------------------------- what must hold
+
+    def _agrees(self, answer, release_id: str, wanted: set[str], event: str | None, before: str | None):
+        """Whether an answer agrees with the state."""
+        if answer is None:
+            return
+        shown, led = release_id in look.visible(self.area), look.current(self.area) == release_id
+        if isinstance(answer, Outcome):
+            if event not in wanted:
+                raise Violation(f"the answer is {answer.text!r}, and the ledger says {event}")
+            if shown != (event == "published"):
+                there = "there" if shown else "not there"
+                raise Violation(f"the answer is {answer.text!r}, and the release is {there}: {event}")
+        elif f"{release_id} is {event}" in str(answer):
+            return  # why it ended, and that the release is published all the same
+        elif event in wanted and event != before and event != "waiting" and (led or event != "published"):
+            raise Violation(f"the answer is {_told(answer)}, although the release is {event}")
+
+    def _untouched(self) -> None:
+        if self.point != look.snapshot(self.lake):
+            raise Violation("something was written to the place of an area that is not there")
+
+    def _look(self, deed: str) -> None:
+        if not self.mounted:
+            self._untouched()
+        if deed == "tear":
+            return
+        try:
+            found = look.faults(self.area, self.evidence, self.verified, self.lost)
+        except ValueError:
+            found = []  # current.json is torn
+        if found:
+            raise Violation("; ".join(found))
+
+    def _end(self) -> None:
+        """The next run recovers; what is decided stays decided when it is asked for again."""
+        self.mount()
+        answer = self._call(self._recovery, "the next run", fails=False)
+        identity = self.lake / ".area.json"
+        if isinstance(answer, MicroguardError) and identity.is_file() and len(identity.read_bytes()) < 44:
+            return  # torn, and nothing stands that proves which area this is: named, and a person decides
+        if not isinstance(answer, Outcome):
+            raise Violation(f"the next run does not recover: {_told(answer)}")
+        for release_id in sorted(self.lost & look.visible(self.lake)):
+            self._again(withdraw, release_id)
+        self.lost = set()
+        events = look.status(self.evidence)
+        unfinished = {each for each, event in events.items() if event in ("intended", "withdrawing")}
+        if unfinished:
+            raise Violation(f"the next run leaves {len(unfinished)} release(s) half done")
+        found = look.faults(self.lake, self.evidence, self.verified, set())
+        if found:
+            raise Violation("; ".join(found))
+        standing = [each for each, event in events.items() if event == "published"]
+        if standing and look.current(self.lake) not in standing:
+            raise Violation("readers are led nowhere although a release stands")
+        for release_id, event in sorted(events.items()):
+            verb = {"withdrawn": withdraw, "rejected": partial(reject, by="A. Steward")}.get(event)
+            if verb is not None and release_id in self.verified:
+                self._again(verb, release_id)
+
+    def _again(self, verb, release_id: str) -> None:
+        """What is done already is done, and said to be so."""
+        named = str(self.evidence / release_id)
+        answer = self._call(lambda: verb(named), f"{release_id[:4]}, asked again", fails=False)
+        if not isinstance(answer, Outcome):
+            raise Violation(f"what is done already, asked again: {_told(answer)}")
+
+
+def _told(answer: object) -> str:
+    if answer is None:
+        return "killed"
+    if isinstance(answer, Outcome):
+        return answer.text.split("\n")[0][:60]
+    return f"{type(answer).__name__}: {str(answer)[:90]}"

@@ -1,0 +1,285 @@
+"""The identity of a public area: nothing is said of an area that is not at its place."""
+
+import json
+import os
+import re
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from pipelines.approval import approve, reject
+from pipelines.engine.files import FileDamaged
+from pipelines.publication import publish
+from pipelines.publication.area_identity import AreaNotThere
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.public.folder import FolderArea
+from pipelines.publication.retention import retain
+from pipelines.publication.waiting import Waiting, let_wait
+from pipelines.redraw import at_work
+from pipelines.report import report
+from pipelines.verify import verify
+from pipelines.withdraw import withdraw
+from schemas.errors import GateRefused, SpecificationError
+from tests.pipelines.releases import ID, contents, entry, manifest, staged
+
+SECOND = "f" * 32
+
+
+@pytest.fixture
+def record(released):
+    """The evidence folder of the release, by which a call finds an area that is not mounted."""
+    return _evidence(released, ID)
+
+
+@pytest.fixture
+def unmounted(released, record):
+    """The area is elsewhere, and an empty folder is at its place."""
+    released.public.folder.rename(released.public.folder.with_name("away"))
+    released.public.folder.mkdir()
+    return released
+
+
+def _evidence(areas, release_id):
+    record = areas.record(release_id)
+    record.mkdir(exist_ok=True)
+    (record / "quality.json").write_text(json.dumps({"release": {"public_area": areas.public.name}}))
+    return record
+
+
+def _waiting(areas, release_id):
+    ready, record = staged(areas, release_id), _evidence(areas, release_id)
+    let_wait(Waiting(ready, manifest(release_id), entry(release_id), accepted=True), areas)
+    return record
+
+
+def _mount(areas):
+    areas.public.folder.rmdir()
+    areas.public.folder.with_name("away").rename(areas.public.folder)
+
+
+def _of_version_before(areas):
+    """No identity file, and no line that names one."""
+    (areas.public.folder / ".area.json").unlink()
+    lines = [json.loads(line) for line in areas.ledger.read_text().splitlines()]
+    areas.ledger.write_text("".join(json.dumps(line | {"area": ""}) + "\n" for line in lines))
+
+
+def _publish(areas, release_id=SECOND, **keys):
+    publish.publish(
+        staged(areas, release_id), manifest(release_id), areas, entry(release_id), accepted=True, **keys
+    )
+
+
+def test_the_identity_is_random_and_every_line_about_the_area_names_it(released, tmp_path):
+    identity = json.loads((released.public.folder / ".area.json").read_text())["area"]
+    assert re.fullmatch("[0-9a-f]{32}", identity)
+    assert {line.area for line in Ledger(released).entries()} == {identity}
+    other = Areas.of(tmp_path / "other", tmp_path / "other evidence")
+    publish.publish(staged(other), manifest(), other, entry())
+    assert other.public.identity() != identity
+
+
+@pytest.mark.parametrize("version", ["this", "before"])
+@pytest.mark.parametrize("place", ["empty", "missing"])
+def test_a_release_of_an_area_that_is_not_mounted_is_not_withdrawn_and_can_be_once_it_is(
+    released, record, place, version
+):
+    if version == "before":
+        _of_version_before(released)
+    away = released.public.folder.with_name("away")
+    released.public.folder.rename(away)
+    if place == "empty":
+        released.public.folder.mkdir()
+    for named in (record, released.public.release(ID), released.public.folder):
+        with pytest.raises(AreaNotThere, match=r"not mounted, or was moved.*--lost"):
+            withdraw(str(named))
+    assert Ledger(released).status(ID).event == "published"
+    assert not released.public.folder.exists() or list(released.public.folder.iterdir()) == []
+    shutil.rmtree(released.public.folder, ignore_errors=True)
+    away.rename(released.public.folder)
+    assert "is gone from the public area" in withdraw(str(record)).text
+    assert contents(released) == set()
+
+
+def test_a_line_that_says_withdrawn_is_no_proof(released, record):
+    """As versions before left it: the ledger says that it is gone, and it is there."""
+    Ledger(released).append(replace(entry(), event="withdrawn", public=released.public.name))
+    assert "is withdrawn" in withdraw(str(record)).text
+    assert contents(released) == set()
+    assert "is withdrawn" in withdraw(str(record)).text  # which looked again
+
+
+def test_no_second_area_begins_at_the_place_of_one_that_is_not_mounted(unmounted):
+    with pytest.raises(AreaNotThere):
+        _publish(unmounted)
+    with pytest.raises(AreaNotThere), at_work(unmounted):
+        pass
+    assert list(unmounted.public.folder.iterdir()) == []
+
+
+def test_another_area_at_the_place_is_not_taken_for_it(unmounted):
+    unmounted.public.begin("0" * 32)
+    with pytest.raises(AreaNotThere, match="found another public area"):
+        _publish(unmounted)
+    assert contents(unmounted) == set()
+
+
+def test_an_area_that_vanishes_while_a_release_is_removed_keeps_it_unfinished(released, record, monkeypatch):
+    away = released.public.folder.with_name("away")
+
+    def vanishing(area, release_id):
+        area.folder.rename(away)
+        area.folder.mkdir()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderArea, "remove", vanishing)
+        with pytest.raises(AreaNotThere):
+            withdraw(str(record))
+    assert Ledger(released).status(ID).event == "withdrawing"
+    _mount(released)
+    withdraw(str(record))
+    assert (contents(released), Ledger(released).status(ID).event) == (set(), "withdrawn")
+
+
+def test_retention_leaves_what_it_cannot_see(released):
+    publish.publish(
+        staged(released, SECOND), manifest(SECOND), released, replace(entry(SECOND), keep=1), accepted=True
+    )
+    released.public.folder.rename(released.public.folder.with_name("away"))
+    released.public.folder.mkdir()
+    assert retain(released, "persons").left == (ID,)
+    assert Ledger(released).status(ID).event == "published"
+
+
+def test_an_area_of_a_version_before_gets_its_identity_from_the_next_call(released):
+    _of_version_before(released)
+    with at_work(released):
+        assert released.public.identity() is not None
+    _publish(released)
+    assert Ledger(released).status(SECOND).area == released.public.identity()
+
+
+def test_a_moved_area_is_refused_by_name_and_works_by_a_link_at_its_old_place(released, record):
+    moved = released.public.folder.with_name("moved")
+    released.public.folder.rename(moved)
+    with pytest.raises(AreaNotThere, match="a copy, or the area was moved"):
+        withdraw(str(moved / ID))
+    assert "These files are not in the area of the ledger" in verify(str(moved / ID)).text
+    released.public.folder.symlink_to(moved)
+    assert "is gone" in withdraw(str(moved / ID)).text
+    assert not (moved / ID).exists()
+
+
+def test_a_copy_of_a_whole_area_is_not_taken_for_it(released, record):
+    copy = released.public.folder.with_name("copy")
+    shutil.copytree(released.public.folder, copy)
+    for named in (copy, copy / ID):
+        with pytest.raises(AreaNotThere, match=re.escape(str(released.public.folder))):
+            withdraw(str(named))
+    assert (copy / ID / "manifest.json").is_file()
+    assert released.public.is_whole(ID)
+
+
+def test_an_area_that_is_lost_is_said_to_be_so_and_another_may_begin(unmounted, record):
+    outcome = withdraw(str(record), lost=True)
+    assert outcome.content["release_ids"] == [ID]
+    assert "nobody has looked there" in outcome.text
+    assert "nobody has looked there" in withdraw(str(record)).text
+    assert withdraw(str(record), lost=True).content["release_ids"] == []
+    _publish(unmounted)
+    assert unmounted.public.served() == SECOND
+    with pytest.raises(SpecificationError, match="Call this without --lost"):
+        withdraw(str(record), lost=True)
+
+
+def test_a_lost_area_that_comes_back_is_not_published_into_before_its_releases_are_withdrawn(
+    unmounted, record
+):
+    withdraw(str(record), lost=True)
+    _mount(unmounted)
+    with pytest.raises(GateRefused, match=rf"the ledger says are withdrawn \({ID}\)"):
+        _publish(unmounted)
+    assert "is gone from the public area" in withdraw(str(record)).text
+    _publish(unmounted)
+    assert contents(unmounted) == {SECOND, "current.json"}
+
+
+def test_verify_and_report_say_that_the_area_is_not_there(unmounted, record, monkeypatch):
+    with pytest.raises(AreaNotThere):
+        verify(str(record))
+    monkeypatch.setattr("pipelines.report.write_page_of", lambda areas, each: areas.record(each))
+    assert "not mounted, or was moved" in report(str(record)).text
+
+
+@pytest.mark.parametrize("torn", ["", "{", '{"release', '{"release_id"}', "[]", "null", "\x00" * 40])
+def test_a_torn_current_json_is_named_and_mended_by_the_next_call(released, record, torn):
+    released.public.current.write_text(torn)
+    with pytest.raises(FileDamaged, match=r"current\.json of the public area.*run the job again"):
+        verify(str(released.public.folder))
+    with at_work(released):
+        assert released.public.served() == ID
+
+
+def test_a_torn_current_json_stays_where_the_ledger_does_not_know_every_release(released):
+    stranger = released.public.release(SECOND)
+    shutil.copytree(released.public.release(ID), stranger)
+    released.public.current.write_text("{")
+    with pytest.raises(FileDamaged, match=r"current\.json"), at_work(released):
+        pass
+    assert released.public.current.read_text() == "{"
+
+
+@pytest.mark.parametrize("torn", ["", "{", '{"area": 1}', '{"area": "zz"}'])
+def test_a_torn_identity_is_written_again_where_a_release_proves_the_area(released, torn):
+    identity, path = released.public.identity(), released.public.folder / ".area.json"
+    path.write_text(torn)
+    with at_work(released):
+        assert released.public.identity() == identity
+    withdraw(str(released.public.release(ID)))
+    path.write_text(torn)
+    with pytest.raises(FileDamaged, match=r"\.area\.json of the public area"), at_work(released):
+        pass
+
+
+@pytest.mark.parametrize("name", ["quality.json", "waiting.json"])
+def test_a_torn_file_of_the_evidence_is_named(areas, name):
+    record = _waiting(areas, ID)
+    os.truncate(record / name, 20)
+    with pytest.raises(FileDamaged, match=rf"{name} of release {ID}"):
+        approve(str(record), by="A. Steward")
+
+
+def test_approving_and_rejecting_again_answers_the_same(areas):
+    one, other = _waiting(areas, ID), _waiting(areas, SECOND)
+    assert "is approved by A. Steward and published" in approve(str(one), by="A. Steward").text
+    assert "is published already, approved by A. Steward" in approve(str(one), by="B").text
+    assert "is rejected by A. Steward" in reject(str(other), by="A. Steward").text
+    assert "is already rejected by A. Steward" in reject(str(other), by="B").text
+    for verb, record in ((reject, one), (approve, other)):
+        with pytest.raises(SpecificationError, match="does not wait"):
+            verb(str(record), by="B")
+    assert (areas.public.served(), Ledger(areas).status(ID).by) == (ID, "A. Steward")
+
+
+@pytest.mark.parametrize(
+    ("step", "published"), [("serve", True), ("retain", True), ("_commit", False), ("put", False)]
+)
+def test_an_interrupted_approval_says_what_became_of_it(areas, monkeypatch, step, published):
+    record = _waiting(areas, ID)
+    place = {"serve": FolderArea, "put": FolderArea, "_commit": publish}.get(step, "pipelines.approval")
+
+    def interrupted(*_):
+        undo.undo()
+        raise KeyboardInterrupt
+
+    undo = pytest.MonkeyPatch()
+    undo.setattr(*((f"{place}.{step}",) if isinstance(place, str) else (place, step)), interrupted)
+    if published:
+        assert "is published" in approve(str(record), by="A. Steward").text
+        assert areas.public.served() == ID
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            approve(str(record), by="A. Steward")
+        assert (contents(areas), Ledger(areas).status(ID).event) == (set(), "waiting")
