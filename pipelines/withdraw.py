@@ -48,8 +48,9 @@ def withdraw(named: str, *, lost: bool = False) -> Outcome:
 
     def act() -> Outcome:
         with at_work(areas):
-            if _is_lost(Ledger(areas).status(meant), areas):
-                return _lost(areas, [])
+            status = Ledger(areas).status(meant)
+            if status is not None and status.event in GONE and _is_lost(areas):
+                return _lost(areas)
             _withdraw(meant, areas)
             successor = areas.public.served()
             redraw(areas, [meant])
@@ -104,21 +105,25 @@ def _declare_lost(areas: Areas) -> Outcome:
         Where the ledger knows nothing of such an area, or the area is there.
     """
     with areas.lock():
-        ledger = Ledger(areas)
-        here = [each for each in ledger.latest().values() if is_in(each, areas.public)]
-        public = [each for each in here if each.event not in NEVER_PUBLIC]
         if _is_there(areas):
-            if any(_is_lost(each, areas) for each in public[-1:]):
-                return _lost(areas, [])
+            if _is_lost(areas):
+                return _lost(areas)
             raise SpecificationError(
                 f"--lost: expected a public area that is not at its place, found {areas.public.name}, which "
                 "is there, or unknown to the ledger. Nothing was changed. Call this without --lost."
             )
-        ids = [each.release_id for each in public if each.event not in GONE]
-        for each in [each for each in public if each.event not in GONE] or public[-1:]:
-            ledger.append(replace(each, event="withdrawn", at=now(), by="", note=LOST, area=""))
-        redraw(areas, ids)
-    return _lost(areas, ids)
+        latest = {each.release_id: each for each in _here(areas)}.values()
+        there = [each for each in latest if each.event not in GONE]
+        for each in there or list(latest)[-1:]:
+            Ledger(areas).append(replace(each, event="withdrawn", at=now(), by="", note=LOST, area=""))
+        redraw(areas, [each.release_id for each in there])
+    return _lost(areas)
+
+
+def _here(areas: Areas) -> list[Entry]:
+    """The lines of the ledger about releases that were in this public area, oldest first."""
+    entries = Ledger(areas).entries()
+    return [each for each in entries if each.event not in NEVER_PUBLIC and is_in(each, areas.public)]
 
 
 def _is_there(areas: Areas) -> bool:
@@ -130,16 +135,13 @@ def _is_there(areas: Areas) -> bool:
     return True
 
 
-def _is_lost(status: Entry | None, areas: Areas) -> bool:
-    """Whether a release went with its public area, and nobody can look there."""
-    return (
-        status is not None
-        and (status.event, status.note) == ("withdrawn", LOST)
-        and known_area(areas) is None
-    )
+def _is_lost(areas: Areas) -> bool:
+    """Whether the public area was declared lost, and none is at its place since."""
+    return any(each.note == LOST for each in _here(areas)[-1:]) and known_area(areas) is None
 
 
-def _lost(areas: Areas, ids: list[str]) -> Outcome:
+def _lost(areas: Areas) -> Outcome:
+    ids = list(dict.fromkeys(each.release_id for each in _here(areas) if each.note == LOST))
     text = (
         f"The public area {areas.public.name} is recorded as lost, and {len(ids)} release(s) in it as "
         "withdrawn: nobody has looked there. Should it appear again, withdraw them once more. Another public "

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from pipelines.engine.files import parse_json
 from pipelines.publication.area_identity import known_area
 from pipelines.publication.areas import LEDGER, QUALITY, Areas
-from pipelines.publication.ledger import Ledger, is_in
+from pipelines.publication.ledger import Ledger, LedgerDamaged, is_in
 from pipelines.publication.public.public_area import CURRENT, MANIFEST, PublicArea, public_area
 from schemas.errors import SpecificationError
 
 NEARBY_LEVELS = 3
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,13 @@ def _at_path(path: Path, gone: bool) -> FoundRelease | None:
 
 def _gone(path: Path) -> FoundRelease | None:
     """The release whose folder this was, or that was being withdrawn from this area, to a ledger nearby."""
+    place = path.resolve()
     if not path.exists():
-        release = _in_folder(path.name, path.resolve().parent)
-        if release.evidence is not None:
-            return release
-    return next(filter(None, (_going_from(areas) for areas in _areas_near(path.resolve()))), None)
+        with suppress(LedgerDamaged):  # which is met below, if nothing is found
+            release = _in_folder(place.name, place.parent)
+            if release.evidence is not None:
+                return release
+    return _first_near(place, _going_from)
 
 
 def _going_from(areas: Areas) -> FoundRelease | None:
@@ -189,9 +193,32 @@ def _in_folder(release_id: str, public: Path) -> FoundRelease:
 
 def _evidence_near(public: Path, release_id: str) -> str | None:
     """The evidence area whose ledger knows the release, sought in the folders around the public area."""
+    return _first_near(public, lambda areas: str(areas.evidence) if _knows(areas, release_id) else None)
+
+
+def _knows(areas: Areas, release_id: str) -> bool:
+    return Ledger(areas).status(release_id) is not None
+
+
+def _first_near(public: Path, find: Callable[[Areas], T | None]) -> T | None:
+    """The first that is found in an evidence area near a public area.
+
+    Raises
+    ------
+    LedgerDamaged
+        Where nothing is found, and a ledger cannot be read.
+    """
+    damage = None
     for areas in _areas_near(public):
-        if any(entry.release_id == release_id for entry in Ledger(areas).entries()):
-            return str(areas.evidence)
+        try:
+            found = find(areas)
+        except LedgerDamaged as error:  # it may be that of others
+            damage = error
+        else:
+            if found is not None:
+                return found
+    if damage is not None:
+        raise damage
     return None
 
 

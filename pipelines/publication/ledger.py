@@ -104,7 +104,7 @@ class Ledger:
             file.seek(0)
             whole = file.read()
             end = whole.rfind(b"\n") + 1
-            if _is_entry(whole[end:]):
+            if _entry(whole[end:]) is not None:
                 file.write(b"\n")
             else:
                 file.truncate(end)
@@ -219,29 +219,30 @@ def entries_of(evidence: Path) -> list[Entry]:
     if not ledger.is_file():
         return []
     lines = ledger.read_bytes().split(b"\n")
-    if not _is_entry(lines[-1]):
+    if _entry(lines[-1]) is None:
         lines.pop()
     return list(_parsed(lines))
 
 
-def _is_entry(line: bytes) -> bool:
+def _entry(line: bytes) -> Entry | None:
+    """The entry in a line; None where it holds none of ours."""
     try:
-        Entry(**json.loads(line))
+        return Entry(**json.loads(line))
     except (ValueError, TypeError):
-        return False
-    return True
+        return None
 
 
 def _parsed(lines: list[bytes]) -> Iterator[Entry]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            if not _is_entry(line):
+            entry = _entry(line)
+            if entry is None:
                 raise LedgerDamaged(
                     f"Line {number} of the ledger cannot be read: it is damaged, or of a newer version of "
                     "microguard. What it says of a release must not be lost, so nothing is done beside it. "
                     "Restore the ledger of the evidence area from its back-up, or use the newer version."
                 )
-            yield Entry(**json.loads(line))
+            yield entry
 
 
 def public_area_of(entry: Entry, areas: Areas) -> Areas:

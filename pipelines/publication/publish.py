@@ -189,9 +189,18 @@ def published_already(areas: Areas, release_id: str) -> bool:
     """Whether a release stands whole.
 
     A release whose files are not those of its manifest is not: it is to be made again.
+
+    Raises
+    ------
+    AreaNotThere
+        Where it cannot be seen, because its area is not at its place.
     """
-    standing = {entry.release_id for entry in Ledger(areas).standing()}
-    return release_id in standing and areas.public.is_whole(release_id)
+    if release_id not in {entry.release_id for entry in Ledger(areas).standing()}:
+        return False
+    whole = areas.public.is_whole(release_id)
+    if not whole:
+        require_area(areas)
+    return whole
 
 
 def _commit(row: TableFormat, manifest: Mapping[str, Any], public: Path | None) -> None:

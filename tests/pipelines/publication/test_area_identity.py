@@ -187,7 +187,7 @@ def test_an_area_that_is_lost_is_said_to_be_so_and_another_may_begin(unmounted, 
     assert outcome.content["release_ids"] == [ID]
     assert "nobody has looked there" in outcome.text
     assert "nobody has looked there" in withdraw(str(record)).text
-    assert withdraw(str(record), lost=True).content["release_ids"] == []
+    assert withdraw(str(record), lost=True).content["release_ids"] == [ID]
     _publish(unmounted)
     assert unmounted.public.served() == SECOND
     with pytest.raises(SpecificationError, match="Call this without --lost"):
