@@ -99,9 +99,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if misplaced:
         print(misplaced, file=sys.stderr)
         return 1
-    from jobs.command import run_command
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        from jobs.command import INTERRUPTED, run_command
+        from jobs.process import leave, prepare
 
-    exit_code = run_command(sys.argv[1:] if arguments is None else arguments)
+        refused = prepare(given)
+        if refused:
+            print(refused, file=sys.stderr)
+            return 1
+        exit_code = run_command(given)
+    except KeyboardInterrupt:  # before the command answers for itself
+        print("Interrupted. Call this again.", file=sys.stderr)
+        return 130
+    if exit_code == INTERRUPTED:
+        leave(exit_code)
     if "duckdb" not in sys.modules:  # it counts what was not collected as leaks, and prints a page of them
         gc.freeze()  # as the process ends, Python would look through all objects once more: a second
     return exit_code

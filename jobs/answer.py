@@ -6,16 +6,20 @@ An output that fails (closed, full, of another encoding) never changes how the r
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import sys
 import textwrap
+import threading
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from schemas.errors import SpecificationError
+from schemas.paths import expanded
 from schemas.specification.faults import legible
 
 STATUS = {
@@ -35,6 +39,8 @@ WIDEST = 100
 class Answer:
     """The outputs that a command line asks for, however faulty it is otherwise.
 
+    Standard output is what it is when this is made: `alone` keeps it for the answer.
+
     Parameters
     ----------
     arguments : sequence of str
@@ -46,7 +52,10 @@ class Answer:
     def __init__(self, arguments: Sequence[str], verb: str | None) -> None:
         self._verb = verb
         self._json = "--json" in arguments
-        self._file = _value_of("--outcome", arguments)
+        self._events = any(word == "--log" or word.startswith("--log=") for word in arguments)
+        file = _value_of("--outcome", arguments)
+        self._file = None if file is None else expanded(file)
+        self._output = sys.stdout
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
@@ -67,13 +76,40 @@ class Answer:
                 "--outcome: found a path that cannot be written, allowed: a file in a folder that exists."
             )
 
+    @contextmanager
+    def alone(self, debug: bool) -> Iterator[None]:
+        """Keep what libraries print, a banner or a warning, out of standard output.
+
+        It goes to standard error with --debug, else nowhere, as nobody knows whether it holds a value; so do
+        exceptions of threads and finalizers, and logs.
+        """
+        if debug:
+            with redirect_stdout(sys.stderr):
+                yield
+            return
+        hooks = sys.excepthook, sys.unraisablehook, threading.excepthook, logging.root.manager.disable
+        sys.excepthook = sys.unraisablehook = threading.excepthook = lambda *_: None
+        logging.disable(logging.CRITICAL)
+        try:
+            with warnings.catch_warnings(), open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+                warnings.simplefilter("ignore")
+                yield
+        finally:
+            sys.excepthook, sys.unraisablehook, threading.excepthook, level = hooks
+            logging.disable(level)
+
     def summary(self, text: str) -> None:
         """What a person called for."""
-        with _unbroken(sys.stdout):
-            print(text, flush=True)
+        with _unbroken(self._output):
+            print(text, file=self._output, flush=True)
 
     def reason(self, text: str) -> None:
-        """Why the run ended, in one paragraph on standard error."""
+        """Why the run ended, in one paragraph on standard error; with `--log json` it is an event."""
+        if self._events:
+            from pipelines.engine.events import emit
+
+            emit(event="reason", verb=self._verb, reason=one_line(text))
+            return
         with _unbroken(sys.stderr):
             say(_paragraph(text))
 
@@ -82,9 +118,10 @@ class Answer:
         status = STATUS.get(exit_code, "interrupted")
         whole = {"verb": self._verb, "exit_code": exit_code, "status": status} | content
         if self._json:
-            with _unbroken(sys.stdout):
-                utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-                print(json.dumps(whole, ensure_ascii=not utf8, default=_plain), flush=True)
+            with _unbroken(self._output):
+                utf8 = (self._output.encoding or "").lower().replace("-", "") == "utf8"
+                line = json.dumps(whole, ensure_ascii=not utf8, default=_plain)
+                print(line, file=self._output, flush=True)
         if self._file is not None:
             try:
                 _replace(Path(self._file), json.dumps(whole, default=_plain) + "\n")

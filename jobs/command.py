@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
+import sys
 import threading
 import traceback
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from jobs.answer import INTERRUPTED, STATUS, Answer, one_line, submitted
+from jobs.interruption import Interruption, interruptible
 from jobs.verbs import VERBS, call, parse
 from schemas.errors import MicroguardError
 
@@ -28,15 +26,33 @@ def run_command(arguments: Sequence[str]) -> int:
     is never shown without --debug, as it could hold a value of a record: only its type is.
     """
     command = _Command(arguments)
-    try:
-        outcome = command.run()
-    except MicroguardError as error:
-        return command.failed(error.exit_code, str(error))
-    except KeyboardInterrupt:
-        return command.failed(INTERRUPTED, "Interrupted.")
-    except Exception as error:
-        return command.failed(1, command.unexpected(error))
-    return command.done(outcome)
+    with interruptible(command.end_at_once) as interruption:
+        try:
+            outcome = command.run()
+        except SystemExit:  # of --help and --version
+            raise
+        except BaseException as error:
+            interruption.settle()
+            if interruption.signal is not None or isinstance(error, KeyboardInterrupt):
+                return command.interrupted(interruption)
+            if isinstance(error, MicroguardError):
+                return command.failed(error.exit_code, str(error))
+            if isinstance(error, Exception):
+                return command.failed(1, command.unexpected(error))
+            raise
+        interruption.settle()
+        return command.done(outcome)
+
+
+#: What a line of the ledger means once the process that wrote it has ended.
+_TOLD = {
+    "waiting": "Release {} is verified and waits for approval.",
+    "rejected": "Release {} is rejected.",
+    "intended": "Release {} was being published: it is not current, and the next call removes what is there.",
+    "published": "Release {} is published.",
+    "withdrawing": "Release {} was being withdrawn: it is not current, and the next call removes the rest.",
+    "withdrawn": "Release {} is withdrawn.",
+}
 
 
 class _Command:
@@ -50,6 +66,7 @@ class _Command:
         self.log = any(word == "--log" or word.startswith("--log=") for word in arguments)
         self.answer = Answer(arguments, self.verb)
         self.progress: Progress | None = None
+        self._answers = threading.Lock()  # held by who answers, and never released: there is one answer
 
     def run(self) -> Outcome:
         self.answer.check()
@@ -58,10 +75,8 @@ class _Command:
             from pipelines.engine.spark_submit import silence
 
             silence()
-        if not self.debug:
-            warnings.simplefilter("ignore")
-        with _terminated_in_order():
-            return call(parsed, self._progress)
+        with self.answer.alone(self.debug):
+            return call(parsed, self._progress, lambda table: self.answer.summary(f"{table}\n"))
 
     def _progress(self) -> Progress:
         from pipelines.engine.progress import Progress
@@ -70,19 +85,38 @@ class _Command:
         return self.progress
 
     def done(self, outcome: Outcome) -> int:
+        self._answers.acquire()
         if not self.quiet or (self.verb in VERBS and VERBS[self.verb].shown_when_quiet):
             self.answer.summary(outcome.summary())
         self.answer.content(0, outcome.as_json())
         self._end(0, outcome.as_json().get("release_id"))
         return 0
 
-    def failed(self, exit_code: int, reason: str) -> int:
+    def failed(self, exit_code: int, reason: str, more: dict[str, Any] | None = None) -> int:
+        self._answers.acquire()
         if self.debug:
             traceback.print_exc()
         self.answer.reason(reason)
-        self.answer.content(exit_code, {"reason": one_line(reason)})
+        self.answer.content(exit_code, {"reason": one_line(reason)} | (more or {}))
         self._end(exit_code, None)
         return exit_code
+
+    def interrupted(self, interruption: Interruption) -> int:
+        """Say what became of releases, by what the ledger holds: a signal can come after the publication."""
+        by = interruption.signal or "SIGINT"
+        told, published = _releases()
+        again = "To resume, call this again with the same arguments."
+        return self.failed(INTERRUPTED, f"Interrupted by {by}. {told} {again}", {"published": published})
+
+    def end_at_once(self, interruption: Interruption) -> NoReturn:
+        """End the process while the main thread is at work still."""
+        java = sys.modules.get("pipelines.engine.java_process")
+        if java is not None:
+            java.end()
+        if self._answers.acquire(timeout=1):  # else the main thread is answering
+            self._answers.release()
+            self.interrupted(interruption)
+        os._exit(INTERRUPTED)
 
     def _end(self, exit_code: int, release_id: str | None) -> None:
         if self.log:
@@ -108,18 +142,12 @@ class _Command:
         )
 
 
-@contextmanager
-def _terminated_in_order() -> Iterator[None]:
-    """Let SIGTERM end a run as Ctrl-C does: locks released, sessions stopped, the reason told."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
+def _releases() -> tuple[str, list[str]]:
+    """What the ledger says last of the releases that this process wrote lines about, and who is published."""
+    ledger = sys.modules.get("pipelines.publication.ledger")
+    entries = [] if ledger is None else ledger.written_about()
+    told = [_TOLD[entry.event].format(entry.release_id) for entry in entries if entry.event in _TOLD]
+    published = [entry.release_id for entry in entries if entry.event == "published"]
+    if not published:
+        told.append("Nothing was published.")
+    return " ".join(told), published

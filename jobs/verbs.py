@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from schemas.errors import SpecificationError
+from schemas.paths import expanded
 
 if TYPE_CHECKING:
     from pipelines.engine.outcome import Outcome
@@ -94,7 +95,14 @@ def _person(text: str) -> str:
     return text.strip()
 
 
-SPECIFICATION = _argument("specification", metavar="SPEC", help="release specification (TOML)")
+def _path(text: str) -> str:
+    try:
+        return expanded(text)
+    except SpecificationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+SPECIFICATION = _argument("specification", type=_path, metavar="SPEC", help="release specification (TOML)")
 OVERRIDES = _argument(
     "--set",
     dest="overrides",
@@ -114,6 +122,7 @@ CHOICES = _argument(
 )
 RELEASE = _argument(
     "release",
+    type=_path,
     metavar="RELEASE",
     help="folder of the release, a public area or a specification (then the current release)",
 )
@@ -144,7 +153,7 @@ _ROWS = (
                 default="mixed",
                 help="kind of the quasi-identifiers: a few of both (mixed), 8 nominal, or 10 numeric",
             ),
-            _argument("--out", default="demo", metavar="DIR", help="folder to write to (demo)"),
+            _argument("--out", type=_path, default="demo", metavar="DIR", help="folder to write to (demo)"),
             _argument("--only-data", action="store_true", help="do not protect"),
             OVERRIDES,
         ),
@@ -153,7 +162,7 @@ _ROWS = (
         "draft",
         "profile a file and print a draft specification with the risk it sees",
         "pipelines.draft:draft",
-        (_argument("input", metavar="INPUT", help="Parquet or CSV: a file, folder or glob"),),
+        (_argument("input", type=_path, metavar="INPUT", help="Parquet or CSV: a file, folder or glob"),),
         shown_when_quiet=True,
     ),
     Verb(
@@ -182,7 +191,7 @@ _ROWS = (
         "clean",
         "remove resume folders and staging of runs that will not come back",
         "pipelines.clean:clean",
-        (_argument("areas", nargs="*", metavar="FOLDER", help="where to look (this folder)"),),
+        (_argument("areas", nargs="*", type=_path, metavar="FOLDER", help="where to look (this folder)"),),
     ),
     Verb("report", "rebuild the reports of a release", "pipelines.report:report", (RELEASE,)),
     Verb(
@@ -287,8 +296,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return _parser().parse_args(arguments)
 
 
-def call(parsed: argparse.Namespace, progress: Callable[[], Progress]) -> Outcome:
-    """Run the verb of a parsed command line; a faulty specification is refused before an engine is loaded."""
+def call(
+    parsed: argparse.Namespace, progress: Callable[[], Progress], show: Callable[[str], None]
+) -> Outcome:
+    """Run the verb of a parsed command line; a faulty specification is refused before an engine is loaded.
+
+    `show` takes a part of the answer as soon as it is there.
+    """
     verb = VERBS[parsed.verb]
     given = {argument.name: getattr(parsed, argument.name) for argument in verb.arguments}
     if SPECIFICATION in verb.arguments:
@@ -310,16 +324,11 @@ def call(parsed: argparse.Namespace, progress: Callable[[], Progress]) -> Outcom
     on_request: dict[str, Callable[[], Any]] = {
         "master": lambda: parsed.master,
         "progress": progress,
-        "show": lambda: _show,
+        "show": lambda: show,
     }
     asked = inspect.signature(function).parameters
     given |= {name: make() for name, make in on_request.items() if name in asked}
     return function(*by_position, **given)
-
-
-def _show(table: str) -> None:
-    """A part of the answer, as soon as it is there."""
-    print(f"{table}\n", flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,9 +9,10 @@ from typing import Any
 
 from pipelines.engine.outcome import now
 
-#: All that an event may say. Names of stages come from this software and from names of clusterings.
+#: All that an event may say. Names of stages come from this software and from names of clusterings; a reason
+#: is the paragraph of a refusal.
 ALLOWED = (
-    "at", "event", "verb", "stage", "status", "seconds", "blocks", "exit_code", "release_id",
+    "at", "event", "verb", "stage", "status", "seconds", "blocks", "exit_code", "release_id", "reason",
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
@@ -102,7 +102,8 @@ class _Watch:
                 )
 
     def _say(self, text: str) -> None:
-        print(f"{self._name}: {text}", file=sys.stderr, flush=True)
+        with suppress(OSError, ValueError):  # an output that is full or closed does not change how a run ends
+            print(f"{self._name}: {text}", file=sys.stderr, flush=True)
 
 
 def _terminal() -> bool:

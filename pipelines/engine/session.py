@@ -5,29 +5,29 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from py4j.protocol import Py4JError
-from pyspark import SparkConf, SparkContext
 from pyspark.accumulators import AccumulatorTCPServer
-from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from pipelines.engine import workers
+from pipelines.engine import java_process, workers
 from pipelines.engine.failures import GONE, without_values_of_records
 from pipelines.engine.java import java_home
+from pipelines.engine.java_process import start_java, without_signal_handler
 from pipelines.engine.jvm import InputSize, input_size, jvm_options
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
 #: Where the environment may say that Spark keeps scratch files, which it heeds before any setting.
 _SCRATCH = ("SPARK_LOCAL_DIRS", "SPARK_EXECUTOR_DIRS")
+#: Seconds that a session is given to end.
+STOPPED_WITHIN = 20.0
 #: Rows per Arrow batch: large enough that the crossing costs little, small enough for a worker's memory.
 ARROW_BATCH = 50_000
 #: What Spark takes for no limit of bytes: below any other it adds up the bytes of a batch after each row.
@@ -107,9 +107,21 @@ def session(
 
 
 def _stop(spark: SparkSession) -> None:
-    """End the session; one whose Java process is gone has ended."""
-    with suppress(Py4JError, *GONE):
-        spark.stop()
+    """End the session, its tasks and its workers, before anybody else may work in its folders.
+
+    It is asked to end over a connection of its own, as the caller's may be in the middle of a call; Java is
+    ended where that takes long. One whose Java process is gone has ended.
+    """
+
+    def stop() -> None:
+        with suppress(Py4JError, *GONE):
+            spark.stop()
+
+    thread = threading.Thread(target=stop, daemon=True)
+    thread.start()
+    thread.join(STOPPED_WITHIN)
+    if thread.is_alive():
+        java_process.end()
 
 
 @contextmanager
@@ -165,7 +177,8 @@ def open_session(
     builder = SparkSession.builder
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with without_signal_handler():
+        spark = builder.getOrCreate()
     _silence(spark)
     workers.start_ahead(spark)
     return spark
@@ -182,19 +195,6 @@ def start_java_ahead(master: str | None, input_path: str) -> None:
             start_java(_settings(master, input_size(input_path)))
 
     threading.Thread(target=starts).start()
-
-
-def start_java(settings: Mapping[str, str]) -> None:
-    """Start the Java process of this process's sessions, if there is none.
-
-    What it and the Python workers behind it say on standard error is not kept: a traceback of a worker can
-    hold values.
-    """
-    with SparkContext._lock:  # as pyspark does where it starts Java itself
-        if SparkContext._gateway is None:
-            conf = SparkConf().setAll(list(settings.items()))
-            gateway = launch_gateway(conf, {"stderr": subprocess.DEVNULL})
-            SparkContext._ensure_initialized(gateway=gateway)
 
 
 def _settings(master: str | None, size: InputSize, jvm: Sequence[str] | None = None) -> dict[str, str]:

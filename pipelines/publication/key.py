@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pipelines.engine.files import PRIVATE_FILE, private_folder, sync_folder
 from schemas.errors import SpecificationError
+from schemas.paths import expanded
 from schemas.specification.consistency import among_releases
 
 KEY_BYTES = 32
@@ -24,7 +25,7 @@ KEY_VARIABLE = "MICROGUARD_KEY_FILE"
 def key_file() -> Path | None:
     """The file that the environment names, if it does."""
     named = os.environ.get(KEY_VARIABLE)
-    return Path(named) if named else None
+    return Path(expanded(named)) if named else None
 
 
 def required_key(public: Path | None, place: str) -> bytes:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +28,10 @@ Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "wi
 NEVER_PUBLIC: frozenset[Event] = frozenset({"waiting", "rejected"})
 #: What the ledger says last of a release that is no longer in the public area.
 GONE: frozenset[Event] = frozenset({"withdrawn", "abandoned"})
+
+
+#: Release id -> the areas whose ledger got a line about it from this process: what a signal is answered by.
+_WRITTEN: dict[str, Areas] = {}
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,7 @@ class Ledger:
 
         The pages that say what was so before go first: killed here, there is no page that is not true.
         """
+        _WRITTEN[entry.release_id] = self._areas
         for page in (self._areas.record(entry.release_id) / PAGE, self._areas.evidence / INDEX):
             page.unlink(missing_ok=True)
         descriptor = os.open(self._areas.ledger, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
@@ -211,6 +217,14 @@ class Ledger:
                     f"The public area serves releases of another name, {entry.name!r}: its current.json can "
                     "follow one name only. Choose another publish.path for this one."
                 )
+
+
+def written_about() -> list[Entry]:
+    """The last line of each release that this process wrote a line about, read from where it was written."""
+    with suppress(OSError, MicroguardError):
+        last = {release_id: Ledger(areas).status(release_id) for release_id, areas in list(_WRITTEN.items())}
+        return [entry for entry in last.values() if entry is not None]
+    return []
 
 
 def entries_of(evidence: Path) -> list[Entry]:

@@ -6,8 +6,10 @@ What it loads starts no threads, which would not survive the fork.
 from __future__ import annotations
 
 import gc
+import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib.util import find_spec
 
 
@@ -38,11 +40,25 @@ def leave_archives() -> None:
         sys.path_importer_cache.pop(entry, None)
 
 
-if __name__ == "__main__":
-    leave_archives()
-    from pyspark.daemon import manager
+@contextmanager
+def port_alone() -> Iterator[None]:
+    """Keep standard output, on which Spark reads the port, from what imports print.
 
-    with suppress(Exception):  # what fails here fails in a task, which says what it was
-        load()
+    `sys.stdout` has it afterwards; for compiled code, descriptor 1 stays standard error.
+    """
+    pipe = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    with redirect_stdout(sys.stderr):
+        yield
+    sys.stdout = pipe
+
+
+if __name__ == "__main__":
+    with port_alone():
+        leave_archives()
+        from pyspark.daemon import manager
+
+        with suppress(Exception):  # what fails here fails in a task, which says what it was
+            load()
     gc.freeze()  # after each task a worker collects garbage, for which it would look at all that was loaded
     manager()

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field, PrivateAttr
 
 from schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
+from schemas.paths import expanded
 from schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
 from schemas.specification.rules import Rule, parse_rule
 from schemas.specification.section import Section, Text
@@ -72,8 +73,14 @@ class Specification(Section):
         return self._folder
 
     def resolve(self, path: str) -> str:
-        """Absolute form of a path of the specification; one with a scheme (`s3a://`) stays as it is."""
-        return path if "://" in path else os.path.normpath(self._folder / path)
+        """Absolute form of a path of the specification; one with a scheme (`s3a://`) stays as it is.
+
+        Raises
+        ------
+        SpecificationError
+            Where it begins with a ``~`` that stands for no home folder.
+        """
+        return path if "://" in path else os.path.normpath(self._folder / expanded(path))
 
     @property
     def input_path(self) -> str:

@@ -30,6 +30,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from schemas.errors import SpecificationError
+from schemas.paths import expanded
 from schemas.specification.toml_text import merged
 
 TOTAL = "Total"
@@ -80,7 +81,7 @@ def described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     given = content.get("input")
     if not isinstance(given, dict) or not isinstance(given.get("metadata"), str):
         return content
-    path = folder / given["metadata"]
+    path = folder / expanded(given["metadata"])
     encoding = given.get("encoding", "utf-8")
     head, fields = _read(path, encoding if isinstance(encoding, str) else "utf-8")
     return merged(_content(head, fields, path, encoding), content)

@@ -7,7 +7,6 @@ import inspect
 import json
 import os
 import runpy
-import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -16,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from jobs import command
 from jobs.command import run_command
 from jobs.verbs import SPECIFICATION, VERBS, Verb
 from pipelines.engine.events import ALLOWED, emit
@@ -84,6 +82,8 @@ def test_every_verb_has_a_script_for_spark_submit_and_no_script_is_without_a_ver
         "verbs",
         "command",
         "answer",
+        "interruption",
+        "process",
     }
     assert scripts == set(VERBS)
 
@@ -264,14 +264,6 @@ def test_debug_adds_the_traceback(
     assert f"ValueError: {CANARY}" in capsys.readouterr().err
 
 
-def test_an_interrupt_is_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ending(monkeypatch, KeyboardInterrupt())
-    assert run_command(["protect", "release.toml"]) == 130
-    assert capsys.readouterr().err == "Interrupted.\n"
-
-
 def test_success_prints_a_summary_and_with_json_one_object_last(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -299,20 +291,6 @@ def test_a_reader_that_hangs_up_causes_no_traceback(tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
-
-
-def test_a_run_that_is_terminated_ends_as_one_that_is_interrupted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def call(*_: object) -> Outcome:
-        signal.raise_signal(signal.SIGTERM)
-        return Outcome("Published.", {})
-
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(command, "call", call)
-    assert run_command(["protect", "release.toml"]) == 130
-    assert capsys.readouterr().err == "Interrupted.\n"
-    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_no_character_that_a_terminal_obeys_reaches_it(capsys: pytest.CaptureFixture[str]) -> None:

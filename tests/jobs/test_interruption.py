@@ -1,0 +1,206 @@
+"""Signals end a command with one line that tells the truth, whatever the command is doing."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs import command, interruption
+from jobs.command import run_command
+from jobs.interruption import SIGNALS
+from pipelines.engine.outcome import Outcome
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Entry, Ledger
+from tests.jobs.endings import ROOT, ending
+
+#: A verb in a process of its own: it says that it is at work on standard error, and does what a test asks.
+VERB = """
+import sys, time, threading
+from jobs import command
+import microguard
+def call(*_):
+    sys.stderr.write("at work\\n")
+    {body}
+command.call = call
+sys.exit(microguard.main(["protect", "x.toml", "--json", {arguments}]))
+"""
+AGAIN = "To resume, call this again with the same arguments."
+
+
+def signalled(body: str, *signals: signal.Signals, arguments: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a verb, send it signals once it is at work, and wait for its end."""
+    code = VERB.format(body=body.replace("\n", "\n    "), arguments=arguments)
+    run = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert run.stderr is not None
+    assert run.stderr.readline() == "at work\n"
+    for each in signals:
+        run.send_signal(each)
+        time.sleep(0.3)
+    out, err = run.communicate(timeout=60)
+    return subprocess.CompletedProcess(run.args, run.returncode, out, err)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_a_command_with_its_name_and_no_traceback(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def call(*_: object) -> Outcome:
+        signal.raise_signal(number)
+        raise AssertionError("not interrupted")
+
+    before = [signal.getsignal(each) for each in SIGNALS]
+    monkeypatch.setattr(command, "call", call)
+    assert run_command(["protect", "release.toml", "--json"]) == 130
+    out, err = capsys.readouterr()
+    assert err.replace("\n", " ").strip() == f"Interrupted by {number.name}. Nothing was published. {AGAIN}"
+    assert json.loads(out)["status"] == "interrupted"
+    assert json.loads(out)["published"] == []
+    assert [signal.getsignal(each) for each in SIGNALS] == before
+
+
+def test_what_is_raised_after_a_signal_is_its_consequence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def call(*_: object) -> Outcome:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise ImportError("numpy failed to import") from None
+        raise AssertionError("not interrupted")
+
+    monkeypatch.setattr(command, "call", call)
+    assert run_command(["protect", "release.toml"]) == 130
+    assert "Interrupted by SIGTERM" in capsys.readouterr().err
+
+
+def test_an_ignored_signal_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(*_: object) -> Outcome:
+        signal.raise_signal(signal.SIGHUP)
+        return Outcome("Published.", {})
+
+    monkeypatch.setattr(command, "call", call)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        assert run_command(["protect", "release.toml"]) == 0
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    ("events", "said", "published"),
+    [
+        (("intended",), "Release r was being published: it is not current", []),
+        (("intended", "published"), "Release r is published.", ["r"]),
+        (("waiting",), "Release r is verified and waits for approval.", []),
+        (("intended", "abandoned"), "Nothing was published.", []),
+        (("withdrawing", "withdrawn"), "Release r is withdrawn.", []),
+    ],
+)
+def test_an_interrupt_says_what_the_ledger_holds_of_the_releases_of_this_process(
+    events: tuple[str, ...],
+    said: str,
+    published: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("pipelines.publication.ledger._WRITTEN", {})
+    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+
+    def call(*_: object) -> Outcome:
+        areas.evidence.mkdir()
+        for event in events:
+            Ledger(areas).append(Entry(event, "r", "persons", "2026-01-01", {}))  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "call", call)
+    assert run_command(["protect", "release.toml", "--json"]) == 130
+    out, err = capsys.readouterr()
+    assert said in " ".join(err.split())
+    assert ("Nothing was published." in " ".join(err.split())) == (not published)
+    assert json.loads(out)["published"] == published
+
+
+def test_a_signal_after_the_verb_has_ended_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Slow(Outcome):
+        def summary(self) -> str:
+            signal.raise_signal(signal.SIGINT)
+            return super().summary()
+
+    monkeypatch.setattr(command, "call", lambda *_: Slow("Published.", {}))
+    assert run_command(["protect", "release.toml"]) == 0
+    assert capsys.readouterr() == ("Published.\n", "")
+
+
+def test_every_line_of_a_json_log_is_json_after_a_signal_and_a_refusal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ending(monkeypatch, KeyboardInterrupt())
+    assert run_command(["protect", "release.toml", "--log", "json"]) == 130
+    assert run_command(["protect", "release.toml", "--log=json", "--speed"]) == 2
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [each["event"] for each in events] == ["reason", "end"] * 2
+    assert "Nothing was published" in events[0]["reason"]
+    assert "--speed" in events[2]["reason"]
+
+
+def test_a_second_signal_ends_a_command_that_does_not_stop() -> None:
+    stubborn = """while True:
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass"""
+    began = time.monotonic()
+    done = signalled(stubborn, signal.SIGINT, signal.SIGINT)
+    assert time.monotonic() - began < 30
+    assert done.returncode == 130
+    assert " ".join(done.stderr.split()) == f"Interrupted by SIGINT. Nothing was published. {AGAIN}"
+    assert json.loads(done.stdout)["exit_code"] == 130
+
+
+def test_a_second_signal_ends_a_command_that_is_in_compiled_code() -> None:
+    body = """import ctypes, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+ctypes.CDLL(None).sleep(60)"""
+    done = signalled(body, signal.SIGTERM, signal.SIGTERM)
+    assert done.returncode == 130
+    assert "Interrupted by SIGTERM" in done.stderr
+
+
+def test_a_command_that_stops_too_slowly_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interruption, "GRACE", 0.1)
+    ended = threading.Event()
+    with interruption.interruptible(lambda _: ended.set()) as state:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        assert ended.wait(10)
+        assert state.signal == "SIGTERM"
+
+
+def test_threads_and_finalizers_print_no_traceback() -> None:
+    body = """class Noisy:
+    def __del__(self):
+        raise ValueError("a value")
+Noisy()
+import logging; logging.getLogger("py4j").error("a value")
+import warnings; warnings.warn("a value")
+def fails():
+    raise ValueError("a value")
+each = threading.Thread(target=fails)
+each.start()
+each.join()
+raise KeyboardInterrupt"""
+    done = signalled(body)
+    assert " ".join(done.stderr.split()) == f"Interrupted by SIGINT. Nothing was published. {AGAIN}"
