@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import locale
+import os
+import resource
 import signal
 import subprocess
 import sys
@@ -11,7 +13,12 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyspark import SparkConf, SparkContext, java_gateway
+from pyspark.errors import PySparkRuntimeError
 
+from schemas.errors import MicroguardError
+
+#: Files that a run on a small input opens at once, at most.
+OPEN_FILES = 512
 #: Signals that a terminal or a supervisor sends to all processes of a run: what they mean, this one decides.
 _OF_THE_RUN = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Locales by which Java names files in UTF-8, on the systems that there are.
@@ -33,13 +40,26 @@ def start_java(settings: Mapping[str, str]) -> None:
     """Start the Java process of this process's sessions, if there is none.
 
     What it and the Python workers behind it print is not kept: a traceback of a worker can hold values.
+
+    Raises
+    ------
+    MicroguardError
+        Where it does not start, or may open too few files.
     """
+    _require_open_files()
     with SparkContext._lock:  # as pyspark does where it starts Java itself
         if SparkContext._gateway is None:
             conf = SparkConf().setAll(list(settings.items()))
             silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            with _launched_by(_Java):
-                gateway = java_gateway.launch_gateway(conf, silent)
+            try:
+                with _launched_by(_Java):
+                    gateway = java_gateway.launch_gateway(conf, silent)
+            except PySparkRuntimeError:
+                raise MicroguardError(
+                    f"Java ({os.environ.get('JAVA_HOME', 'JAVA_HOME is not set')}): expected a process that "
+                    "starts, found one that ended. Look at what it may use (ulimit -a, the memory of the "
+                    "container) and at JAVA_TOOL_OPTIONS; `java -version` says whether it starts at all."
+                ) from None
             SparkContext._ensure_initialized(gateway=gateway)
 
 
@@ -95,6 +115,17 @@ def _launched_by(popen: type[subprocess.Popen[bytes]]) -> Iterator[None]:
         yield
     finally:
         java_gateway.Popen = theirs
+
+
+def _require_open_files() -> None:
+    """Refuse a limit that is known to be too low; Java itself takes all that it may."""
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit != resource.RLIM_INFINITY and limit < OPEN_FILES:
+        raise MicroguardError(
+            f"The limit of open files (ulimit -n): expected at least {OPEN_FILES}, of which Java takes some "
+            f"350; found {limit}. Raise it (ulimit -n 4096, or LimitNOFILE=4096 of a service), and call this "
+            "again."
+        )
 
 
 def _ignore_signals() -> None:

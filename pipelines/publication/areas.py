@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from pipelines.engine.exact_paths import exact_paths
 from pipelines.engine.files import damaged, private_folder
 from pipelines.engine.lock import locked
 from pipelines.publication.key import create_once, key_file, key_of, required_key
@@ -155,7 +156,7 @@ class Areas:
 
             parts = [part for folder in folders for part in self.stored.parts(folder)]
             return fetched(spark, self.stored.address, parts, schema)
-        return spark.read.schema(schema).parquet(*map(str, folders))
+        return exact_paths(spark).schema(schema).parquet(*map(str, folders))
 
     def forget_work(self, release_id: str) -> None:
         """Remove the work folders of a run, and its workplaces."""

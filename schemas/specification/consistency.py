@@ -28,6 +28,8 @@ BELOW = ("", "*/", "*/*/")
 """Where an evidence area is looked for below a public one: its folders are few, its releases many."""
 STORES = ("s3", "gs", "az", "abfs", "abfss")
 """Schemes of object stores that an area can be in."""
+PATTERN = frozenset("*?[]{}\\")
+"""Signs of a path that Spark takes for a pattern of names."""
 NOT_IN_DELTA = frozenset("#?%")
 """Signs that end the path of an address, or begin an escape in it: Delta would write to another folder."""
 
@@ -96,6 +98,7 @@ def _kinds(spec: Specification) -> Iterator[Fault]:
 def _paths(spec: Specification) -> Iterator[Fault]:
     public, evidence, source = map(_real, (spec.public_area, spec.evidence_area, spec.input_path))
     yield from _private_files(spec)
+    yield from _signs(spec)
     if _inside(evidence, public):
         yield fault(("publish", "evidence"), spec.publish.evidence, "a place outside the public area")
     elif _inside(public, evidence):
@@ -188,6 +191,22 @@ def _inside(path: str, folder: str) -> bool:
 def among_releases(path: str) -> bool:
     """Whether a place is the public area of some specification, or lies in one."""
     return "://" not in path and any((folder / CURRENT).is_file() for folder in _upwards(path))
+
+
+def _signs(spec: Specification) -> Iterator[Fault]:
+    """Refuse signs of paths that Spark gives a meaning of its own."""
+    evidence, path = spec.publish.evidence, spec.input.path
+    if (
+        "://" not in evidence and "," in spec.evidence_area
+    ):  # scratch files would be written to two other folders
+        allowed = "a place whose whole path has no comma, at which Spark would split it"
+        yield fault(("publish", "evidence"), evidence, allowed)
+    if "://" not in path and not path.startswith(("/", "~")) and PATTERN & set(str(spec.folder)):
+        allowed = (
+            f"a whole path, as that of the specification has one of {' '.join(sorted(PATTERN))}, which Spark "
+            "takes for a pattern of names"
+        )
+        yield fault(("input", "path"), path, allowed)
 
 
 def _beside_evidence(path: str) -> bool:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from pipelines.engine.exact_paths import exact_paths
 from pipelines.engine.files import checksum, private_folder
 from pipelines.publication.work.workplace import Part
 
@@ -32,8 +33,8 @@ class FolderWorkplace:
 
     def read(self, spark: SparkSession, name: str, schema: StructType | None = None) -> DataFrame:
         """Spark reads it."""
-        reader = spark.read if schema is None else spark.read.schema(schema)
-        return reader.parquet(str(self.folder / name))
+        reader = exact_paths(spark)
+        return (reader if schema is None else reader.schema(schema)).parquet(str(self.folder / name))
 
     def put_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
         """A file below the frame's folder."""

@@ -18,6 +18,7 @@ import pandas as pd
 
 from tests.system.command import ACCEPTED, TIMEOUT
 
+ROOT = Path(__file__).parents[3]
 COMMAND = (sys.executable, "-m", "microguard")
 #: Times beside changes of daylight saving time, before 1900, and in the year in which zones were made.
 MOMENTS = [
@@ -104,7 +105,14 @@ class Surroundings:
             if value is not None:
                 environment[name] = value
         return subprocess.Popen(
-            ["bash", "-c", f'{self.shell}\nexec "$@" {self.redirected}', "bash", *COMMAND, *map(str, arguments)],
+            [
+                "bash",
+                "-c",
+                f'{self.shell}\nexec "$@" {self.redirected}',
+                "bash",
+                *COMMAND,
+                *map(str, arguments),
+            ],
             env=environment,
             cwd=cwd,
             start_new_session=True,

@@ -1,4 +1,4 @@
-"""A signal to the process group, as a terminal or a supervisor sends it, ends a run at every stage in order."""
+"""A signal to the process group, as a terminal or a supervisor sends it, ends a run at every stage."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def alive(session: int) -> list[str]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if os.getsid(int(process.name)) == session and "Z" not in (process / "stat").read_text().split()[2]:
+            if (
+                os.getsid(int(process.name)) == session
+                and "Z" not in (process / "stat").read_text().split()[2]
+            ):
                 found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:100])
         except OSError:
             continue
