@@ -88,7 +88,7 @@ class Answer:
                 yield
             return
         hooks = sys.excepthook, sys.unraisablehook, threading.excepthook, logging.root.manager.disable
-        sys.excepthook = sys.unraisablehook = threading.excepthook = lambda *_: None
+        sys.excepthook = sys.unraisablehook = threading.excepthook = _silent
         logging.disable(logging.CRITICAL)
         try:
             with warnings.catch_warnings(), open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
@@ -128,6 +128,10 @@ class Answer:
             except OSError as error:
                 cause = os.strerror(error.errno) if error.errno else type(error).__name__
                 self.reason(f"The file of --outcome could not be written: {cause}.")
+
+
+def _silent(*_: object) -> None:
+    """Say nothing."""
 
 
 def submitted() -> bool:

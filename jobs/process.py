@@ -47,10 +47,11 @@ def _keep_standard_output(debug: bool) -> None:
     It goes to standard error with --debug, else nowhere: nobody knows whether it holds a value. This is not
     undone, as the buffer of a C library is written out when the process ends.
     """
-    if sys.stdout is not sys.__stdout__ or sys.stdout.fileno() != 1:
+    given = sys.__stdout__
+    if given is None or sys.stdout is not given or given.fileno() != 1:
         return
-    sys.stdout.flush()
-    sys.stdout = open(os.dup(1), "w", encoding=sys.stdout.encoding)  # noqa: SIM115
+    given.flush()
+    sys.stdout = open(os.dup(1), "w", encoding=given.encoding)  # noqa: SIM115
     elsewhere = 2 if debug else os.open(os.devnull, os.O_WRONLY)
     os.dup2(elsewhere, 1)
 

@@ -78,7 +78,7 @@ def forget_call() -> None:
     """
     gateway = SparkContext._gateway
     client = getattr(gateway, "_gateway_client", None)
-    if hasattr(client, "thread_connection"):
+    if client is not None and hasattr(client, "thread_connection"):
         client.thread_connection.connection = None
 
 
@@ -88,7 +88,7 @@ def without_signal_handler() -> Iterator[None]:
 
     Its own calls Java from within the call that it interrupts.
     """
-    context = sys.modules[SparkContext.__module__]
+    context: Any = sys.modules[SparkContext.__module__]
     theirs = context.signal
     context.signal = _NoHandlers
     try:
@@ -109,12 +109,13 @@ class _NoHandlers:
 
 @contextmanager
 def _launched_by(popen: type[subprocess.Popen[bytes]]) -> Iterator[None]:
-    theirs = java_gateway.Popen
-    java_gateway.Popen = popen
+    gateway: Any = java_gateway
+    theirs = gateway.Popen
+    gateway.Popen = popen
     try:
         yield
     finally:
-        java_gateway.Popen = theirs
+        gateway.Popen = theirs
 
 
 def _require_open_files() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,12 @@ def signalled(body: str, *signals: signal.Signals, arguments: str = "") -> subpr
     """Run a verb, send it signals once it is at work, and wait for its end."""
     code = VERB.format(body=body.replace("\n", "\n    "), arguments=arguments)
     run = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=_heed,
     )
     assert run.stderr is not None
     assert run.stderr.readline() == "at work\n"
@@ -47,6 +53,23 @@ def signalled(body: str, *signals: signal.Signals, arguments: str = "") -> subpr
         time.sleep(0.3)
     out, err = run.communicate(timeout=60)
     return subprocess.CompletedProcess(run.args, run.returncode, out, err)
+
+
+def _heed() -> None:
+    """Heed signals that whoever started the tests ignores, as a shell does for what it runs beside."""
+    for each, handler in zip(
+        SIGNALS, (signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL), strict=True
+    ):
+        signal.signal(each, handler)
+
+
+@pytest.fixture(autouse=True)
+def _heeded() -> Iterator[None]:
+    before = [signal.getsignal(each) for each in SIGNALS]
+    _heed()
+    yield
+    for each, handler in zip(SIGNALS, before, strict=True):
+        signal.signal(each, handler)
 
 
 @pytest.mark.parametrize("number", SIGNALS)

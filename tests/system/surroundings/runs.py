@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ import pandas as pd
 from tests.system.command import ACCEPTED, TIMEOUT
 
 ROOT = Path(__file__).parents[3]
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 COMMAND = (sys.executable, "-m", "microguard")
 #: Times beside changes of daylight saving time, before 1900, and in the year in which zones were made.
 MOMENTS = [
@@ -116,6 +118,7 @@ class Surroundings:
             env=environment,
             cwd=cwd,
             start_new_session=True,
+            preexec_fn=_signals_of_a_terminal,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -127,6 +130,12 @@ class Surroundings:
         run = self.start(*arguments, cwd=cwd)
         out, err = run.communicate(timeout=TIMEOUT)
         return subprocess.CompletedProcess(run.args, run.returncode, out, err)
+
+
+def _signals_of_a_terminal() -> None:
+    """Heed signals that whoever started the tests ignores, as a shell does for what it runs beside."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_DFL)
 
 
 def published(lake: Path) -> dict[str, str]:
