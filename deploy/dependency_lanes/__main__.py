@@ -1,0 +1,92 @@
+"""Run jobs with the lowest, the pinned and the newest dependencies: see --help."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+from pathlib import Path
+
+from deploy.dependency_lanes.jobs import JOBS, Job
+from deploy.dependency_lanes.lane import (
+    InstallationFailed,
+    Lane,
+    build_wheel,
+    missing_files,
+    read_project,
+    supported_versions,
+)
+from deploy.dependency_lanes.results import JobResult, exit_code_of, table_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run lanes one after the other and print the table of results; 1 if a job failed."""
+    parsed = _parser().parse_args(arguments)
+    source, folder = parsed.source.resolve(), parsed.dir.resolve()
+    try:
+        lanes = [Lane.from_name(name, folder) for name in parsed.lanes or default_lanes(source)]
+    except ValueError as error:
+        print(f"deploy/lanes: {error}", file=sys.stderr)
+        return 2
+    jobs = [job for job in JOBS if job.name in (parsed.jobs or [job.name])]
+    results = run_lanes(lanes, jobs, source, folder)
+    print(table_of(results))
+    return exit_code_of(results)
+
+
+def default_lanes(source: Path) -> list[str]:
+    """Return lowest, pinned and newest on the oldest supported Python, and newest on the newest one found."""
+    versions = supported_versions(read_project(source)["requires-python"])
+    found = [version for version in versions if Lane("newest", version, source).has_interpreter()]
+    oldest, newest = versions[0], (found or versions)[-1]
+    lanes = [f"{choice}-{oldest}" for choice in ("lowest", "pinned", "newest")]
+    return lanes if newest == oldest else [*lanes, f"newest-{newest}"]
+
+
+def run_lanes(
+    lanes: list[Lane], jobs: list[Job], source: Path, folder: Path
+) -> dict[str, dict[str, JobResult]]:
+    """Install the wheel in each lane and run the jobs; no failure stops what comes after it."""
+    wheel: Path | None = None
+    results: dict[str, dict[str, JobResult]] = {}
+    for lane in lanes:
+        done = results[lane.name] = {}
+        began = time.monotonic()
+        try:
+            _say(f"{lane.name}: install")
+            lane.create_environment()
+            wheel = wheel or build_wheel(lane, source, folder)
+            lane.install(wheel, source)
+            installed = missing_files(lane, source)
+        except (InstallationFailed, ValueError) as error:
+            installed = JobResult(1, message=str(error))
+        done["install"] = dataclasses.replace(installed, seconds=time.monotonic() - began)
+        if installed.exit_code:
+            continue
+        (lane.folder / "versions.txt").write_text(lane.versions())
+        for job in jobs:
+            _say(f"{lane.name}: {job.name}")
+            done[job.name] = job.run(lane, folder / "key")
+    return results
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="deploy/lanes", description=__doc__)
+    parser.add_argument(
+        "lanes", nargs="*", metavar="LANE", help="lowest-, pinned- or newest- and a Python version (all four)"
+    )
+    parser.add_argument("--dir", type=Path, default=ROOT / ".lanes", help="environments and jobs (.lanes)")
+    parser.add_argument("--source", type=Path, default=ROOT, help="the checkout to test (this one)")
+    parser.add_argument("--jobs", nargs="+", choices=[job.name for job in JOBS], help="only these jobs")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

