@@ -15,8 +15,8 @@ import pandas as pd
 K = 3
 RECORDS = {"mixed": 400, "nominal": 400, "numeric": 400}
 TOTAL = "Total"
-#: The dominance rule of the table, and the published unit.
-DOMINANCE, UNIT = 0.85, 0.01
+#: Of the tables: the dominance rule, the published unit of amounts, and the base counts are rounded to.
+DOMINANCE, UNIT, BASE = 0.85, 0.01, 5
 
 
 def main(lake: Path, job: str) -> int:
@@ -27,6 +27,9 @@ def main(lake: Path, job: str) -> int:
         if job == "table":
             frame = pd.read_parquet(next((manifest.parent / "table").glob("*.parquet")))
             fault = table_fault(frame, pd.read_csv("firms.csv"))
+        elif job == "rounding":
+            frame = pd.read_parquet(next((manifest.parent / "table").glob("*.parquet")))
+            fault = rounding_fault(frame, pd.read_csv("persons.csv"))
         else:
             frame = pd.read_parquet(manifest.parent / "microdata")
             fault = records_fault(frame, content, RECORDS.get(job, len(frame)))
@@ -80,9 +83,27 @@ def table_fault(cells: pd.DataFrame, firms: pd.DataFrame) -> str | None:
     return None if _additive(sections, "section", ["branch", "region"]) else "the sections do not add up"
 
 
+def rounding_fault(cells: pd.DataFrame, persons: pd.DataFrame) -> str | None:
+    """Return why counts are no additive multiples of the base near those of the input; None if they are."""
+    variables, value = list(persons.columns), cells.columns[-1]
+    inner = cells[(cells[variables] != TOTAL).all(axis=1)].set_index(variables)[value]
+    original = persons.value_counts().reindex(inner.index, fill_value=0)
+    if original.sum() != len(persons) or (cells[value] % BASE != 0).any():
+        return "a cell is missing, or is no multiple of the base"
+    if ((inner - original).abs() > 2 * BASE).any():
+        return "a cell is further from its count than twice the base"
+    faulty = [name for name in variables if not _additive(cells, name, _without(variables, name))]
+    return f"the sums over {', '.join(faulty)} do not add up" if faulty else None
+
+
+def _without(variables: list[str], name: str) -> list[str]:
+    return [each for each in variables if each != name]
+
+
 def _additive(cells: pd.DataFrame, column: str, others: list[str]) -> bool:
-    totals = cells[cells[column] == TOTAL].set_index(others)["turnover"]
-    sums = cells[cells[column] != TOTAL].groupby(others)["turnover"].sum()
+    value = cells.columns[-1]
+    totals = cells[cells[column] == TOTAL].set_index(others)[value]
+    sums = cells[cells[column] != TOTAL].groupby(others)[value].sum()
     return len(sums) > 0 and bool(((sums - totals.reindex(sums.index)).abs() < UNIT / 2).all())
 
 

@@ -21,7 +21,7 @@ from deploy.dependency_lanes.results import JobResult
 COUNT = Path(__file__).with_name("independent_count.py")
 #: Seconds of one command: a lane must end where a worker never answers.
 TIMEOUT = 1200
-DEMO_RECORDS, FIRMS, PERSONS = 400, 1500, 300
+DEMO_RECORDS, FIRMS, COUNTED, PERSONS = 400, 1500, 810, 300
 _API = """
 import microguard, numpy
 for name in microguard.PUBLIC:
@@ -49,6 +49,29 @@ value = "turnover"
 tables = [["branch", "region"]]
 hierarchies = [["section", "branch"]]
 dominance = { n = 1, k = 85 }
+[publish]
+path = "lake"
+evidence = "evidence"
+"""
+#: Rounded counts of four variables: an integer program finishes them, and its optimum is not unique.
+_ROUNDING = """[release]
+name = "counts"
+k = 3
+[input]
+path = "persons.csv"
+format = "csv"
+[variables]
+region = { role = "region" }
+age = { role = "other" }
+work = { role = "other" }
+house = { role = "other" }
+[table]
+kind = "frequency"
+tables = [["region", "age", "work", "house"]]
+method = "rounding"
+base = 5
+relax = ["adjacent"]
+effort = "fast"
 [publish]
 path = "lake"
 evidence = "evidence"
@@ -153,6 +176,14 @@ def _firms(folder: Path) -> None:
     (folder / "table.toml").write_text(_TABLE)
 
 
+def _counted(folder: Path) -> None:
+    draw = random.Random(3).random
+    codes = ("abc", "klm", "pqrst", "xyz")
+    rows = [tuple(code[int(len(code) * draw())] for code in codes) for _ in range(COUNTED)]
+    _write_csv(folder / "persons.csv", ("region", "age", "work", "house"), rows)
+    (folder / "table.toml").write_text(_ROUNDING)
+
+
 def _persons(folder: Path) -> None:
     """A register of two updates: of each ten persons, one leaves and one enters."""
     draw = random.Random(2).random
@@ -192,5 +223,6 @@ JOBS = (
     _demo("nominal"),
     _demo("numeric"),
     Job("table", (("adjust", "table.toml", "--json"),), _firms),
+    Job("rounding", (("adjust", "table.toml", "--json"),), _counted),
     Job("register", (_protect("first"), _protect("second")), _persons),
 )

@@ -93,7 +93,7 @@ class Lane:
         if self.choice != "newest" and stamp.is_file() and stamp.read_text() == state:
             return
         stamp.unlink(missing_ok=True)
-        install = [*self.pip(), "install", "--quiet", "--constraint", constraints]
+        install = [*self.pip(), "install", "--quiet", "--no-compile", "--constraint", constraints]
         if self.choice == "newest":
             install += ["--upgrade", "--upgrade-strategy", "eager"]
         _run([*self.pip(), "uninstall", "--quiet", "--yes", "microguard"])

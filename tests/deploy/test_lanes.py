@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from deploy.dependency_lanes.__main__ import main, run_lanes
-from deploy.dependency_lanes.independent_count import records_fault, table_fault
+from deploy.dependency_lanes.independent_count import records_fault, rounding_fault, table_fault
 from deploy.dependency_lanes.jobs import JOBS
 from deploy.dependency_lanes.lane import (
     FIND_PYTHON,
@@ -162,3 +162,21 @@ def test_independent_count_refuses_a_table_that_does_not_add_up_or_shows_a_sensi
     as_it_was = cells.assign(turnover=cells["region"].map({"x": 10.0, "y": 30.0, "Total": 40.0}))
     assert table_fault(as_it_was, firms) == "3 of 3 sensitive cells are published as they were"
     assert table_fault(cells[1:], firms) == "1 cells of the input are not in the table"
+
+
+def test_independent_count_refuses_rounded_counts_that_are_no_multiples_or_do_not_add_up():
+    persons = pd.DataFrame({"sex": list("fffmmmmm"), "region": list("xxyxxxyy")})
+    rows = [
+        (sex, region, (5 if sex == "f" else 0) + (5 if region == "x" else 0))
+        for sex, region in (("f", "x"), ("f", "y"), ("m", "x"), ("m", "y"))
+    ]
+    cells = pd.DataFrame(rows, columns=["sex", "region", "frequency"])
+    for column in ("sex", "region"):
+        sums = cells.groupby([name for name in ("sex", "region") if name != column])["frequency"].sum()
+        cells = pd.concat([cells, sums.reset_index().assign(**{column: "Total"})], ignore_index=True)
+    assert rounding_fault(cells, persons) is None
+    moved = cells["frequency"] - 5 * (cells.index == 0)
+    assert rounding_fault(cells.assign(frequency=moved), persons) == "the sums over sex, region do not add up"
+    assert "multiple" in str(rounding_fault(cells.assign(frequency=moved + 1), persons))
+    assert "missing" in str(rounding_fault(cells[1:], persons))
+    assert "further" in str(rounding_fault(cells.assign(frequency=moved + 15), persons))
