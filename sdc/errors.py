@@ -53,6 +53,10 @@ class ShapeMismatch(SdcError):
     """Arrays whose lengths or dimensions do not fit together."""
 
 
+class UnsupportedArguments(SdcError):
+    """Arrays of types that a compiled loop does not take, or a read-only array that it writes to."""
+
+
 class UnknownVariable(SdcError):
     """A name that the frame does not have, or has twice."""
 

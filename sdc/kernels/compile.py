@@ -17,11 +17,17 @@ import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.errors import TypingError
+from numba.core.registry import CPUDispatcher
+
+from sdc.errors import UnsupportedArguments
+from sdc.kernels.plain_arrays import call_with_plain_arrays, is_plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 _BESIDE = Path(__file__).parents[1] / "__pycache__"
@@ -85,9 +91,35 @@ class _Cache(FunctionCache):
         )
 
 
+class Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function. Called from Python, it takes arrays of any memory order, read-only ones too.
+
+    Compiled code sees plain arrays only (`sdc.kernels.plain_arrays`), so a kernel is compiled and tested for
+    one memory order. Numba comes here for types that it has no code for yet: a plain call costs nothing.
+    """
+
+    def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
+        """Return what a call from Python runs: code for these types, or the call with plain copies.
+
+        Raises
+        ------
+        UnsupportedArguments
+            If the kernel does not compile for these types.
+        """
+        if not all(is_plain(argument) for argument in arguments):
+            return partial(call_with_plain_arrays, self)
+        try:
+            return super()._compile_for_args(*arguments, **named)
+        except TypingError as error:
+            found = ", ".join(str(self.typeof_pyval(argument)) for argument in arguments)
+            raise UnsupportedArguments(
+                f"{self.__name__}: expected types that this kernel compiles for; found {found}. Convert the "
+                "arrays to the types that its module states."
+            ) from error
+
+
 def _compiled(function: F, **options: bool) -> F:
-    jit: Any = numba.njit
-    dispatcher = jit(nogil=True, **options)(function)
+    dispatcher = Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
     with suppress(RuntimeError):  # numba: no locator available, nothing is writable
         dispatcher._cache = _Cache(function)
     return cast(F, dispatcher)

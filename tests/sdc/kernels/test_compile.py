@@ -7,10 +7,10 @@ import numba
 import numpy as np
 import pytest
 from numba.core.caching import IndexDataCacheFile
-from numba.core.errors import TypingError
 from numba.core.event import install_recorder
 
 from sdc.compile_ahead import PARTS, compile_ahead
+from sdc.errors import UnsupportedArguments
 from sdc.kernels import compile as kernels
 
 
@@ -72,7 +72,7 @@ def test_a_kernel_that_borrows_can_make_no_array(compiled):
         return np.empty(n)[0]
 
     assert last(np.arange(6.0).reshape(3, 2)) == 4.0
-    with pytest.raises(TypingError):
+    with pytest.raises(UnsupportedArguments):
         made(3)
 
 
