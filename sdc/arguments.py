@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sdc.errors import InvalidParameter
+from sdc.errors import InvalidParameter, TooFewRecords
 
 
 def check_name(what: str, name: object, names: Iterable[str]) -> None:
@@ -21,3 +21,9 @@ def checked_seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InvalidParameter("seed must be a non-negative integer")
     return int(seed)
+
+
+def check_records(records: int, least: int = 1) -> None:
+    """Refuse fewer records than a method needs; what it computes of them would mean nothing."""
+    if records < least:
+        raise TooFewRecords(f"expected at least {least} record(s), found {records}: leave such a file out")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sdc.arguments import check_records
 from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 from sdc.kernels.compile import borrowing, embedded, kernel
 
@@ -156,6 +157,7 @@ def least_distinct(values: np.ndarray, labels: np.ndarray) -> int:
     """Least number of distinct values (codes from 0, negative ones are none) that a cluster holds."""
     if len(values) != len(labels):
         raise ShapeMismatch(f"{len(values)} values and {len(labels)} labels do not fit together")
+    check_records(len(values))
     return int(_distinct(values, np.unique(labels, return_inverse=True)[1].ravel()).min())
 
 

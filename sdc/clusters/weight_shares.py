@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sdc.arguments import check_records
 from sdc.errors import InvalidParameter, ShapeMismatch
 from sdc.kernels.compile import kernel
 
@@ -136,6 +137,7 @@ def _checked(
     points: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Clusters and owners, (n,) each, from 0."""
+    check_records(len(labels))
     given = [each for each in (weights, owners, points) if each is not None]
     if any(len(each) != len(labels) for each in given):
         raise ShapeMismatch("points, labels, weights and owners need one row per record")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sdc.arguments import check_records
 from sdc.microaggregation.nearest_records import nearest_records
 
 #: Roundings of a coordinate at most: difference from the origin, scale, spread, weight of the variable.
@@ -36,6 +37,7 @@ def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | f
     float
         Sum over records of 1 / (2k) times the squared distances to the k - 1 nearest neighbours.
     """
+    check_records(len(values), k)
     if values.shape[1] == 0:
         return 0.0  # no variables: all records are alike
     squares, _ = nearest_records(values, k - 1)

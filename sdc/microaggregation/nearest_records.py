@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sdc.arguments import check_records
 from sdc.kernels.compile import borrowing, kernel
 from sdc.kernels.strips import STRIP, squared_distances, squared_distances_from_boxes
 from sdc.microaggregation.principal_cuts import cut_into_blocks
@@ -67,6 +68,7 @@ def nearest_records(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndar
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     n = len(values)
+    check_records(n)
     squares, records = np.full((n, count), np.inf), np.full((n, count), n, dtype=np.int64)
     if count:
         _find(_leaves(values), values, squares, records)

@@ -57,7 +57,9 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
         Positions, nearest first; a record that met fewer is padded with itself.
     """
     n = len(points)
-    count = min(count, n - 1)
+    count = max(0, min(count, n - 1))
+    if count == 0:
+        return np.empty((n, 0), dtype=np.uint32)
     keys = np.full((n, count + -count % STRIP), _NONE, dtype=np.uint64)
     if n <= EXACT_RECORDS:
         _compare_all(points, count, keys)

@@ -1,0 +1,75 @@
+"""Find every kernel of the package, what it calls, and which kernels plain Python calls."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from numba.core.extending import _Intrinsic
+from numba.core.registry import CPUDispatcher
+
+import sdc
+
+
+def name_of(kernel: Any) -> str:
+    """Return the module below `sdc` and the function's name."""
+    return f"{kernel.py_func.__module__.removeprefix('sdc.')}.{kernel.py_func.__name__}"
+
+
+def all_modules() -> list[ModuleType]:
+    """Import and return every module of the package."""
+    return [importlib.import_module(module.name) for module in pkgutil.walk_packages(sdc.__path__, "sdc.")]
+
+
+def all_kernels() -> dict[str, Any]:
+    """Return every compiled function of the package by name."""
+    found = [each for module in all_modules() for each in vars(module).values()]
+    return dict(sorted((name_of(each), each) for each in found if isinstance(each, CPUDispatcher)))
+
+
+def called_by(kernel: Any) -> list[Any]:
+    """Return the kernels and intrinsics that a kernel's source names."""
+    return _named(kernel.py_func.__code__, kernel.py_func.__globals__)
+
+
+def called_from_python() -> set[str]:
+    """Return the names of the kernels that functions which are not compiled name."""
+    found = [
+        each
+        for module in all_modules()
+        for function in _functions(module)
+        for each in _named(function.__code__, vars(module))
+    ]
+    return {name_of(each) for each in found if isinstance(each, CPUDispatcher)}
+
+
+def reachable_from(kernel: Any) -> dict[str, Any]:
+    """Return a kernel and all kernels that it calls, directly or not, by name."""
+    reached, waiting = {}, [kernel]
+    while waiting:
+        at = waiting.pop()
+        if name_of(at) not in reached:
+            reached[name_of(at)] = at
+            waiting += [each for each in called_by(at) if isinstance(each, CPUDispatcher)]
+    return reached
+
+
+def _named(code: CodeType, names: dict[str, Any]) -> list[Any]:
+    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    found = [names.get(name) for name in code.co_names]
+    found = [each for each in found if isinstance(each, CPUDispatcher | _Intrinsic)]
+    return found + [each for part in inner for each in _named(part, names)]
+
+
+def _functions(module: ModuleType) -> Iterator[FunctionType]:
+    """Functions, methods and properties that a module defines."""
+    for each in vars(module).values():
+        members = vars(each).values() if isinstance(each, type) else [each]
+        for member in members:
+            function = getattr(member, "fget", None) or getattr(member, "func", member)
+            function = getattr(function, "__func__", function)
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                yield function

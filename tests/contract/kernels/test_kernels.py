@@ -1,0 +1,139 @@
+"""Every kernel gives the same bits, whatever memory its arrays lie in, or refuses them by name."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import sdc
+from sdc.errors import UnsupportedArguments
+from sdc.kernels.compile import Kernel
+from tests.contract.kernels.calls import CALLS
+from tests.contract.kernels.discovery import all_kernels, called_from_python, reachable_from
+from tests.contract.kernels.recording import copied, recorded
+from tests.contract.kernels.variations import LAYOUTS, arrays_of, content, in_tuple, narrowed, varied, widened
+
+#: Why a kernel refuses integers of another width; those below are named by what they read.
+WIDTHS_REFUSED: dict[str, str] = {}
+#: Kernels that return room for a search, which holds anything until it is written: types and shapes compare.
+UNINITIALISED = {
+    "microaggregation.heuristics.mdav.new_free",
+    "microaggregation.local_search.moves.scratch",
+    "nominal.partitioning.local_search._construct",
+}
+
+
+@pytest.fixture(scope="module")
+def recording():
+    """Arguments of every kernel that Python calls, while all calls run."""
+    with recorded() as found:
+        for call in CALLS.values():
+            call()
+    return found
+
+
+@pytest.fixture(scope="module")
+def reference(recording):
+    """Result of each recorded call on plain arrays, and its arguments after it; by kernel."""
+    return {
+        name: [outcome(name, kernel, copied(each)) for each in recording.arguments[name]]
+        for name, kernel in called()
+    }
+
+
+def called():
+    """Kernels that Python calls, by name."""
+    entries = called_from_python()
+    return [(name, kernel) for name, kernel in all_kernels().items() if name in entries]
+
+
+@numba.njit
+def _seed_all():
+    """Some kernels draw from numba's own generator, which belongs to the process."""
+    np.random.seed(0)
+
+
+def outcome(name, kernel, arguments):
+    """What a call gives and leaves in its arguments, or the type of its error."""
+    _seed_all()
+    try:
+        result = kernel(*arguments)
+        return varied(result, np.zeros_like) if name in UNINITIALISED else result, arguments
+    except Exception as error:
+        return type(error)
+
+
+def test_every_kernel_is_recorded_or_reached_from_one_that_is(recording):
+    kernels = all_kernels()
+    reached = {each for name in recording.entries for each in reachable_from(kernels[name])}
+    assert called_from_python() - set(recording.entries) == set(), "add a call of them to `calls.py`"
+    assert set(kernels) - reached == set(), "no function calls them: remove them, or add a call"
+
+
+def test_what_is_compiled_is_compiled_as_a_kernel():
+    """A function compiled in another way would take arrays of any layout past the checks of a kernel."""
+    jits = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit"}
+    root = Path(sdc.__path__[0])
+    found = [
+        f"{path.relative_to(root)}:{node.lineno}"
+        for path in sorted(root.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Attribute) and node.attr in jits)
+        or (
+            (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numba"))
+            and any(alias.name in jits for alias in node.names)
+        )
+    ]
+    assert found == []
+    assert [name for name, kernel in all_kernels().items() if not isinstance(kernel, Kernel)] == []
+
+
+def test_no_kernel_has_a_default_argument():
+    """Numba passes a default as a type of its own, for which everything would be compiled once more."""
+    assert [name for name, kernel in all_kernels().items() if kernel.py_func.__defaults__] == []
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_kernel_gives_the_same_bits_for_arrays_in_other_memory(recording, reference, layout):
+    wrong = {}
+    for name, kernel in called():
+        for arguments, expected in zip(recording.arguments[name], reference[name], strict=True):
+            if layout == "other-bytes" and in_tuple(arguments):
+                continue  # numba overlooks the byte order there; the package makes what is in a tuple
+            found = outcome(name, kernel, varied(arguments, LAYOUTS[layout]))
+            writes = content(arrays_of(expected[1])) != content(arrays_of(arguments))
+            if content(found) != content(
+                UnsupportedArguments if layout == "read-only" and writes else expected
+            ):
+                wrong[name] = found if isinstance(found, type) else "other bits"
+    assert wrong == {}
+
+
+def test_kernels_that_python_calls_are_compiled_for_plain_arrays_alone(recording, reference):
+    """What a kernel is compiled for must not depend on who called it first in which memory order."""
+    inner = {each for name, kernel in all_kernels().items() for each in set(reachable_from(kernel)) - {name}}
+    other = {
+        name: str(signature)
+        for name, kernel in called()
+        if name not in inner
+        for signature in kernel.signatures
+        for kind in signature
+        if isinstance(kind, numba.types.Array) and (kind.layout != "C" or not kind.mutable)
+    }
+    assert other == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["int32", "uint8"])
+def test_a_kernel_gives_the_same_values_for_integers_of_another_width(recording, reference, kind):
+    wrong = {}
+    for name, kernel in called():
+        for arguments, expected in zip(recording.arguments[name], reference[name], strict=True):
+            found = outcome(name, kernel, narrowed(arguments, expected[1], kind))
+            if isinstance(found, type) or content(widened(found)) != content(widened(expected)):
+                wrong[name] = found if isinstance(found, type) else "other values"
+    assert wrong == WIDTHS_REFUSED
