@@ -30,6 +30,7 @@ from sdc.errors import UnsupportedArguments
 from sdc.kernels.plain_arrays import call_with_plain_arrays, is_plain
 
 F = TypeVar("F", bound=Callable[..., Any])
+_Dispatcher: Any = CPUDispatcher
 _BESIDE = Path(__file__).parents[1] / "__pycache__"
 
 
@@ -91,7 +92,7 @@ class _Cache(FunctionCache):
         )
 
 
-class Kernel(CPUDispatcher):  # type: ignore[misc]
+class Kernel(_Dispatcher):
     """A compiled function. Called from Python, it takes arrays of any memory order, read-only ones too.
 
     Compiled code sees plain arrays only (`sdc.kernels.plain_arrays`), so a kernel is compiled and tested for

@@ -196,4 +196,4 @@ def near_records(values: np.ndarray, count: int) -> Near:
     n = len(values)
     count = min(count, n - 1)
     squares, records = nearest_records(values, count)
-    return Near(records, squares, squares[:, -1] if count < n - 1 else np.full(n, np.inf))
+    return Near(records, squares, squares[:, -1].copy() if count < n - 1 else np.full(n, np.inf))

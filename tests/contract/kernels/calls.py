@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from sdc.clusters.diversity import Diversity
+from sdc.clusters.diversity import Diversity, diversify
 from sdc.compile_ahead import PARTS
 from sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
 from sdc.cta.controlled_rounding.annealing import annealed_multiples
@@ -18,10 +18,15 @@ from sdc.cta.controlled_rounding.box import Box
 from sdc.cta.program.directions import random_directions
 from sdc.cta.program.problem import Problem
 from sdc.cta.table.summation import Summation
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.certified.odd_set_cuts import separate_larger
+from sdc.microaggregation.certified.subset_row_cuts import WIDTH, separate
+from sdc.microaggregation.column_generation.columns import as_members
 from sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
 from sdc.microaggregation.concealment import merged
+from sdc.microaggregation.file_bound.bound import WORK, file_bound
 from sdc.microaggregation.records import Records
-from sdc.nominal import transport
+from sdc.nominal import partition, transport
 from sdc.nominal.frequency import from_frame
 from sdc.stop import Deadline
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
@@ -63,7 +68,36 @@ def margins() -> None:
     annealed_multiples(summation, box.lower, box, np.arange(len(shares)), 0, "fast")
 
 
+def cuts() -> None:
+    """Cuts on three, five and seven records, and pricing that pays for them."""
+    rng = np.random.default_rng(0)
+    clusters = {tuple(sorted(rng.choice(12, rng.integers(3, 6), replace=False))) for _ in range(30)}
+    members = as_members(sorted(clusters), 3)
+    x = rng.uniform(0.1, 0.6, size=len(members))
+    separate(members, x, 12, np.empty((0, 3), dtype=np.int64))
+    separate_larger(members, x, 12, np.empty((0, WIDTH), dtype=np.int64))
+
+
+def more_records() -> None:
+    """More records than one leaf, with weights, with diversity and with many repeated."""
+    random = np.random.default_rng(0)
+    points, codes = random.normal(size=(48, 2)), random.integers(0, 4, (48, 1))
+    diversity = Diversity.of(codes, 2)
+    for effort in ("standard", "thorough"):
+        microaggregate(points, 3, effort=effort, record_weights=random.lognormal(size=48))
+        microaggregate(points, 4, effort=effort, diversity=diversity)
+    microaggregate(points.round(), 3, effort="standard")
+    microaggregate(points, 3, algorithm="vmdav", gain=1.1)
+    microaggregate(points[:24], 3, effort="exact")
+    diversify(points, np.arange(48) // 2, Diversity.of(codes, 3))
+    file_bound(points, 5, work=WORK["exact"])
+    frame = pd.DataFrame(random.integers(0, 3, (40, 4)), columns=list("abcd"))
+    partition(frame, 5, effort="fast")
+
+
 CALLS: dict[str, Callable[[], None]] = {
     **PARTS,
     **{call.__name__: call for call in (concealment, enumeration, far_moves, margins)},
 }
+#: Calls that reach what is called between kernels alone.
+INSIDE: dict[str, Callable[[], None]] = {"more_records": more_records, "cuts": cuts, **CALLS}

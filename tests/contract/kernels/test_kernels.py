@@ -6,7 +6,6 @@ import ast
 from pathlib import Path
 
 import numba
-import numpy as np
 import pytest
 
 import sdc
@@ -14,17 +13,12 @@ from sdc.errors import UnsupportedArguments
 from sdc.kernels.compile import Kernel
 from tests.contract.kernels.calls import CALLS
 from tests.contract.kernels.discovery import all_kernels, called_from_python, reachable_from
+from tests.contract.kernels.outcomes import outcome
 from tests.contract.kernels.recording import copied, recorded
 from tests.contract.kernels.variations import LAYOUTS, arrays_of, content, in_tuple, narrowed, varied, widened
 
 #: Why a kernel refuses integers of another width; those below are named by what they read.
 WIDTHS_REFUSED: dict[str, str] = {}
-#: Kernels that return room for a search, which holds anything until it is written: types and shapes compare.
-UNINITIALISED = {
-    "microaggregation.heuristics.mdav.new_free",
-    "microaggregation.local_search.moves.scratch",
-    "nominal.partitioning.local_search._construct",
-}
 
 
 @pytest.fixture(scope="module")
@@ -39,32 +33,20 @@ def recording():
 @pytest.fixture(scope="module")
 def reference(recording):
     """Result of each recorded call on plain arrays, and its arguments after it; by kernel."""
-    return {
+    found = {
         name: [outcome(name, kernel, copied(each)) for each in recording.arguments[name]]
         for name, kernel in called()
     }
+    assert [
+        name for name, outcomes in found.items() if any(isinstance(each, type) for each in outcomes)
+    ] == []
+    return found
 
 
 def called():
     """Kernels that Python calls, by name."""
     entries = called_from_python()
     return [(name, kernel) for name, kernel in all_kernels().items() if name in entries]
-
-
-@numba.njit
-def _seed_all():
-    """Some kernels draw from numba's own generator, which belongs to the process."""
-    np.random.seed(0)
-
-
-def outcome(name, kernel, arguments):
-    """What a call gives and leaves in its arguments, or the type of its error."""
-    _seed_all()
-    try:
-        result = kernel(*arguments)
-        return varied(result, np.zeros_like) if name in UNINITIALISED else result, arguments
-    except Exception as error:
-        return type(error)
 
 
 def test_every_kernel_is_recorded_or_reached_from_one_that_is(recording):

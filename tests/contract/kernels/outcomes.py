@@ -1,0 +1,31 @@
+"""What a call of a kernel gives and changes."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from tests.contract.kernels.variations import varied
+
+#: Kernels that return room for a search, which holds anything until it is written: types and shapes compare.
+UNINITIALISED = {
+    "microaggregation.heuristics.mdav.new_free",
+    "microaggregation.local_search.moves.scratch",
+    "nominal.partitioning.local_search._construct",
+}
+
+
+@numba.njit
+def _seed_all():
+    """Some kernels draw from numba's own generator, which belongs to the process."""
+    np.random.seed(0)
+
+
+def outcome(name, kernel, arguments):
+    """What a call gives and leaves in its arguments, or the type of its error."""
+    _seed_all()
+    try:
+        result = kernel(*arguments)
+        return varied(result, np.zeros_like) if name in UNINITIALISED else result, arguments
+    except Exception as error:
+        return type(error)
