@@ -26,7 +26,7 @@ from pipelines.measures.measure import Measure, take_all
 from pipelines.records.product import Records
 from pipelines.run import job_of
 from schemas.errors import SpecificationError
-from schemas.requirements.records import MetricKey
+from schemas.requirements.requirement import MetricKey
 from schemas.specification.model import Specification
 from schemas.specification.sections import Variable
 from schemas.specification.table_input import require_records

@@ -12,7 +12,7 @@ from pipelines.intake.screen import Rejects, ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 

@@ -42,7 +42,7 @@ from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiti
 from pipelines.redraw import at_work, redraw, redraw_index
 from pipelines.series.source import joint_of, with_night
 from schemas.errors import MicroguardError
-from schemas.requirements.records import MetricKey
+from schemas.requirements.requirement import MetricKey
 from schemas.specification.model import Specification
 
 

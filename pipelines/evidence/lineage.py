@@ -18,7 +18,7 @@ from pipelines.engine.files import read_json, write_atomically
 from pipelines.engine.outcome import now
 from pipelines.evidence.evidence import Evidence
 from pipelines.gate.gate import Verdict
-from schemas.requirements.records import MetricKey
+from schemas.requirements.requirement import MetricKey
 
 FILE = "openlineage.json"
 #: Of the jobs; a job is the name of its releases.

@@ -20,7 +20,7 @@ from pipelines.gate.gate import Verdict
 from pipelines.gate.plain_names import metric_in_words
 from pipelines.publication.areas import PAGE, QUALITY
 from pipelines.publication.ledger import Entry
-from schemas.requirements.records import MetricKey
+from schemas.requirements.requirement import MetricKey
 from schemas.specification.consistency import HELD_BY_DEFAULT
 from schemas.specification.sections import RECODES
 

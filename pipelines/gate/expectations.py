@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.gate.data_docs import write_data_docs
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipelines.gate.expectations import met_by_expectations
 from schemas.errors import GateRefused, ProtectionFailed
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 
 EXPECTATIONS = "expectations"
 

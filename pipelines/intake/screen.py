@@ -28,7 +28,7 @@ from pipelines.intake.scales import Scale, fixed_point_sums, scales_of
 from pipelines.intake.totals import total_sums, totals_of
 from pipelines.intake.typed import UNREADABLE
 from schemas.errors import ProtectionFailed
-from schemas.requirements.records import MetricKey
+from schemas.requirements.requirement import MetricKey
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
 

@@ -9,7 +9,7 @@ from pipelines.evidence import plots
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from pipelines.measures.table_errors import DimensionErrors, TableErrors, by_dimension
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 #: Sizes of error that are drawn; of fewer, a point or two would say less than the table.

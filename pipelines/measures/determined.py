@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 #: Dominance is counted whether the gate limits it or not: one contributor above 85 percent of the total.

@@ -18,7 +18,7 @@ from pipelines.intake.population import HOLDERS
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.individual_risk import DIGITS
 from pipelines.measures.measure import Measure
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 REMEDY = "coarsen what the population is counted by, raise k, or raise the limit"

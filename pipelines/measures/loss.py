@@ -15,7 +15,7 @@ from pipelines.evidence import plots
 from pipelines.measures.block_reports import BlockReports
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 MORE = "raise method.effort, lower release.k, protect fewer variables together, or accept more in [quality]"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from pipelines.measures.comparison import Comparison, joined_columns, joins
 from pipelines.measures.measure import Measure
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 REMEDY = (

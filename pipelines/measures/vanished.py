@@ -10,7 +10,7 @@ import numpy as np
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from pipelines.measures.table_errors import aligned
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 from sdc.measures.vanished_cells import transitions, vanished_cells
 

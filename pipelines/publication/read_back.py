@@ -15,7 +15,7 @@ from pipelines.engine.row_hash import ROWS, contents, contents_in, hash_sums
 from pipelines.publication.record_files.batches import record_batches
 from pipelines.publication.record_files.csv_file import CSV, holds
 from pipelines.publication.stage import Staged
-from schemas.requirements.records import MetricKey
+from schemas.requirements.requirement import MetricKey
 from schemas.specification.model import Specification
 
 _UNITS, _CLASSES = "__units", "__classes"

@@ -49,7 +49,8 @@ from pipelines.records.combinations import on_combinations
 from pipelines.records.joint import chosen_together, with_joint_representatives
 from pipelines.records.method_parameters import cluster_parameters
 from pipelines.records.weighing import Weighing
-from schemas.requirements.records import Requirement, promised_requirements
+from schemas.requirements.records import promised_requirements
+from schemas.requirements.requirement import Requirement
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
 

@@ -29,7 +29,8 @@ from pipelines.series.generations import nights_of
 from pipelines.series.identifiers import refuse_other_key
 from pipelines.series.membership import write_members
 from pipelines.series.source import JOINT, accepted_of, joint_exposure_of, releases_of
-from schemas.requirements.records import MetricKey, Requirement, joint_requirements
+from schemas.requirements.records import joint_requirements
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 

@@ -48,7 +48,7 @@ from pipelines.tables.attacks import attacks
 from pipelines.tables.cells import Cells
 from pipelines.tables.preserved import fits, lost_statistics
 from pipelines.tables.problem import TableProblem
-from schemas.requirements.records import MetricKey
+from schemas.requirements.requirement import MetricKey
 from schemas.specification.table import Table
 from sdc.cta import Adjustment
 from sdc.cta.attacker import Intervals

@@ -35,7 +35,7 @@ from pipelines.tables.standing import (
 )
 from pipelines.tables.table_product import ProtectedTable, TableProduct
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed
-from schemas.requirements.records import Requirement
+from schemas.requirements.requirement import Requirement
 from schemas.requirements.tables import table_requirements
 from schemas.specification.model import Specification
 from schemas.specification.table import Table

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from pipelines.tables.files import FOLDER, columns_of
 from pipelines.tables.tau_argus import same_cells
-from schemas.requirements.records import MetricKey
+from schemas.requirements.requirement import MetricKey
 from schemas.specification.table import Table
 
 _UNITS = "__units"

@@ -23,7 +23,7 @@ from pipelines.tables.proportional import refuse_other_units
 from pipelines.tables.published_cells import published_cells
 from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.standing import PublishedCell, StandingCells, measures_of, of_the_same_records
-from schemas.requirements.records import Requirement
+from schemas.requirements.requirement import Requirement
 from schemas.specification.model import Specification
 from schemas.specification.table_input import as_input, table_of
 

@@ -26,7 +26,7 @@ from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.standing import StandingValueFails, new_cells
 from pipelines.tables.table_product import ProtectedTable, TableProduct
 from schemas.errors import InputRejected, ProtectionFailed
-from schemas.requirements.records import Requirement
+from schemas.requirements.requirement import Requirement
 from schemas.requirements.tables import table_requirements
 from sdc.errors import SdcError
 

@@ -10,7 +10,7 @@ import pytest
 from pipelines.gate.gate import judge, refuse
 from pipelines.gate.published_suite import SUITE, write_published_suite
 from schemas.errors import GateRefused, ProtectionFailed
-from schemas.requirements.records import MetricKey, Requirement
+from schemas.requirements.requirement import MetricKey, Requirement
 from tests.pipelines.microdata import specification
 
 CLASS = Requirement(MetricKey("smallest_class", "all"), "merge", at_least=3)

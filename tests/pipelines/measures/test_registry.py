@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipelines.measures.registry import RECORD_MEASURES
-from schemas.requirements.records import Requirement
+from schemas.requirements.requirement import Requirement
 from schemas.specification.model import Specification
 from tests.schemas.requirements.test_records import limits, specified
 

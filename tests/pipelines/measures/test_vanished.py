@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 
 from pipelines.measures.vanished import VANISHED, VANISHED_BY_REGION
-from schemas.requirements.records import MetricKey
+from schemas.requirements.requirement import MetricKey
 
 
 def cells(**counts):

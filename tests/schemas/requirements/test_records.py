@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from schemas.requirements.records import MetricKey, Requirement, input_requirements, promised_requirements
+from schemas.requirements.records import input_requirements, promised_requirements
+from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 from schemas.specification.read import read_specification
 from tests.schemas.malformed import SOUND
