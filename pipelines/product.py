@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from pipelines.evidence.evidence import Counts
+from pipelines.guarantees.guarantee import Guarantee
 from pipelines.intake.read import Microdata
 from pipelines.intake.screen import Rejects, ScreenedInput
 from pipelines.job import Job
@@ -60,10 +61,10 @@ class Product(Protocol[P, W]):
         How the input is read.
     measures : tuple of Measure
         Of what `compare` gives, in the order of the page.
-    promise : str
-        What holds of a release of it, in a sentence.
+    guarantees : tuple of Guarantee
+        What is promised, at least one; the run requires each of them, whatever `requirements` gives.
     limits : tuple of str
-        What does not.
+        What guarantees and method do not cover.
     """
 
     @property
@@ -73,7 +74,7 @@ class Product(Protocol[P, W]):
     @property
     def measures(self) -> tuple[Measure[Any, Any], ...]: ...
     @property
-    def promise(self) -> str: ...
+    def guarantees(self) -> tuple[Guarantee[Any], ...]: ...
     @property
     def limits(self) -> tuple[str, ...]: ...
 
@@ -104,7 +105,7 @@ class Product(Protocol[P, W]):
         ...
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """The promise on the written files, and the limits of the gate."""
+        """That the files hold what was protected, and the limits of the gate."""
         ...
 
     def counts(self, screened: ScreenedInput, protected: P, written: W) -> Counts:

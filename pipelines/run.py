@@ -23,6 +23,7 @@ from pipelines.evidence.lineage import settle_lineage, write_lineage
 from pipelines.evidence.page import Page
 from pipelines.gate.expectations import EXPECTS
 from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
+from pipelines.guarantees.registry import promised, require_stated
 from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
 from pipelines.intake.screen import ScreenedInput, require_unchanged, screen
@@ -212,7 +213,7 @@ def _verified(
         counts = product.counts(screened, protected, written)
         verdicts = judge(
             "release",
-            product.requirements(measured),
+            [*promised(product.guarantees), *product.requirements(measured)],
             {**measured.metrics, **written.metrics(), MetricKey("records_unaccounted"): _unaccounted(counts)},
             folder / EXPECTATIONS,
         )
@@ -241,6 +242,7 @@ def _verified(
         **product.manifest(release_id, staged, written, disclosed, successor),
         "format": specification.publish.format,
     }
+    require_stated(manifest, product.guarantees)
     with progress.stage("describe"):
         files = described(staged.files, manifest)
     return Verified(protected, Waiting(files, manifest, entry, accepted), evidence, page, verdicts)
@@ -269,7 +271,7 @@ def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entr
         seed=specification.release.seed,
         fingerprint=screened.fingerprint,
         specification=specification.model_dump(mode="json"),
-        promise=product.promise,
+        promise=" ".join(guarantee.statement for guarantee in product.guarantees),
         limits=product.limits,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from pipelines.audit.queries import number, quoted_text
+from pipelines.guarantees.queries import number, quoted_text
 
 #: Types of which Arrow and DuckDB do not write every value in the same way.
 _WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME")

@@ -17,9 +17,19 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
-from pipelines.audit import csv_file, description, tables
-from pipelines.audit.partitions import partition_faults, partition_field, record_files, show_records
-from pipelines.audit.queries import number, quiet_engine, show
+from pipelines.audit import csv_file, description
+from pipelines.audit.partitions import (
+    MICRODATA,
+    partition_faults,
+    partition_field,
+    record_files,
+    show_records,
+)
+from pipelines.guarantees.guarantee import Count, Guarantee, unmet
+from pipelines.guarantees.queries import number, quiet_engine, show
+from pipelines.guarantees.record_files import RecordFiles
+from pipelines.guarantees.registry import UnknownGuarantee, record_guarantees, table_guarantee
+from pipelines.guarantees.table_files import table_files, wrong_columns
 
 FREQUENCY = "frequency"
 #: Where the table of each format is audited; a library is imported where its format is used.
@@ -82,9 +92,7 @@ def audit(folder: Path) -> Audit:
             show_records(engine, folder, manifest, keys)
             findings.append(_records(engine, manifest))
             findings += _partitions(engine, folder, manifest, keys)
-            findings += [
-                _classes(engine, manifest, group, names) for group in manifest["guarantee"]["groups"]
-            ]
+            findings += _promises(engine, manifest, dict(zip(names, keys, strict=True)))
             findings.append(_tables(engine, folder, manifest, names))
             findings += _statistics(engine, folder, manifest, names)
             findings += _csv(engine, folder, manifest, keys)
@@ -110,35 +118,59 @@ def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 
 def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
-    """What can be checked on a protected table without its original: additivity, and one value a cell."""
-    wrong = tables.wrong_columns(folder, manifest)
-    findings = [
-        Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
-    ]
+    """Count what can be counted on a protected table without its original."""
+    wrong = wrong_columns(folder, manifest)
+    columns = Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
     if wrong:
-        return findings
-    with quiet_engine() as engine:
-        cells, named = tables.cells(engine, folder, manifest), manifest["cells"]
-        repeated = tables.repeated(engine, folder, manifest)
-        margins = tables.margins(engine, folder, manifest)
-        noise = manifest.get("method", {})
-        if "largest" in noise:
-            small = tables.below(engine, folder, manifest)
-            findings.append(Finding("noise", small == 0, f"{small} counts from 1 to below {noise['least']}"))
-        if "base" in manifest.get("method", {}):
-            off, base = tables.off_base(engine, folder, manifest), manifest["method"]["base"]
-            findings.append(Finding("base", off == 0, f"{off} cells that are no multiple of {base}"))
-    return [
-        *findings,
-        Finding("cells", cells == named, f"{cells} cells, the manifest says {named}"),
-        Finding("one value a cell", repeated == 0, f"{repeated} cells repeated, or with two values"),
-        Finding(
-            "additivity",
-            margins.wrong == 0,
-            f"{margins.wrong} of {margins.totals} totals differ from the sum of their parts"
-            + (" by more than their noise" if "largest" in noise else ""),
-        ),
-    ]
+        return [columns]
+    try:
+        guarantee = table_guarantee(manifest)
+    except UnknownGuarantee as error:
+        return [columns, Finding("guarantee", False, str(error))]
+    with table_files(folder, manifest) as files:
+        return [columns, _kept(guarantee, guarantee.count(files), manifest)]
+
+
+def _promises(
+    engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
+) -> list[Finding]:
+    """Count every promise that the manifest of records states."""
+    try:
+        guarantees = record_guarantees(manifest)
+    except UnknownGuarantee as error:
+        return [Finding("guarantee", False, str(error))]
+    files = PublicRecords(engine, columns)
+    return [_kept(guarantee, guarantee.count(files), manifest) for guarantee in guarantees]
+
+
+def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> Finding:
+    """Whether a count meets its guarantee, and the manifest states what was counted."""
+    failed = unmet(guarantee.requirements(), count)
+    stated = guarantee.manifest(count)
+    if not failed and any(not _agrees(manifest.get(name), entry) for name, entry in stated.items()):
+        return Finding(guarantee.name, False, f"the manifest states other numbers: {count.detail}")
+    return Finding(guarantee.name, not failed, count.detail)
+
+
+def _agrees(stated: Any, counted: Any) -> bool:
+    """Whether the manifest states what was counted; earlier versions stated less."""
+    if isinstance(stated, dict) and isinstance(counted, dict):
+        return all(name in counted and _agrees(each, counted[name]) for name, each in stated.items())
+    if isinstance(stated, list) and isinstance(counted, list):
+        return len(stated) == len(counted) and all(map(_agrees, stated, counted))
+    return bool(stated == counted)
+
+
+class PublicRecords(RecordFiles):
+    """The view ``microdata`` of the public files, by DuckDB."""
+
+    def __init__(self, engine: duckdb.DuckDBPyConnection, columns: dict[str, str]) -> None:
+        self.columns = columns
+        self._engine = engine
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query over the records."""
+        return self._engine.execute(sql.format(records=MICRODATA)).fetchall()
 
 
 def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:
@@ -223,28 +255,6 @@ def _records(engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any]) -> Fin
         "records",
         records == manifest["records"],
         f"{records} records, the manifest says {manifest['records']}",
-    )
-
-
-def _classes(
-    engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], group: dict[str, Any], names: list[str]
-) -> Finding:
-    keys = ", ".join(_key(names, name) for name in [*group["variables"], *group["with_region"]])
-    k = manifest["guarantee"]["k"]
-    ((smallest, classes, median),) = engine.execute(
-        f"SELECT min(n), count(*), median(n) FROM (SELECT count(*) AS n FROM microdata GROUP BY {keys})"
-    ).fetchall()
-    passed = (
-        smallest is not None
-        and smallest >= k
-        and smallest == group["smallest_class"]
-        and classes == group["classes"]
-        and median == group.get("median_class", median)
-    )
-    return Finding(
-        f"k-anonymity of {group['name']}",
-        passed,
-        f"{classes} combinations, the smallest has {smallest} records; k = {k}",
     )
 
 

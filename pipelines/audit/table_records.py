@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pipelines.audit.queries import quiet_engine, quoted_name
+from pipelines.guarantees.queries import quiet_engine, quoted_name
 
 
 def files_of(public: Path, manifest: dict[str, Any]) -> list[str]:

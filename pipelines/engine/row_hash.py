@@ -54,22 +54,24 @@ def contents(frame: DataFrame, *of: Sequence[str]) -> tuple[tuple[int, int], ...
 
     Equal for equal multisets of rows, in any order.
     """
-    row = frame.agg(f.count(f.lit(1)).alias(ROWS), *hash_sums(*of).values()).first()
+    halves = hash_halves(*of)
+    sums = [f.sum(half).alias(name) for name, half in halves.items()]
+    row = frame.agg(f.count(f.lit(1)).alias(ROWS), *sums).first()
     assert row is not None
     return contents_in(row, len(of))
 
 
-def hash_sums(*of: Sequence[str]) -> dict[str, Column]:
-    """Sums of the hashes of lists of columns, under the names that `contents_in` finds them by.
+def hash_halves(*of: Sequence[str]) -> dict[str, Column]:
+    """Hashes of each row on lists of columns, under the names by which `contents_in` finds their sums.
 
-    They are taken in halves, so that 2^31 rows do not overflow them, and may be added up once more.
+    They are summed in halves, so that 2^31 rows do not overflow them; sums may be summed once more.
     """
-    sums = {}
+    halves = {}
     for i, names in enumerate(of):
         row_hash = f.xxhash64(*content_of(names)) if names else f.lit(0).cast("bigint")
-        sums[f"__high{i}"] = f.sum(f.shiftright(row_hash, 32)).alias(f"__high{i}")
-        sums[f"__low{i}"] = f.sum(row_hash.bitwiseAND(f.lit(_LOW))).alias(f"__low{i}")
-    return sums
+        halves[f"__high{i}"] = f.shiftright(row_hash, 32)
+        halves[f"__low{i}"] = row_hash.bitwiseAND(f.lit(_LOW))
+    return halves
 
 
 def contents_in(row: Row | Mapping[str, int], of: int) -> tuple[tuple[int, int], ...]:

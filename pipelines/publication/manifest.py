@@ -12,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.guarantees.guarantee import Guarantee
+from pipelines.guarantees.record_files import RecordFiles
 from pipelines.intake.contract import Contract
 from pipelines.intake.recode import recodes_of
 from pipelines.publication.read_back import Written
@@ -19,33 +21,9 @@ from pipelines.publication.record_files.csv_file import CSV, READING
 from pipelines.publication.stage import Staged, table_files
 from schemas.specification.model import Specification
 
-LIMITS = (
-    "k-anonymity holds on the quasi-identifiers named here, together with the region, and on nothing else. "
-    "It does not limit linkage by columns published as they are, inference in homogeneous or dominated "
-    "clusters, or comparison with another release.",
-    "Microaggregation shrinks variances, and totals of these records (weighted ones, where means are "
-    "weighted) may be those of the original ones: a total that must be protected in a table must not come "
-    "from the same microdata.",
-    "Medians and medoids publish true values.",
-    "A zero in a protected table is not evidence of absence.",
-)
 DIFFERENCING = (
     "An earlier release was made under this name from another input or specification. Copies of it can be "
     "differenced with this one."
-)
-NOT_JOINTLY = (
-    "Each group of variables is k-anonymous with the region. "
-    "The guarantee does not hold for the groups jointly."
-)
-COUNTED = (
-    "k counts {}s: every combination is shared by records of at least k of them. They are not "
-    "published, so only the number of records can be counted again on these files."
-)
-DIVERSE = (
-    "Clusters hold at least {} different values of each sensitive variable. Whoever knows the protected "
-    "variables of everybody, and the method, can ask which clusters were not made for lack of them: in our "
-    "own attacks the odds of the boldest claims rose to two to three times what the shares in the classes "
-    "say, in single small files to nine times."
 )
 FORMULAS = (
     "A spreadsheet takes text that begins with =, +, -, @, a tab or a line break for a formula, and runs it. "
@@ -60,6 +38,8 @@ def manifest(
     release_id: str,
     staged: Staged,
     written: Written,
+    guarantees: Sequence[Guarantee[RecordFiles]],
+    limits: Sequence[str],
     tables: Sequence[tuple[str, ...]],
     disclosed: Mapping[str, float],
     successor: bool,
@@ -68,44 +48,27 @@ def manifest(
 
     Parameters
     ----------
+    guarantees : sequence of Guarantee
+        In the order of the counts of `written`.
+    limits : sequence of str
+        What guarantees and method do not cover.
     disclosed : mapping
         Measures against the original that a steward allows to be public; rounded to two digits here.
     successor : bool
         Whether another release was ever published under this name.
     """
-    limits = [*LIMITS]
-    if specification.counted is not None:
-        limits.insert(0, COUNTED.format(specification.method.unit))
-    if specification.groups:
-        limits.insert(0, NOT_JOINTLY)
-    if specification.method.min_diversity > 1:
-        limits.append(DIVERSE.format(specification.method.min_diversity))
-    if successor:
-        limits.append(DIFFERENCING)
+    further = [DIFFERENCING] if successor else []
     if staged.formulas:
-        limits.append(FORMULAS.format(", ".join(staged.formulas)))
-    region = [specification.region] if specification.region else []
+        further.append(FORMULAS.format(", ".join(staged.formulas)))
+    stated: dict[str, Any] = {}
+    for guarantee, count in zip(guarantees, written.counts, strict=True):
+        stated |= guarantee.manifest(count)
     return {
         "release_id": release_id,
         "name": specification.release.name,
         "software": {"name": "microguard", "version": version("microguard")},
-        "guarantee": {
-            "k": specification.release.k,
-            "unit": specification.method.unit,
-            "groups": [
-                {
-                    "name": group.name,
-                    "variables": list(group.variables),
-                    "with_region": region,
-                    "smallest_class": written.smallest_class[group.name],
-                    "median_class": written.median_class[group.name],
-                    "classes": written.classes[group.name],
-                }
-                for group in specification.clusterings
-            ],
-            "jointly": not specification.groups,
-        },
-        "limits": limits,
+        **stated,
+        "limits": [*limits, *further],
         "method": {
             "name": specification.method.name,
             "effort": specification.method.effort,

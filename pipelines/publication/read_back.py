@@ -1,24 +1,25 @@
-"""Verify the promise on the files as they were written, by counts that share nothing with the method."""
+"""Read the staged records back: count what is guaranteed, and compare the files with what was staged."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import ROWS, contents, contents_in, hash_sums
+from pipelines.engine.row_hash import ROWS, contents, contents_in, hash_halves
+from pipelines.guarantees.guarantee import Count, Guarantee
+from pipelines.guarantees.record_files import RecordFiles, class_sizes_query, sizes_in
 from pipelines.publication.record_files.batches import record_batches
 from pipelines.publication.record_files.csv_file import CSV, holds
 from pipelines.publication.stage import Staged
 from schemas.requirements.requirement import MetricKey
 from schemas.specification.model import Specification
-
-_UNITS, _CLASSES = "__units", "__classes"
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,8 @@ class Written:
     Attributes
     ----------
     records : int
-    smallest_class, median_class, classes : dict of clustering name to int or float
-        Least and median number of records that share a combination of its quasi-identifiers and the region;
-        number of such combinations.
-    fewest_households : dict of clustering name to int
-        Where k counts households: least number of them in such a class. They are not published, so this is
-        counted on the protected records, which the files hold where `as_staged`.
+    counts : tuple of Count
+        Of each guarantee, in their order.
     as_staged : bool
         Whether the files hold exactly the records that were handed to the stage, the CSV file too.
     as_declared : bool
@@ -43,23 +40,15 @@ class Written:
     """
 
     records: int
-    smallest_class: dict[str, int]
-    median_class: dict[str, float]
-    classes: dict[str, int]
-    fewest_households: dict[str, int]
+    counts: tuple[Count, ...]
     as_staged: bool
     as_declared: bool
     others_as_read: bool
 
     def metrics(self) -> dict[MetricKey, float]:
         """What the gate asks of the written files (`schemas.requirements.records`)."""
-        counted = {"smallest_class": self.smallest_class, "fewest_households": self.fewest_households}
-        classes = {
-            MetricKey(metric, name): float(least)
-            for metric, by_clustering in counted.items()
-            for name, least in by_clustering.items()
-        }
-        return classes | {
+        counted = {key: value for count in self.counts for key, value in count.metrics.items()}
+        return counted | {
             MetricKey("content_as_staged"): float(self.as_staged),
             MetricKey("columns_as_declared"): float(self.as_declared),
             MetricKey("others_as_read"): float(self.others_as_read),
@@ -72,32 +61,19 @@ def verify_written(
     original: DataFrame | None,
     protected: DataFrame,
     specification: Specification,
+    guarantees: Sequence[Guarantee[RecordFiles]],
 ) -> Written:
     """Read the staged files back and count, and compare what is published as it is with `original`.
 
-    `protected` holds what was staged, with the household beside it. Where there is no `original`, what was
-    staged is what was read, and the files hold it where they are `as_staged`.
-
-    NULL, NaN and -0.0 are counted as Spark groups them (each its own value; -0.0 is 0.0); texts are
-    compared byte by byte, so that two Unicode forms of a text are two values here as in the method.
+    `protected` holds what was staged, and in addition the unit that k counts. If there is no `original`, what
+    was staged is what was read, and the files hold it where they are `as_staged`.
     """
-    frame = staged.records(spark)
     others = [name for name in staged.contract.names if name in specification.published_as_it_is]
-    smallest, median, classes, households = {}, {}, {}, {}
-    counted: tuple[tuple[int, int], ...] = ()
-    for clustering in specification.clusterings:
-        keys = [column(name) for name in clustering.variables]
-        if specification.region is not None:
-            keys.append(column(specification.region))
-        name = clustering.name
-        of = () if counted else (frame.columns, others)  # once, beside the classes of the first clustering
-        sizes = _sizes(frame, keys, f.count(f.lit(1)), *of)
-        smallest[name], median[name], classes[name] = sizes.least, sizes.median, sizes.classes
-        counted = counted or sizes.contents
-        if specification.counted is not None:
-            distinct = f.count_distinct(column(specification.counted))
-            households[name] = _sizes(protected, keys, distinct).least
-    written, written_others = counted
+    frame = staged.records(spark)
+    units = None if specification.counted is None else ProtectedUnits(protected, specification.counted)
+    files = StagedRecords(frame, frame.columns, others, private=units)
+    counts = tuple(guarantee.count(files) for guarantee in guarantees)
+    written, written_others = files.contents()
     declared = [(entry.name, entry.type) for entry in staged.contract.of_files]
     as_staged = written == staged.content and _csv_holds(staged)
     if original is None:
@@ -109,14 +85,70 @@ def verify_written(
     )
     return Written(
         records=written[0],
-        smallest_class=smallest,
-        median_class=median,
-        classes=classes,
-        fewest_households=households,
+        counts=counts,
         as_staged=as_staged,
         as_declared=as_declared and bool(staged.microdata),
         others_as_read=others_as_read,
     )
+
+
+class StagedRecords(RecordFiles):
+    """Records read by tasks; the first count of classes sums the hashes of column lists in the same pass."""
+
+    def __init__(self, frame: DataFrame, *of: Sequence[str], private: ProtectedUnits | None = None) -> None:
+        """Show a frame as a relation.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        of : sequences of str
+            Lists of columns whose `contents` are asked for.
+        private : ProtectedUnits, optional
+        """
+        self.columns = {name: f"c{position}" for position, name in enumerate(frame.columns)}
+        self.private = private
+        self._spark, self._lists, self._sums = frame.sparkSession, len(of), hash_halves(*of)
+        shown = [column(name).alias(plain) for name, plain in self.columns.items()]
+        self._relation = frame.select(*shown, *[half.alias(name) for name, half in self._sums.items()])
+        self._row: dict[str, int] | None = None
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query over the records."""
+        return [tuple(row) for row in self._spark.sql(sql, records=self._relation).collect()]
+
+    def class_sizes(self, variables: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Count equivalence classes by their number of records."""
+        sums = [] if self._row is not None else list(self._sums)
+        rows = self.query(class_sizes_query(self.keys(variables), sums=sums))
+        if self._row is None:
+            self._row = {name: sum(row[2 + i] for row in rows) for i, name in enumerate(sums)}
+            self._row[ROWS] = sum(row[0] * row[1] for row in rows)
+        return sizes_in(rows)
+
+    def contents(self) -> tuple[tuple[int, int], ...]:
+        """Return the number of rows and the sum of hashes of each list of columns (`engine.row_hash`)."""
+        if self._row is None:  # no guarantee counted classes
+            sums = ", ".join(f"sum({name})" for name in self._sums)
+            ((rows, *totals),) = self.query(f"SELECT count(*), {sums} FROM {{records}}")
+            self._row = {
+                ROWS: rows,
+                **{name: each or 0 for name, each in zip(self._sums, totals, strict=True)},
+            }
+        return contents_in(self._row, self._lists)
+
+
+class ProtectedUnits:
+    """Protected records with the household or unit that k counts, which is not published."""
+
+    def __init__(self, frame: DataFrame, counted: str) -> None:
+        self._frame, self._counted = frame, counted
+
+    def fewest_units(self, variables: Sequence[str]) -> int:
+        """Count the distinct units of each class; return the least."""
+        units = f.count_distinct(column(self._counted)).alias("units")
+        classes = self._frame.groupBy(*[column(name) for name in variables]).agg(units)
+        row = classes.agg(f.min("units")).first()
+        return 0 if row is None else int(row[0] or 0)
 
 
 def _csv_holds(staged: Staged) -> bool:
@@ -124,46 +156,3 @@ def _csv_holds(staged: Staged) -> bool:
     contract = staged.contract
     batches = record_batches(staged.microdata, contract)
     return not contract.csv or holds(staged.folder / CSV, batches, contract.plain)
-
-
-@dataclass(frozen=True)
-class _Sizes:
-    """Least and median number of units that share a combination; how many combinations; `contents`."""
-
-    least: int
-    median: float
-    classes: int
-    contents: tuple[tuple[int, int], ...]
-
-
-def _sizes(frame: DataFrame, keys: list[Column], units: Column, *of: Sequence[str]) -> _Sizes:
-    """The combinations of the keys, and in the same pass the contents of lists of columns.
-
-    Combinations are counted by their size: of n records there are fewer sizes than the root of 2n.
-    """
-    sums = {ROWS: f.count(f.lit(1)).alias(ROWS), **hash_sums(*of)} if of else {}
-    by_size = (
-        frame.groupBy(*keys)
-        .agg(units.alias(_UNITS), *sums.values())
-        .groupBy(_UNITS)
-        .agg(f.count(f.lit(1)).alias(_CLASSES), *[f.sum(name).alias(name) for name in sums])
-        .toArrow()
-        .sort_by(_UNITS)
-    )
-    sizes, classes = by_size[_UNITS].to_numpy(), by_size[_CLASSES].to_numpy()
-    row = {name: sum(by_size[name].to_pylist()) for name in sums}
-    return _Sizes(
-        int(sizes[0]) if len(sizes) else 0,
-        _median(sizes, classes),
-        int(classes.sum()),
-        contents_in(row, len(of)),
-    )
-
-
-def _median(sizes: np.ndarray, classes: np.ndarray) -> float:
-    """Of sizes in order that so many classes have, each; 0 where there are none."""
-    if len(sizes) == 0:
-        return 0.0
-    until, last = np.cumsum(classes), classes.sum() - 1
-    middle = sizes[np.searchsorted(until, [last // 2, (last + 1) // 2], side="right")]
-    return float(middle.mean())

@@ -34,7 +34,7 @@ from pipelines.measures.exposure import exposure
 from pipelines.measures.measure import Measure, Measured
 from pipelines.measures.pairs import with_originals
 from pipelines.measures.registry import RECORD_MEASURES
-from pipelines.publication.manifest import LIMITS, manifest
+from pipelines.publication.manifest import manifest
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.record_files.layout import laid_out, require_regions
 from pipelines.publication.stage import Staged, stage
@@ -48,8 +48,9 @@ from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.combinations import on_combinations
 from pipelines.records.joint import chosen_together, with_joint_representatives
 from pipelines.records.method_parameters import cluster_parameters
+from pipelines.records.promises import guarantees_of, limits_of
 from pipelines.records.weighing import Weighing
-from schemas.requirements.records import promised_requirements
+from schemas.requirements.records import integrity_requirements
 from schemas.requirements.requirement import Requirement
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
@@ -78,20 +79,16 @@ class Records:
 
     content = "records"
     measures: tuple[Measure[Any, Any], ...] = RECORD_MEASURES
-    limits = LIMITS
 
     def __init__(self, specification: Specification) -> None:
         self.specification = self.reader = specification
+        self.guarantees = guarantees_of(specification)
         self._contract: Contract | None = None
 
     @property
-    def promise(self) -> str:
-        """k-anonymity, and what k counts."""
-        region = " with the region" if self.specification.region else ""
-        return (
-            f"Every combination of the quasi-identifiers{region} is shared by at least "
-            f"k = {self.specification.release.k} {self.specification.method.unit}s."
-        )
+    def limits(self) -> tuple[str, ...]:
+        """What guarantees and method do not cover."""
+        return limits_of(self.guarantees)
 
     def follows(self, job: Job) -> Mapping[str, Any]:
         """Nothing: a release that stands alone."""
@@ -145,13 +142,14 @@ class Records:
     def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> Written:
         """Count the classes on the files as they were written."""
         comparison = protected.comparison
+        original, protected_frame = comparison.screened.frame, comparison.protected
         return verify_written(
-            job.spark, staged, comparison.screened.frame, comparison.protected, self.specification
+            job.spark, staged, original, protected_frame, self.specification, self.guarantees
         )
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """The promise, and what `[quality]` asks of the measures."""
-        yield from promised_requirements(self.specification)
+        """The files hold what was protected, and what `[quality]` asks of the measures."""
+        yield from integrity_requirements()
         for measure in self.measures:
             yield from measure.limits(self.specification)
 
@@ -176,7 +174,17 @@ class Records:
         """Guarantee, limits, columns."""
         tables, series = self.specification.control_tables, self.series_of(release_id)
         followed = successor and not series
-        plain = manifest(self.specification, release_id, staged, written, tables, disclosed, followed)
+        plain = manifest(
+            self.specification,
+            release_id,
+            staged,
+            written,
+            self.guarantees,
+            self.limits,
+            tables,
+            disclosed,
+            followed,
+        )
         return {**plain, **series}
 
     def series_of(self, release_id: str) -> Mapping[str, Any]:

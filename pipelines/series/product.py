@@ -103,7 +103,7 @@ class Nights(Records, ABC):
         original : DataFrame, optional
             The same records before protection, as far as they are published as they are.
         """
-        written = verify_written(job.spark, staged, original, frame, self.specification)
+        written = verify_written(job.spark, staged, original, frame, self.specification, self.guarantees)
         write_members(frame, self.specification, staged.files.release_id, job.areas)
         with job.progress.stage("joint audit"):
             earlier = releases_of(job.areas, self.specification)

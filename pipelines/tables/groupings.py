@@ -9,7 +9,7 @@ be protected as if nobody knew the classification.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ from schemas.errors import InputRejected
 from schemas.specification.table import Table
 
 _POSITION = "__position"
+#: A column, and the columns above it in a further hierarchy -> its codes with theirs.
+CodeGroups = Mapping[tuple[str, tuple[str, ...]], pd.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)

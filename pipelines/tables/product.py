@@ -9,12 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from pipelines.guarantees.original_cells import OriginalCells
 from pipelines.intake.screen import ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
-from pipelines.publication.stage import Staged
 from pipelines.tables.adjusted import protected_by_method, refusal, whole_adjustment
 from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cell_list import write_cells
@@ -22,11 +20,11 @@ from pipelines.tables.cells import Cells
 from pipelines.tables.cells_of_microdata import cells_of_microdata
 from pipelines.tables.cells_of_table import cells_of_table
 from pipelines.tables.files import published
+from pipelines.tables.groupings import CodeGroups
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison
 from pipelines.tables.nested_columns import refuse_nested_columns
 from pipelines.tables.problem import TableProblem, few_with_nothing, table_problem
 from pipelines.tables.published_cells import write_published_cells
-from pipelines.tables.read_back import Original, WrittenTable, verify_written_table
 from pipelines.tables.standing import (
     StandingCells,
     StandingValueFails,
@@ -56,7 +54,6 @@ class Tables(TableProduct[TableComparison]):
     """Adjusted tables: every total stays the sum of its parts."""
 
     measures: tuple[Measure[Any, Any], ...] = TABLE_MEASURES
-    promise = "Every total is the sum of its parts, and every sensitive cell keeps its distance."
 
     def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable[TableComparison]:
         """Tabulate, adjust, and examine what an attacker is left with.
@@ -105,11 +102,11 @@ class Tables(TableProduct[TableComparison]):
             problem = replace(problem, secret=narrower)
         return TableComparison(self.table, cells, problem, adjustment, intervals)
 
-    def read_back(self, job: Job, protected: ProtectedTable[TableComparison], staged: Staged) -> WrittenTable:
-        """Compare the files with the original cells and with themselves."""
+    def original(self, protected: ProtectedTable[TableComparison]) -> tuple[OriginalCells, CodeGroups]:
+        """Return the cells before protection, and codes that further hierarchies group anew."""
         comparison = protected.comparison
-        original = _original(comparison.cells, comparison.problem)
-        return verify_written_table(staged.folder, protected.contents, self.table, original)
+        groupings = {(each.finer, each.coarser): each.codes for each in comparison.cells.groupings}
+        return original_cells(comparison.cells, comparison.problem, self.table), groupings
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
         """The promise on the written files, and the limits of `[table.quality]`."""
@@ -186,17 +183,19 @@ def contradicts(error: StandingValueFails) -> GateRefused:
     )
 
 
-def _original(cells: Cells, problem: TableProblem) -> Original:
+def original_cells(cells: Cells, problem: TableProblem, table: Table) -> OriginalCells:
+    """Return the cells before protection, with the levels of the rule and the limits of the method."""
     rule = problem.by_rule
-    directed = (rule.lower_protection > 0) | (rule.upper_protection > 0)
-    return Original(
+    return OriginalCells(
         codes=cells.codes,
         units=cells.units,
-        lower=np.where(directed, rule.lower_protection, 0.0),
-        upper=np.where(directed, rule.upper_protection, 0.0),
+        lower=rule.lower_protection,
+        upper=rule.upper_protection,
+        sensitive=rule.sensitive,
         fall=problem.secret.lower_capacity[problem.variables],
         rise=problem.secret.upper_capacity[problem.variables],
+        digits=table.digits,
+        zeros_absent=table.counts,
         base=None if problem.moves is None or not problem.moves.everywhere else problem.moves.base,
         relaxed=() if problem.relaxation is None else tuple(problem.relaxation.cells),
-        groupings={(each.finer, each.coarser): each.codes for each in cells.groupings},
     )

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from pipelines.evidence.evidence import Counts
+from pipelines.guarantees.original_cells import OriginalCells
 from pipelines.intake.read import Microdata
 from pipelines.intake.screen import Rejects, ScreenedInput
 from pipelines.job import Job
@@ -18,10 +19,12 @@ from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
 from pipelines.tables.cells import Cells
 from pipelines.tables.files import stage_tables
-from pipelines.tables.manifest import table_limits, table_manifest
+from pipelines.tables.groupings import CodeGroups
+from pipelines.tables.manifest import layout_of, table_manifest
+from pipelines.tables.promises import guarantee_of
 from pipelines.tables.proportional import refuse_other_units
 from pipelines.tables.published_cells import published_cells
-from pipelines.tables.read_back import WrittenTable
+from pipelines.tables.read_back import WrittenTable, verify_written_table
 from pipelines.tables.standing import PublishedCell, StandingCells, measures_of, of_the_same_records
 from schemas.requirements.requirement import Requirement
 from schemas.specification.model import Specification
@@ -56,12 +59,12 @@ class TableProduct(ABC, Generic[Comparison]):
 
     content = "table"
     measures: tuple[Measure[Any, Any], ...]
-    promise: str
 
     def __init__(self, specification: Specification) -> None:
         self.specification = specification
         self.table = table_of(specification)
-        self.limits = table_limits(specification, self.table)
+        self.guarantee = guarantee_of(specification, self.table)
+        self.guarantees, self.limits = (self.guarantee,), self.guarantee.limits
         self.reader = as_input(specification)
 
     def follows(self, job: Job) -> Mapping[str, Any]:
@@ -87,9 +90,17 @@ class TableProduct(ABC, Generic[Comparison]):
         """Write codes and values."""
         return stage_tables(protected.contents, self.table, job.areas, release_id)
 
-    @abstractmethod
     def read_back(self, job: Job, protected: ProtectedTable[Comparison], staged: Staged) -> WrittenTable:
-        """Compare the files with the original cells and with themselves."""
+        """Count the guarantee on the files, and compare them with what was staged."""
+        original, groupings = self.original(protected)
+        layout = layout_of(self.table, protected.contents, groupings)
+        return verify_written_table(
+            staged.folder, protected.contents, self.table, layout, self.guarantee, original
+        )
+
+    @abstractmethod
+    def original(self, protected: ProtectedTable[Comparison]) -> tuple[OriginalCells, CodeGroups]:
+        """Return the cells before protection, and codes that further hierarchies group anew."""
 
     @abstractmethod
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
@@ -110,7 +121,7 @@ class TableProduct(ABC, Generic[Comparison]):
         successor: bool,
     ) -> Mapping[str, Any]:
         """Guarantee, limits, how the files are to be read."""
-        return table_manifest(self.specification, self.table, release_id, written, successor)
+        return table_manifest(self.specification, self.table, self.guarantee, release_id, written, successor)
 
     @abstractmethod
     def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:

@@ -21,13 +21,12 @@ Metrics of the input (`input_requirements`); a *kept* record is one that is not 
 | complete_below_k | - | regions in which some kept units, but fewer than k, lack no number |
 | domain | nominal quasi-identifiers | distinct values among kept records |
 
-Metrics of the release that every one must keep (`promised_requirements`); a group is a clustering's name.
-The limits of `[quality]` stand beside the measures they limit, in `pipelines.measures`.
+Metrics of every release of records (`integrity_requirements`). What a release promises is in
+`pipelines.guarantees`, a file a promise; the limits of `[quality]` are beside the measures they limit, in
+`pipelines.measures`.
 
 | metric | variable | what it is |
 |---|---|---|
-| smallest_class | each group | records of the smallest class, counted on the written files |
-| fewest_households | each group, where k counts households | households of the class that has fewest |
 | records_unaccounted | - | absolute value of n in - rejected - suppressed - n out |
 | content_as_staged | - | 1 where the written files hold exactly the protected records |
 | columns_as_declared | - | 1 where every written file has the columns and types of the input |
@@ -40,7 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.requirements.requirement import MetricKey, Requirement
+from schemas.requirements.requirement import BROKEN, MetricKey, Requirement
 from schemas.specification.model import Specification
 
 LARGEST_DOMAIN = 100_000
@@ -64,9 +63,17 @@ def input_requirements(specification: Specification) -> tuple[Requirement, ...]:
     return (*_columns(specification), *_records(specification), *_regions(specification))
 
 
-def promised_requirements(specification: Specification) -> tuple[Requirement, ...]:
-    """What the written files must keep, whatever the limits of `[quality]`."""
-    return tuple(_guarantee(specification))
+def integrity_requirements() -> tuple[Requirement, ...]:
+    """What the written files must satisfy whatever their guarantee: they hold what was protected."""
+    altered = (
+        "the staged files are not what was protected: look for another writer or a faulty disk, run again"
+    )
+    return (
+        Requirement(MetricKey("records_unaccounted"), BROKEN, at_most=0, promised=True),
+        Requirement(MetricKey("content_as_staged"), altered, at_least=1, promised=True),
+        Requirement(MetricKey("columns_as_declared"), altered, at_least=1, promised=True),
+        Requirement(MetricKey("others_as_read"), BROKEN, at_least=1, promised=True),
+    )
 
 
 def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:
@@ -136,19 +143,3 @@ def _regions(spec: Specification) -> Iterator[Requirement]:
             yield Requirement(MetricKey("patterns_below_k", name), rare, at_most=0)
         whole = f"fewer than k = {k} {units} of a region lack no number; {mend}"
         yield Requirement(MetricKey("complete_below_k"), whole, at_most=0)
-
-
-def _guarantee(spec: Specification) -> Iterator[Requirement]:
-    broken = "the protection is broken, and this is a fault of microguard: please report it"
-    for group in spec.clusterings:
-        classes = ["smallest_class", *(["fewest_households"] if spec.counted is not None else [])]
-        for metric in classes:
-            key = MetricKey(metric, group.name)
-            yield Requirement(key, broken, at_least=spec.release.k, promised=True)
-    yield Requirement(MetricKey("records_unaccounted"), broken, at_most=0, promised=True)
-    altered = (
-        "the staged files are not what was protected: look for another writer or a faulty disk, run again"
-    )
-    yield Requirement(MetricKey("content_as_staged"), altered, at_least=1, promised=True)
-    yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1, promised=True)
-    yield Requirement(MetricKey("others_as_read"), broken, at_least=1, promised=True)

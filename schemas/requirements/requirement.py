@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+#: What a person can do where a promise is broken.
+BROKEN = "the protection is broken, and this is a fault of microguard: please report it"
+
 
 class MetricKey(NamedTuple):
     """Which number: a metric, of which variable (or group), of tables of which dimension."""

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.requirements.requirement import MetricKey, Requirement
+from schemas.requirements.requirement import BROKEN, MetricKey, Requirement
 from schemas.specification.table import Table
 
 
 def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]:
-    """The promise on the written files, and the limits of `[table.quality]`.
+    """The files hold what was protected, what an attacker learns, and the limits of `[table.quality]`.
 
     `sensitive` says whether any cell is; without one there is nothing an attacker could learn.
     """
     attacker = _noise if table.method == "cell_key" else _attacker
-    return (*_promise(table), *(attacker(table) if sensitive else ()), *_limits(table))
+    return (*_integrity(table), *(attacker(table) if sensitive else ()), *_limits(table))
 
 
-def _promise(table: Table) -> Iterator[Requirement]:
-    broken = "the protection is broken, and this is a fault of microguard: please report it"
+def _integrity(table: Table) -> Iterator[Requirement]:
     altered = (
         "the staged files are not what was protected: look for another writer or a faulty disk, run again"
     )
     yield Requirement(MetricKey("content_as_staged"), altered, at_least=1, promised=True)
     yield Requirement(MetricKey("columns_as_declared"), altered, at_least=1, promised=True)
-    for metric in ("lines_open", "cells_unprotected", "cells_astray"):
-        yield Requirement(MetricKey(metric), broken, at_most=0, promised=True)
     if table.preserve.model_fields_set:
-        yield Requirement(MetricKey("statistics_lost"), broken, at_most=0, promised=True)
+        yield Requirement(MetricKey("statistics_lost"), BROKEN, at_most=0, promised=True)
 
 
 def _attacker(table: Table) -> Iterator[Requirement]:

@@ -120,7 +120,7 @@ def test_a_finished_table_is_protected_with_three_levels_in_one_column(adjusted,
     assert audit(Path(content["release"])).passed
     falsify(Path(content["release"]))
     found = audit(Path(content["release"]))
-    assert [failure.split(":")[0] for failure in found.failures()] == ["description", "additivity"]
+    assert [failure.split(":")[0] for failure in found.failures()] == ["description", "additive table"]
 
 
 def falsify(release: Path) -> None:
@@ -168,7 +168,7 @@ def test_counts_rounded_to_a_base_are_published_gated_and_audited_from_outside(a
     manifest = json.loads((Path(content["release"]) / "manifest.json").read_text())
     assert manifest["method"] == {"name": "controlled rounding", "base": 5}
     findings = {finding.check: finding for finding in audit(Path(content["release"])).findings}
-    assert findings["base"].passed
+    assert findings["rounded table"].passed
 
 
 def test_counts_with_noise_by_cell_keys_are_gated_audited_and_the_same_in_every_table(adjusted, tmp_path):

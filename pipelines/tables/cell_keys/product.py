@@ -8,21 +8,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import numpy as np
 
+from pipelines.guarantees.original_cells import OriginalCells
 from pipelines.intake.screen import ScreenedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
-from pipelines.publication.stage import Staged
 from pipelines.tables.cell_keys.measures import NOISE_MEASURES, NoiseComparison, write_noisy_cells
 from pipelines.tables.cell_keys.noise import attacked, noise_table, published_counts, standing_counts
-from pipelines.tables.cell_keys.read_back import verify_noisy_table
 from pipelines.tables.cell_keys.record_keys import keys_of_cells
 from pipelines.tables.cells_of_microdata import cells_of_microdata
 from pipelines.tables.files import published
+from pipelines.tables.groupings import CodeGroups
 from pipelines.tables.product import contradicts, examined_at_most
 from pipelines.tables.published_cells import write_published_cells
-from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.standing import StandingValueFails, new_cells
 from pipelines.tables.table_product import ProtectedTable, TableProduct
 from schemas.errors import InputRejected, ProtectionFailed
@@ -35,7 +34,6 @@ class NoisyTables(TableProduct[NoiseComparison]):
     """The tables of one specification, judged together."""
 
     measures: tuple[Measure[Any, Any], ...] = NOISE_MEASURES
-    promise = "No small count is published, and every count is off by no more than the largest noise."
 
     def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable[NoiseComparison]:
         """Tabulate, add the noise, and examine what an attacker is left with.
@@ -77,21 +75,13 @@ class NoisyTables(TableProduct[NoiseComparison]):
             {**self._origin, "release_id": release_id},
         )
 
-    def read_back(self, job: Job, protected: ProtectedTable[NoiseComparison], staged: Staged) -> WrittenTable:
-        """Compare the files with the original counts and with themselves."""
-        cells, parameters = protected.comparison.cells, protected.comparison.noisy.noise.parameters
-        columns = list(self.table.columns)
-        index: pd.Index = pd.MultiIndex.from_frame(cells.codes[columns])
-        if len(columns) == 1:
-            index = index.get_level_values(0)
-        return verify_noisy_table(
-            staged.folder,
-            protected.contents,
-            self.table,
-            pd.Series(cells.units, index),
-            least=parameters.k,
-            largest=parameters.largest,
-        )
+    def original(self, protected: ProtectedTable[NoiseComparison]) -> tuple[OriginalCells, CodeGroups]:
+        """Return the cells before protection; no hierarchy groups codes anew."""
+        cells = protected.comparison.cells
+        largest = float(protected.comparison.noisy.noise.parameters.largest)
+        none, far = np.zeros(len(cells)), np.full(len(cells), largest)
+        sensitive = none.astype(bool)
+        return OriginalCells(cells.codes, cells.units, none, none, sensitive, far, far, zeros_absent=True), {}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
         """The promise on the written files, and the limits of `[table.quality]`."""

@@ -31,7 +31,7 @@ def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper
 @pytest.mark.parametrize(
     ("records", "changes", "check"),
     [
-        (RECORDS.slice(0, 5), {"records": 5}, "k-anonymity of all"),
+        (RECORDS.slice(0, 5), {"records": 5}, "k-anonymity"),
         (RECORDS, {"records": 7}, "records"),
         (RECORDS.replace_schema_metadata({"pandas": "{}"}), {}, "metadata"),
         (RECORDS.rename_columns(["sex", "name"]), {}, "columns"),

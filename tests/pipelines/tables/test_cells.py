@@ -8,12 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.audit.tables import wrong_columns
+from pipelines.guarantees.additive_table import AdditiveTable
+from pipelines.guarantees.original_cells import OriginalCells
+from pipelines.guarantees.table_files import wrong_columns
 from pipelines.tables.cells import tabulated
 from pipelines.tables.cells_of_microdata import grouping_sets
 from pipelines.tables.files import FOLDER, decimals, published
-from pipelines.tables.read_back import Original, verify_written_table
+from pipelines.tables.manifest import layout_of
+from pipelines.tables.read_back import verify_written_table
 from schemas.errors import InputRejected
+from schemas.requirements.requirement import MetricKey
 from schemas.specification.table import Table
 from sdc.errors import InvalidParameter
 
@@ -80,14 +84,6 @@ def test_a_parent_that_is_no_cell_is_refused():
         tabulated(codes, table, units=np.array([3.0, 1.0, 2.0]))
 
 
-def original(table, sensitive: int | None = None, level: float = 3.0) -> Original:
-    levels = np.zeros(len(table))
-    if sensitive is not None:
-        levels[sensitive] = level
-    far = np.full(len(table), 10.0)
-    return Original(table.codes, table.units, levels, levels, far, far)
-
-
 def staged(tmp_path, table, units):
     contents = published(table.codes, units, NESTED)
     (tmp_path / FOLDER).mkdir()
@@ -96,33 +92,26 @@ def staged(tmp_path, table, units):
     return contents
 
 
-def test_a_table_that_was_not_touched_is_whole_but_protects_nothing(tmp_path):
-    table = cells()
-    contents = staged(tmp_path, table, table.units)
-    written = verify_written_table(tmp_path, contents, NESTED, original(table, sensitive=4))
-    assert (written.cells, written.lines, written.open) == (18, 15, 0)
-    assert (written.unprotected, written.astray) == (1, 0)
-    assert written.as_staged
-    assert written.as_declared
-
-
-def test_a_cell_that_moved_alone_opens_every_line_it_is_in(tmp_path):
-    table = cells()
-    moved = table.units.copy()
-    inner = int(np.flatnonzero((table.codes == ["X", "x1", "l"]).all(axis=1))[0])
-    moved[inner] += 4
-    written = verify_written_table(tmp_path, staged(tmp_path, table, moved), NESTED, original(table, inner))
-    assert (written.open, written.unprotected, written.astray) == (2, 0, 0)
-
-
 def test_a_file_that_is_not_what_was_staged_is_noticed(tmp_path):
     table = cells()
     contents = staged(tmp_path, table, table.units)
+    none, far = np.zeros(len(table)), np.full(len(table), 10.0)
+    original = OriginalCells(
+        table.codes, table.units, none, none, none.astype(bool), far, far, digits=NESTED.digits
+    )
+    layout = layout_of(NESTED, contents)
+
+    def verified():
+        return verify_written_table(tmp_path, contents, NESTED, layout, AdditiveTable(), original)
+
+    whole = verified()
+    assert (whole.records, whole.as_staged, whole.as_declared) == (18, True, True)
+    assert not any(whole.count.metrics.values())
     (path,) = (tmp_path / FOLDER).iterdir()
     pq.write_table(pq.read_table(path).slice(0, 17), path)
-    written = verify_written_table(tmp_path, contents, NESTED, original(table))
-    assert not written.as_staged
-    assert written.astray == 1
+    cut = verified()
+    assert not cut.as_staged
+    assert cut.count.metrics[MetricKey("cells_astray")] == 1
 
 
 def test_published_values_are_exact_decimals_of_the_digits_asked_for():

@@ -1,24 +1,22 @@
 """Several hierarchies over one column: their tables are linked, in the program and in the written files."""
 
-import json
-
-import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.audit.tables import margins
+from pipelines.guarantees.additive_table import AdditiveTable
 from pipelines.tables.adjusted import protected_by_method
 from pipelines.tables.cells import Cells, tabulated
 from pipelines.tables.cells_of_microdata import contributions_needed, grouping_sets
 from pipelines.tables.files import published
 from pipelines.tables.groupings import Grouping
-from pipelines.tables.manifest import table_manifest
+from pipelines.tables.manifest import layout_of
 from pipelines.tables.problem import table_problem
-from pipelines.tables.product import _original
+from pipelines.tables.product import original_cells
 from pipelines.tables.read_back import verify_written_table
 from schemas.errors import InputRejected, SpecificationError
+from schemas.requirements.requirement import MetricKey
 from schemas.specification.model import Specification
 from schemas.specification.table_input import table_of
 from tests.schemas.specification.test_table import build
@@ -75,7 +73,9 @@ def written(folder, cells, units, table, original):
     (folder / "table").mkdir(exist_ok=True)
     for name, content in contents.items():
         pq.write_table(content, folder / "table" / name)
-    return verify_written_table(folder, contents, table, original)
+    groupings = {(each.finer, each.coarser): each.codes for each in cells.groupings}
+    layout = layout_of(table, contents, groupings)
+    return verify_written_table(folder, contents, table, layout, AdditiveTable(), original)
 
 
 def test_a_cell_of_another_hierarchy_is_the_sum_of_the_codes_below_it_in_every_region():
@@ -99,23 +99,19 @@ def test_what_is_published_adds_up_over_both_hierarchies_and_the_written_files_a
     chosen = specification(**changes)
     table, cells = table_of(chosen), cells_of(chosen)
     problem, adjustment = protected_by_method(table_problem(cells, chosen, KEY), chosen, table, KEY)
-    units, original = adjustment.values[problem.variables], _original(cells, problem)
+    units, original = adjustment.values[problem.variables], original_cells(cells, problem, table)
     assert np.any(units != cells.units)
     files = written(tmp_path, cells, units, table, original)
-    assert (files.open, files.unprotected, files.astray) == (0, 0, 0)
-    manifest = json.loads(json.dumps(table_manifest(chosen, table, "r", files, False)))
-    assert manifest["groupings"][0]["codes"]["C"] == ["xy", "x"]
-    audited = margins(duckdb.connect(), tmp_path, manifest)
-    assert audited.wrong == 0
-    assert audited.totals == files.lines
+    assert not any(files.count.metrics.values())
+    assert files.layout["groupings"][0]["codes"]["C"] == ["xy", "x"]
     # branches x and y change places in a region: all margins of their table stay, the activities disagree
     codes = cells.codes
     moved = units + ((codes["branch"] == "x") & (codes["region"] == "n")) * 1.0
     moved -= ((codes["branch"] == "y") & (codes["region"] == "n")) * 1.0
     moved += ((codes["branch"] == "y") & (codes["region"] == "s")) * 1.0
     moved -= ((codes["branch"] == "x") & (codes["region"] == "s")) * 1.0
-    assert written(tmp_path, cells, moved.to_numpy(), table, original).open == 4
-    assert margins(duckdb.connect(), tmp_path, manifest).wrong == 4
+    broken = written(tmp_path, cells, moved.to_numpy(), table, original)
+    assert broken.count.metrics[MetricKey("lines_open")] == 4
 
 
 def test_a_code_in_two_groups_is_refused():

@@ -11,15 +11,14 @@ import pytest
 from pipelines.tables.adjusted import protected_by_method
 from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cells import Cells, tabulated
-from pipelines.tables.manifest import table_manifest
 from pipelines.tables.measures import measured
 from pipelines.tables.preserved import finest_cells, fits, lost_statistics
 from pipelines.tables.problem import table_problem
-from pipelines.tables.read_back import WrittenTable
 from schemas.errors import SpecificationError
 from schemas.requirements.tables import table_requirements
 from schemas.specification.model import Specification
 from schemas.specification.table_input import table_of
+from tests.pipelines.tables.manifests import manifest_of
 from tests.schemas.specification.test_table import build
 
 KEY = bytes(range(32))
@@ -80,8 +79,7 @@ def test_mean_and_slope_are_preserved_in_whole_units_and_whoever_reads_the_table
     table = table_of(chosen)
     limited = {requirement.key.metric: requirement for requirement in table_requirements(table, True)}
     assert limited["statistics_lost"].promised
-    written = WrittenTable(25, 10, 0, 0, 0, True, True)
-    method = table_manifest(chosen, table, "r", written, False)["method"]
+    method = manifest_of(chosen)["method"]
     assert method["preserved"] == {"mean": 0.0, "slope": 0.0001}
 
 

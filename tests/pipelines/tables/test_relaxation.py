@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +9,14 @@ import pytest
 
 from pipelines.tables.adjusted import protected_by_method
 from pipelines.tables.attacks import intervals_of
-from pipelines.tables.manifest import RELAXED, table_manifest
+from pipelines.tables.manifest import RELAXED
 from pipelines.tables.measures import measured
 from pipelines.tables.problem import table_problem
-from pipelines.tables.product import _original
-from pipelines.tables.read_back import WrittenTable
+from pipelines.tables.product import original_cells
 from pipelines.tables.standing import StandingCells
 from schemas.errors import ProtectionFailed, SpecificationError
 from schemas.specification.model import Specification
+from tests.pipelines.tables.manifests import manifest_of
 from tests.pipelines.tables.regions import KEY, regional, regional_cells
 from tests.schemas.specification.test_table import build
 
@@ -55,9 +54,9 @@ def test_capacities_give_way_before_a_fixed_cell_does_and_the_evidence_counts_th
     assert section["added"] == pytest.approx(15)
     assert section["least"]
     assert list(section["cells"]) == ["capacities"]
-    written = WrittenTable(4, 1, 0, 0, 0, True, True, _original(cells, problem).relaxed)
-    manifest = table_manifest(chosen, chosen.table, "r", written, False)
-    untouched = table_manifest(chosen, chosen.table, "r", replace(written, relaxed=()), False)
+    relaxed_steps = original_cells(cells, problem, chosen.table).relaxed
+    manifest = manifest_of(chosen, relaxed_steps)
+    untouched = manifest_of(chosen)
     assert set(manifest["limits"]) - set(untouched["limits"]) == {RELAXED.format("capacities")}
 
 

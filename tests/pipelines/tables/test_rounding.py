@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from pipelines.tables.adjusted import protected_by_method
 from pipelines.tables.attacks import attacks, intervals_of
-from pipelines.tables.files import published
-from pipelines.tables.manifest import table_manifest
 from pipelines.tables.problem import table_problem
-from pipelines.tables.product import _original
-from pipelines.tables.read_back import WrittenTable, verify_written_table
+from pipelines.tables.product import original_cells
 from pipelines.tables.standing import COUNT, StandingCells, StandingValueFails, new_cells, standing_cells
 from schemas.errors import ProtectionFailed
 from sdc.cta.counts.posterior import count_posterior
+from tests.pipelines.tables.manifests import manifest_of
 from tests.pipelines.tables.test_standing import COUNTS, KEY, ORIGIN, OTHER_KEY, counted
 from tests.schemas.specification.test_table import build
 
@@ -64,25 +59,6 @@ def test_odds_that_a_program_left_in_the_table_count_where_they_say_more() -> No
     assert by_method.largest < 0.7 * as_moved.largest
 
 
-def test_written_files_are_compared_with_base_and_neighbours(tmp_path) -> None:
-    specification = build(ROUNDED)
-    cells = counted(specification)
-    problem, _, shown = rounded(specification, cells)
-    original = _original(cells, problem)
-    assert original.base == 5
-    for values, astray in (
-        (shown, 0),
-        (cells.units, int(np.sum(cells.units % 5 != 0))),
-        (shown + 5, int(np.sum(shown + 5 >= cells.units + 5))),
-    ):
-        contents = published(cells.codes, values, specification.table)
-        (tmp_path / "table").mkdir(exist_ok=True)
-        for name, content in contents.items():
-            pq.write_table(content, tmp_path / "table" / name)
-        written = verify_written_table(tmp_path, contents, specification.table, original)
-        assert written.astray == astray
-
-
 def test_the_next_table_keeps_what_stands_and_another_base_is_refused() -> None:
     specification = build(ROUNDED)
     cells = counted(specification)
@@ -113,9 +89,8 @@ def test_a_total_that_stands_too_far_away_is_refused_with_what_to_do_and_relaxed
     assert problem.relaxation is not None
     assert problem.relaxation.cells["adjacent"] >= 1
     assert np.all(problem.known.upper_capacity >= problem.secret.upper_capacity)
-    written = WrittenTable(4, 1, 0, 0, 0, True, True, _original(cells, problem).relaxed)
-    manifest = table_manifest(relaxing, relaxing.table, "r", written, False)
+    manifest = manifest_of(relaxing, original_cells(cells, problem, relaxing.table).relaxed)
     assert manifest["method"] == {"name": "controlled rounding", "base": 5}
     assert any("let go further" in limit for limit in manifest["limits"])
-    untouched = table_manifest(relaxing, relaxing.table, "r", replace(written, relaxed=()), False)
+    untouched = manifest_of(relaxing)
     assert len(untouched["limits"]) == len(manifest["limits"]) - 1

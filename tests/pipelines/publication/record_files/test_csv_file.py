@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipelines.audit import csv_file as audit
 from pipelines.audit.partitions import show_records
-from pipelines.audit.queries import quiet_engine
+from pipelines.guarantees.queries import quiet_engine
 from pipelines.intake.contract import Contract
 from pipelines.publication.read_back import _csv_holds
 from pipelines.publication.record_files.batches import record_batches

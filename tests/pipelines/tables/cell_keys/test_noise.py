@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from pipelines.tables.cell_keys.measures import NoiseComparison
 from pipelines.tables.cell_keys.noise import attacked, noise_table, published_counts, standing_counts
-from pipelines.tables.cell_keys.read_back import verify_noisy_table
-from pipelines.tables.files import FOLDER, published
-from pipelines.tables.manifest import table_manifest
-from pipelines.tables.read_back import WrittenTable
 from pipelines.tables.standing import StandingCells, StandingValueFails, new_cells
 from sdc.cta.cell_keys.noise_table import KEY_SPAN
+from tests.pipelines.tables.manifests import manifest_of
 from tests.pipelines.tables.test_standing import COUNTS, ORIGIN, counted
 from tests.schemas.specification.test_table import build
 
@@ -109,39 +104,9 @@ def test_cells_that_must_be_alike_are_looked_at_once_and_the_truth_lies_in_every
     assert sum(part["cells"] for part in sections["noise"]["by_dimension"].values()) == len(cells)
 
 
-def test_written_counts_that_are_small_far_missing_or_foreign_are_found(tmp_path) -> None:
-    specification = build(NOISY)
-    table = specification.table
-    assert table is not None
-    cells, noise = counted(specification), noise_table(specification)
-    shown = published_counts(cells, keyed(cells), noise, nothing_standing(cells))
-    contents = published(cells.codes, shown, table)
-    (name,) = contents
-    (tmp_path / FOLDER).mkdir()
-    original = pd.Series(cells.units, pd.MultiIndex.from_frame(cells.codes[list(table.columns)]))
-
-    def verified(content, counts=original):
-        pq.write_table(content, tmp_path / FOLDER / name)
-        return verify_noisy_table(tmp_path, contents, table, counts, least=3, largest=5)
-
-    found = verified(contents[name])
-    assert (found.open, found.unprotected, found.astray) == (0, 0, 0)
-    assert found.as_staged
-    assert found.as_declared
-    values = contents[name]["frequency"].to_pylist()
-    for value, expected in ((2, "unprotected"), (10_000, "astray")):
-        changed = contents[name].set_column(3, "frequency", [[value, *values[1:]]])
-        found = verified(changed)
-        assert getattr(found, expected) >= 1
-        assert not found.as_staged
-    assert verified(contents[name].slice(1)).astray == 1
-    assert verified(contents[name], original.iloc[1:]).astray == 1
-
-
 def test_the_manifest_says_the_noise_and_that_nothing_adds_up() -> None:
     specification = build(NOISY | {"largest_noise": 8, "noise_variance": 4.0})
-    written = WrittenTable(4, 0, 0, 0, 0, True, True)
-    manifest = table_manifest(specification, specification.table, "r", written, False)
+    manifest = manifest_of(specification)
     assert manifest["method"] == {"name": "cell keys", "largest": 8, "variance": 4.0, "least": 3}
     assert "off by 8 at the most" in manifest["guarantee"]
     assert any("do not add up" in limit for limit in manifest["limits"])

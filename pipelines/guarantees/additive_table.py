@@ -1,0 +1,96 @@
+"""Additive table: every total is the sum of its parts, and every sensitive cell keeps its distance.
+
+Controlled tabular adjustment (Cox and Dandekar 2004; Castro 2006). Additivity is counted on the published
+files; the distance of sensitive cells only beside the original ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pipelines.guarantees.original_cells import OriginalCells, Published
+from pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE, TableGuarantee
+
+METHOD = "controlled tabular adjustment"
+STATEMENT = (
+    "Cells that the disclosure rule finds sensitive are published at a value at least as far from their own "
+    "as the rule asks for, others are changed a little so that every total is the sum of its parts, to the "
+    "last digit."
+)
+COUNTS = (
+    "Small counts, genuine ones among them, are published at 0, at the base or at twice the base, by a "
+    "secret draw whose expectation is the true count; others are changed a little so that every total is the "
+    "sum of its parts."
+)
+BANDS = (
+    "a sensitive value lies in one of two bands, above or below the published one, and whoever learns in "
+    "which of them knows it as closely as that band is wide."
+)
+
+
+@dataclass(frozen=True)
+class AdditiveTable(TableGuarantee):
+    """Totals are the sums of their parts.
+
+    Attributes
+    ----------
+    drawn_counts : bool
+        Whether small counts are published at multiples of a base by a secret draw.
+    preserved : mapping
+        Statistics that the adjustment keeps, as the specification names them.
+    absent : str
+        What a reader may take from a cell that is not listed.
+    """
+
+    name = "additive table"
+    drawn_counts: bool = False
+    preserved: Mapping[str, Any] = field(default_factory=dict)
+    absent: str = ""
+
+    @property
+    def statement(self) -> str:
+        """The promise in a sentence."""
+        return COUNTS if self.drawn_counts else STATEMENT
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the promise does not cover."""
+        return tuple(each for each in (INEXACT, ATTACKER + BANDS, ONE_VALUE, self.absent) if each)
+
+    @property
+    def forbidden(self) -> str:
+        """A cell without a value."""
+        return "v IS NULL"
+
+    def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
+        """Sensitive cells nearer to their value than the rule allows; cells beyond their capacity."""
+        return unprotected(published, original), beyond(published, original)
+
+    def method(self) -> dict[str, Any]:
+        """Controlled tabular adjustment."""
+        return {"name": METHOD, **({"preserved": dict(self.preserved)} if self.preserved else {})}
+
+    @classmethod
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> AdditiveTable:
+        """Build the guarantee that a manifest states."""
+        drawn = manifest["guarantee"] == COUNTS
+        return cls(drawn_counts=drawn, preserved=manifest["method"].get("preserved", {}))
+
+
+def unprotected(published: Published, original: OriginalCells) -> int:
+    """Count sensitive cells nearer to their own value than their protection levels, or without a level."""
+    bare = (original.lower <= 0) & (original.upper <= 0)
+    near = (published.change < original.upper) & (published.change > -original.lower)
+    return int(np.sum(original.sensitive & (bare | near)))
+
+
+def beyond(published: Published, original: OriginalCells) -> int:
+    """Count cells beyond their capacity, at no multiple of the base, or missing."""
+    far = (published.change > original.rise) | (-published.change > original.fall)
+    if original.base is not None:
+        far |= (published.change + original.units) % original.base != 0
+    return int(np.sum(far | published.missing))

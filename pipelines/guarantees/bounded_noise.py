@@ -1,0 +1,99 @@
+"""Bounded noise: every count has noise of its own, no larger than a limit, and no small count is published.
+
+Cell keys (Fraser and Wooton 2005; Marley and Leaver 2011; Enderle, Giessing and Tent 2018). Totals do not add
+up; they differ from the sums of their parts by no more than the noise of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipelines.guarantees.original_cells import OriginalCells, Published
+from pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE, TableGuarantee
+
+METHOD = "cell keys"
+STATEMENT = (
+    "Every count has noise of mean 0, by keys of the records behind it: it is off by {largest} at the "
+    "most, no count below {least} is published, and the same records have the same noise in every table."
+)
+TOTALS = (
+    "Totals do not add up: every cell, totals included, has noise of its own. Take the published total "
+    "instead of the sum of its parts, whose errors add up."
+)
+WITHIN_NOISE = (
+    "a true count is at most {largest} away from the published one, that the noise has variance "
+    "{variance:g}, that every true total is the sum of its parts, and that a total which is published "
+    "otherwise than its only part above 0 has records in the others. How much all published cells say "
+    "together is limited. Tables of other periods have new noise wherever a record came or went: whoever "
+    "knows that a count stayed the same over many of them can average it."
+)
+
+
+@dataclass(frozen=True)
+class BoundedNoise(TableGuarantee):
+    """Noise within a limit, and no small count.
+
+    Attributes
+    ----------
+    largest : int
+        Largest absolute noise.
+    variance : float
+        Of the noise.
+    least : int
+        Smallest count above 0 that may be published.
+    absent : str
+        What a reader may take from a cell that is not listed.
+    """
+
+    name = "bounded noise"
+    largest: int
+    variance: float
+    least: int
+    absent: str = ""
+
+    @property
+    def statement(self) -> str:
+        """The promise in a sentence."""
+        return STATEMENT.format(largest=self.largest, least=self.least)
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the promise does not cover."""
+        known = WITHIN_NOISE.format(largest=self.largest, variance=self.variance)
+        return tuple(each for each in (INEXACT, TOTALS, ATTACKER + known, ONE_VALUE, self.absent) if each)
+
+    @property
+    def condition(self) -> str:
+        """A total farther from the sum of its parts than the noise of all of them."""
+        return f"total IS NULL OR hidden > 0 OR abs(total - parts_sum) > {self.largest} * (parts + 1)"
+
+    @property
+    def forbidden(self) -> str:
+        """A cell without a value, or a small count."""
+        return f"v IS NULL OR v <> 0 AND v < {self.least}"
+
+    @property
+    def broken(self) -> str:
+        """What is wrong with a total that breaks the promise."""
+        return "differ from the sum of their parts by more than their noise"
+
+    def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
+        """Small counts; counts too far from their own, zeros that are none, and missing cells."""
+        shown = np.nan_to_num(published.shown)
+        small = (shown != 0) & (shown < self.least)
+        far = (np.abs(shown - original.units) > self.largest) | ((original.units == 0) & (shown != 0))
+        return int(np.sum(small)), int(np.sum(far | published.missing))
+
+    def method(self) -> dict[str, Any]:
+        """Cell keys, with the parameters of the noise."""
+        return {"name": METHOD, "largest": self.largest, "variance": self.variance, "least": self.least}
+
+    @classmethod
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> BoundedNoise:
+        """Build the guarantee that a manifest states."""
+        method = manifest["method"]
+        return cls(int(method["largest"]), float(method["variance"]), int(method["least"]))

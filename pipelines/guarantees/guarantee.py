@@ -1,0 +1,91 @@
+"""A guarantee: what a release promises, and the count on its published files that shows it.
+
+A release is published only if code that did not make it counts its promise on the files as written. Each
+guarantee is one file of this room: its statement, its limits, its requirements, its count and its entry in
+the manifest. The run builds guarantees from the specification and counts on the staged files; ``microguard
+verify`` builds them from the manifest alone (`pipelines.guarantees.registry`) and counts on the public files.
+Both run the same count. The room imports no method, no specification and no engine but DuckDB.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar
+
+from schemas.requirements.requirement import BROKEN, MetricKey, Requirement
+
+Files = TypeVar("Files")
+
+
+@dataclass(frozen=True)
+class Count:
+    """What a guarantee counted on published files.
+
+    Attributes
+    ----------
+    metrics : mapping of MetricKey to float
+        What its requirements limit.
+    facts : mapping
+        What its entry in the manifest states of the files.
+    detail : str
+        The count in a sentence, for the output of ``verify``; it holds no value of a record.
+    """
+
+    metrics: Mapping[MetricKey, float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    detail: str = ""
+
+
+class Guarantee(ABC, Generic[Files]):
+    """A promise that code which did not make the release can count on its files.
+
+    Attributes
+    ----------
+    name : str
+        The standard term.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def statement(self) -> str:
+        """The promise in a sentence."""
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the promise does not cover, a sentence each."""
+        return ()
+
+    @abstractmethod
+    def requirements(self) -> tuple[Requirement, ...]:
+        """Limits on what `count` finds on the public files alone; all are promised."""
+
+    def private_requirements(self) -> tuple[Requirement, ...]:
+        """Limits on what `count` finds only beside data that the agency keeps; all are promised."""
+        return ()
+
+    @abstractmethod
+    def count(self, files: Files) -> Count:
+        """Count the promise on the files as written."""
+
+    @abstractmethod
+    def manifest(self, count: Count) -> Mapping[str, Any]:
+        """Return the entries of the public manifest that state the promise and what was counted."""
+
+
+def unmet(requirements: Sequence[Requirement], count: Count) -> list[Requirement]:
+    """Return the requirements that a count does not meet; one that was not counted is not met."""
+    return [
+        each
+        for each in requirements
+        if each.key not in count.metrics or not each.met(count.metrics[each.key])
+    ]
+
+
+def promise(metric: str, variable: str = "", *, at_least: float | None = None) -> Requirement:
+    """Return a promised requirement: at least so much, or exactly zero where no minimum is given."""
+    at_most = 0.0 if at_least is None else None
+    return Requirement(MetricKey(metric, variable), BROKEN, at_least=at_least, at_most=at_most, promised=True)

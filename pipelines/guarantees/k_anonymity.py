@@ -1,0 +1,143 @@
+"""k-anonymity: every combination of the quasi-identifiers, with the region, belongs to at least k units.
+
+Samarati 2001; Sweeney 2002. Records are counted on the published files. Where k counts households or units,
+these are not published: only the run, which holds them, can count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.guarantees.guarantee import Count, Guarantee, promise
+from pipelines.guarantees.record_files import RecordFiles, median_size
+from schemas.requirements.requirement import MetricKey, Requirement
+
+LINKAGE = (
+    "k-anonymity holds on the quasi-identifiers named here, together with the region, and on nothing else. "
+    "It does not limit linkage by columns published as they are, inference in homogeneous or dominated "
+    "clusters, or comparison with another release."
+)
+NOT_JOINTLY = (
+    "Each group of variables is k-anonymous with the region. "
+    "The guarantee does not hold for the groups jointly."
+)
+COUNTED = (
+    "k counts {}s: every combination is shared by records of at least k of them. They are not "
+    "published, so only the number of records can be counted again on these files."
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Variables that are protected together.
+
+    Attributes
+    ----------
+    name : str
+    variables, region : tuple of str
+        The quasi-identifiers, and the region that no class crosses, if any.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    region: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KAnonymity(Guarantee[RecordFiles]):
+    """k-anonymity of each group of variables.
+
+    Attributes
+    ----------
+    k : int
+    unit : str
+        What k counts: ``record``, ``household`` or ``unit``.
+    groups : tuple of Group
+    jointly : bool
+        Whether there is one group of all quasi-identifiers.
+    """
+
+    name = "k-anonymity"
+    k: int
+    unit: str
+    groups: tuple[Group, ...]
+    jointly: bool
+
+    @property
+    def statement(self) -> str:
+        """The promise in a sentence."""
+        region = " with the region" if any(group.region for group in self.groups) else ""
+        return (
+            f"Every combination of the quasi-identifiers{region} is shared by at least k = {self.k} "
+            f"{self.unit}s."
+        )
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the promise does not cover."""
+        apart = () if self.jointly else (NOT_JOINTLY,)
+        counted = () if self.unit == "record" else (COUNTED.format(self.unit),)
+        return (*apart, *counted, LINKAGE)
+
+    def requirements(self) -> tuple[Requirement, ...]:
+        """At least k records in the smallest class of each group."""
+        return tuple(promise("smallest_class", group.name, at_least=self.k) for group in self.groups)
+
+    def private_requirements(self) -> tuple[Requirement, ...]:
+        """At least k units in each class, where k does not count records."""
+        if self.unit == "record":
+            return ()
+        return tuple(promise("fewest_households", group.name, at_least=self.k) for group in self.groups)
+
+    def count(self, files: RecordFiles) -> Count:
+        """Count the records of each class."""
+        metrics, facts, details = {}, {}, []
+        for group in self.groups:
+            sizes, classes = files.class_sizes((*group.variables, *group.region))
+            smallest = int(sizes[0]) if len(sizes) else 0
+            metrics[MetricKey("smallest_class", group.name)] = float(smallest)
+            facts[group.name] = {
+                "smallest_class": smallest,
+                "median_class": median_size(sizes, classes),
+                "classes": int(classes.sum()),
+            }
+            details.append(
+                f"{int(classes.sum())} combinations of {group.name}, the smallest has {smallest} records"
+            )
+            if self.unit != "record" and files.private is not None:
+                fewest = files.private.fewest_units((*group.variables, *group.region))
+                metrics[MetricKey("fewest_households", group.name)] = float(fewest)
+        return Count(metrics, facts, f"{'; '.join(details)}; k = {self.k}")
+
+    def manifest(self, count: Count) -> dict[str, Any]:
+        """The entry ``guarantee``."""
+        return {
+            "guarantee": {
+                "k": self.k,
+                "unit": self.unit,
+                "groups": [
+                    {
+                        "name": group.name,
+                        "variables": list(group.variables),
+                        "with_region": list(group.region),
+                        **count.facts[group.name],
+                    }
+                    for group in self.groups
+                ],
+                "jointly": self.jointly,
+            }
+        }
+
+    @classmethod
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> KAnonymity:
+        """Build the guarantee that a manifest states."""
+        stated = manifest["guarantee"]
+        groups = tuple(
+            Group(str(each["name"]), tuple(each["variables"]), tuple(each["with_region"]))
+            for each in stated["groups"]
+        )
+        return cls(
+            int(stated["k"]), stated.get("unit", "record"), groups, stated.get("jointly", len(groups) < 2)
+        )

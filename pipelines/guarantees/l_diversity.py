@@ -1,0 +1,77 @@
+"""Distinct l-diversity: every equivalence class has at least l values of each sensitive variable.
+
+Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam 2007, distinct l-diversity. The method forms diverse
+clusters; an equivalence class of the published file is a union of clusters, so it is diverse too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.guarantees.guarantee import Count, Guarantee, promise
+from pipelines.guarantees.k_anonymity import Group, KAnonymity
+from pipelines.guarantees.record_files import RecordFiles
+from schemas.requirements.requirement import MetricKey, Requirement
+
+MINIMALITY = (
+    "Clusters hold at least {} different values of each sensitive variable. Whoever knows the protected "
+    "variables of everybody, and the method, can ask which clusters were not made for lack of them: in our "
+    "own attacks the odds of the boldest claims rose to two to three times what the shares in the classes "
+    "say, in single small files to nine times."
+)
+
+
+@dataclass(frozen=True)
+class LDiversity(Guarantee[RecordFiles]):
+    """Distinct l-diversity of each group of variables.
+
+    Attributes
+    ----------
+    least : int
+        l, at least 2.
+    sensitive : tuple of str
+    groups : tuple of Group
+    """
+
+    name = "l-diversity"
+    least: int
+    sensitive: tuple[str, ...]
+    groups: tuple[Group, ...]
+
+    @property
+    def statement(self) -> str:
+        """The promise in a sentence."""
+        return f"Every class has at least {self.least} different values of each sensitive variable."
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the promise does not cover."""
+        return (MINIMALITY.format(self.least),)
+
+    def requirements(self) -> tuple[Requirement, ...]:
+        """At least l values of each sensitive variable in each class."""
+        return tuple(promise("fewest_values", name, at_least=self.least) for name in self.sensitive)
+
+    def count(self, files: RecordFiles) -> Count:
+        """Count the distinct values of each sensitive variable in each class."""
+        fewest = {
+            name: min(files.fewest_values((*group.variables, *group.region), name) for group in self.groups)
+            for name in self.sensitive
+        }
+        detail = f"at least {min(fewest.values())} values of each sensitive variable; l = {self.least}"
+        return Count({MetricKey("fewest_values", name): float(n) for name, n in fewest.items()}, {}, detail)
+
+    def manifest(self, count: Count) -> dict[str, Any]:
+        """Nothing: ``method.min_diversity`` states l."""
+        return {}
+
+    @classmethod
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> LDiversity | None:
+        """Build the guarantee that a manifest states; None where it states none."""
+        least = int(manifest.get("method", {}).get("min_diversity", 1))
+        sensitive = tuple(each["name"] for each in manifest["columns"] if each.get("role") == "sensitive")
+        if least < 2 or not sensitive:
+            return None
+        return cls(least, sensitive, KAnonymity.from_manifest(manifest).groups)

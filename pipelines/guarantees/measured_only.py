@@ -1,0 +1,66 @@
+"""Measured only: the method gives no formal promise, and the release says so.
+
+Perturbation (swapping, PRAM, noise; Hundepool et al. 2012, chapter 3) changes records at random. What it
+protects is measured, in the evidence. What can be counted on the files is that they have records and the
+perturbed variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.guarantees.guarantee import Count, Guarantee, promise
+from pipelines.guarantees.record_files import RECORDS, RecordFiles
+from schemas.requirements.requirement import MetricKey, Requirement
+
+NAME = "measured only"
+NO_PROMISE = (
+    "No formal promise is made: neither k-anonymity nor any other property of the records follows from the "
+    "method. Disclosure risk was measured before publication and is in the agency's evidence."
+)
+
+
+@dataclass(frozen=True)
+class MeasuredOnly(Guarantee[RecordFiles]):
+    """No formal promise.
+
+    Attributes
+    ----------
+    variables : tuple of str
+        The perturbed variables.
+    """
+
+    name = NAME
+    variables: tuple[str, ...]
+
+    @property
+    def statement(self) -> str:
+        """What is said instead of a promise."""
+        return f"Values of {', '.join(self.variables)} were perturbed at random. {NO_PROMISE}"
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What is not promised."""
+        return (NO_PROMISE,)
+
+    def requirements(self) -> tuple[Requirement, ...]:
+        """The perturbed variables are published, in at least one record."""
+        return (promise("records_published", at_least=1),)
+
+    def count(self, files: RecordFiles) -> Count:
+        """Count the records, and name the perturbed variables that the files do not have."""
+        files.keys(self.variables)
+        ((records,),) = files.query(f"SELECT count(*) FROM {RECORDS}")
+        detail = f"{int(records)} records; no formal promise"
+        return Count({MetricKey("records_published"): float(records)}, {}, detail)
+
+    def manifest(self, count: Count) -> dict[str, Any]:
+        """The entry ``guarantee``."""
+        return {"guarantee": {"name": NAME, "statement": self.statement, "variables": list(self.variables)}}
+
+    @classmethod
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> MeasuredOnly:
+        """Build the guarantee that a manifest states."""
+        return cls(tuple(manifest["guarantee"]["variables"]))

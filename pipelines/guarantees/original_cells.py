@@ -1,0 +1,93 @@
+"""Cells before protection, which only the agency has: how far each published value lies from its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class OriginalCells:
+    """Cells before protection; arrays in the order of `codes`, in units of the last published digit.
+
+    Attributes
+    ----------
+    codes : (cells, columns) frame
+    units, lower, upper : (cells,) arrays
+        Original values, and the protection levels of the rule; zero where a cell is not sensitive.
+    sensitive : (cells,) bool array
+        Cells that the rule finds sensitive.
+    fall, rise : (cells,) arrays
+        Most by which the published value may be below and above the original one.
+    digits : int
+        Digits after the point of the published values.
+    zeros_absent : bool
+        Whether any cell may be absent from the files, where it reads as 0; else only those of value 0.
+    base : int, optional
+        Every published value is a multiple of it.
+    relaxed : tuple of str
+        Steps of ``table.relax`` that let cells go beyond the limits of the specification.
+    """
+
+    codes: pd.DataFrame
+    units: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    sensitive: np.ndarray
+    fall: np.ndarray
+    rise: np.ndarray
+    digits: int = 0
+    zeros_absent: bool = False
+    relaxed: tuple[str, ...] = ()
+    base: int | None = None
+
+
+@dataclass(frozen=True)
+class Published:
+    """Published values beside original cells.
+
+    Attributes
+    ----------
+    change : (cells,) float array
+        Published minus original value in units; 0 where the cell is missing.
+    shown : (cells,) float array
+        Published value in units; 0 where an absent cell reads as 0, NaN where the cell is missing.
+    missing : (cells,) bool array
+        Cells that should be listed and are not, or have no value.
+    foreign : int
+        Published cells that the original table does not have.
+    """
+
+    change: np.ndarray
+    shown: np.ndarray
+    missing: np.ndarray
+    foreign: int
+
+
+def beside_original(cells: pa.Table, original: OriginalCells) -> Published:
+    """Align published cells (codes, then value ``v``) with the original ones."""
+    columns = list(original.codes.columns.intersection(cells.column_names[:-1], sort=False))
+    index = _index(original.codes, columns)
+    frame = cells.to_pandas()
+    values = pd.Series([_in_units(each, original.digits) for each in frame["v"]], _index(frame, columns))
+    found = values.reindex(index)
+    foreign = len(values) - int(index.isin(values.index).sum())
+    missing = found.isna().to_numpy()
+    absent = ~index.isin(values.index) & (original.zeros_absent | (original.units == 0))
+    shown = np.where(absent, 0.0, found.to_numpy(float))
+    missing &= ~absent
+    change = np.where(missing, 0.0, shown - original.units)
+    return Published(change, shown, missing, foreign)
+
+
+def _index(codes: pd.DataFrame, columns: list[str]) -> pd.Index:
+    index: pd.Index = pd.MultiIndex.from_frame(codes[columns])
+    return index.get_level_values(0) if len(columns) == 1 else index
+
+
+def _in_units(value: object, digits: int) -> float:
+    """A published number in units of its last digit; NaN where there is none."""
+    return float("nan") if value is None or value != value else float(int(value * 10**digits))

@@ -1,0 +1,107 @@
+"""Published records as a relation that SQL can count: the same text for Spark inside a run and for DuckDB."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+#: The relation, in a query.
+RECORDS = "{records}"
+_CLASS_SIZES = (
+    "SELECT n, count(*) AS classes{sums} FROM "
+    "(SELECT {units} AS n{parts} FROM {records} GROUP BY {keys}) AS classes GROUP BY n"
+)
+
+
+class PrivateRecords(Protocol):
+    """The records of a release beside the unit that k counts, which is not published."""
+
+    def fewest_units(self, variables: Sequence[str]) -> int:
+        """Count the distinct units of each class; return the least."""
+        ...
+
+
+class RecordFiles(ABC):
+    """The records of a release, in columns with plain names.
+
+    NULL is a value like any other, and so is NaN; -0.0 is 0.0; texts are compared byte by byte.
+
+    Attributes
+    ----------
+    columns : mapping of variable to column
+        Columns of the relation. The names are letters and digits, so that no engine needs quotes.
+    private : PrivateRecords, optional
+        The same records with the unit that k counts, where whoever counts has it.
+    """
+
+    columns: Mapping[str, str]
+    private: PrivateRecords | None = None
+
+    @abstractmethod
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query in which `RECORDS` stands for the relation."""
+
+    def class_sizes(self, variables: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Count equivalence classes by their number of records.
+
+        Returns
+        -------
+        sizes, classes : (s,) int64 arrays
+            Sizes in ascending order, and how many classes have each.
+        """
+        return sizes_in(self.query(class_sizes_query(self.keys(variables))))
+
+    def fewest_values(self, variables: Sequence[str], counted: str) -> int:
+        """Count the distinct values of a variable in each class; return the least, 0 without classes.
+
+        A missing value is no value.
+        """
+        keys = ", ".join(self.keys(variables))
+        values = f"count(DISTINCT {self.columns[counted]})"
+        ((fewest,),) = self.query(
+            f"SELECT min(n) FROM (SELECT {values} AS n FROM {RECORDS} GROUP BY {keys}) AS classes"
+        )
+        return int(fewest or 0)
+
+    def keys(self, variables: Sequence[str]) -> list[str]:
+        """Columns of the relation that hold the variables."""
+        return [self.columns[name] for name in variables]
+
+
+def class_sizes_query(keys: Sequence[str], units: str = "count(*)", sums: Sequence[str] = ()) -> str:
+    """Write the query that counts classes by size.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        Columns whose combinations are the classes.
+    units : str
+        SQL that counts the units of a class.
+    sums : sequence of str
+        Further columns, to be summed by size in the same pass.
+    """
+    return _CLASS_SIZES.format(
+        records=RECORDS,
+        keys=", ".join(keys),
+        units=units,
+        parts="".join(f", sum({name}) AS {name}" for name in sums),
+        sums="".join(f", sum({name}) AS {name}" for name in sums),
+    )
+
+
+def sizes_in(rows: Sequence[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return sizes in ascending order, and numbers of classes, from rows of `class_sizes_query`."""
+    pairs = sorted((int(row[0]), int(row[1])) for row in rows)
+    return np.array([n for n, _ in pairs], np.int64), np.array([each for _, each in pairs], np.int64)
+
+
+def median_size(sizes: np.ndarray, classes: np.ndarray) -> float:
+    """Return the median size of classes counted by size; 0 without classes."""
+    if len(sizes) == 0:
+        return 0.0
+    until, last = np.cumsum(classes), classes.sum() - 1
+    middle = sizes[np.searchsorted(until, [last // 2, (last + 1) // 2], side="right")]
+    return float(middle.mean())

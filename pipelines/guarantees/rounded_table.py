@@ -1,0 +1,71 @@
+"""Rounded table: every cell is a multiple of a base, and every total is the sum of its parts.
+
+Controlled rounding (Cox 1987; Salazar-Gonzalez 2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.guarantees.additive_table import beyond, unprotected
+from pipelines.guarantees.original_cells import OriginalCells, Published
+from pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE, TableGuarantee
+
+METHOD = "controlled rounding"
+STATEMENT = (
+    "Every cell is published at a multiple of {base}, and every total is the sum of its parts. A count "
+    "between two multiples goes to the one or the other by a secret draw, the likelier the nearer it is; a "
+    "multiple stays, and nobody can tell."
+)
+WITHIN_A_BASE = (
+    "a true count is less than {base} away from the published one. Tables of other periods are rounded "
+    "anew where any of their cells changed: whoever knows that a count stayed the same over many of them "
+    "can average it."
+)
+
+
+@dataclass(frozen=True)
+class RoundedTable(TableGuarantee):
+    """Multiples of a base that add up.
+
+    Attributes
+    ----------
+    base : int
+    absent : str
+        What a reader may take from a cell that is not listed.
+    """
+
+    name = "rounded table"
+    base: int
+    absent: str = ""
+
+    @property
+    def statement(self) -> str:
+        """The promise in a sentence."""
+        return STATEMENT.format(base=self.base)
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the promise does not cover."""
+        known = ATTACKER + WITHIN_A_BASE.format(base=self.base)
+        return tuple(each for each in (INEXACT, known, ONE_VALUE, self.absent) if each)
+
+    @property
+    def forbidden(self) -> str:
+        """A cell without a value, or at no multiple of the base."""
+        return f"v IS NULL OR v % {self.base} <> 0"
+
+    def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
+        """Sensitive cells nearer to their value than the rule allows; cells beyond their multiples."""
+        return unprotected(published, original), beyond(published, original)
+
+    def method(self) -> dict[str, Any]:
+        """Controlled rounding, with its base."""
+        return {"name": METHOD, "base": self.base}
+
+    @classmethod
+    def from_manifest(cls, manifest: Mapping[str, Any]) -> RoundedTable:
+        """Build the guarantee that a manifest states."""
+        return cls(int(manifest["method"]["base"]))

@@ -1,0 +1,220 @@
+"""Published tables as SQL counts them: cells, repeated cells, and totals beside the sums of their parts.
+
+DuckDB adds the parts of every total from the codes alone, in exact arithmetic. A layout says how the files
+are to be read; it is the part of the manifest that describes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.guarantees.original_cells import OriginalCells
+from pipelines.guarantees.queries import number, quiet_engine, quoted_name, quoted_text
+
+STATUS = "status"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """How many totals were compared with the sums of their parts, and how many differ."""
+
+    compared: int
+    wrong: int
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """The tables of a release.
+
+    Attributes
+    ----------
+    folder : Path
+        Of the release.
+    layout : mapping
+        ``kind``, ``total``, ``value``, ``tables`` and ``groupings`` as the manifest has them.
+    engine : DuckDBPyConnection
+    original : OriginalCells, optional
+        The cells before protection, where whoever counts has them.
+    """
+
+    folder: Path
+    layout: Mapping[str, Any]
+    engine: duckdb.DuckDBPyConnection
+    original: OriginalCells | None = None
+
+    def cells(self) -> int:
+        """Count the cells of all files."""
+        return sum(number(self.engine, f"SELECT count(*) FROM {self._file(each)}") for each in self._tables)
+
+    def cells_where(self, condition: str) -> int:
+        """Count the cells whose value ``v`` satisfies an SQL condition."""
+        return sum(
+            number(self.engine, f"SELECT count(*) FROM (SELECT {value} AS v FROM {file}) WHERE {condition}")
+            for file, value in self.relations()
+        )
+
+    def relations(self) -> list[tuple[str, str]]:
+        """Return SQL for the file of each table, and for its column of values."""
+        return [(self._file(each), quoted_name(self._value)) for each in self._tables]
+
+    def repeated(self) -> int:
+        """Count cells that a table has twice, or that linked tables publish with two values."""
+        keys = ", ".join(quoted_name(name) for name in self.columns)
+        return number(
+            self.engine,
+            f"SELECT count(*) FROM (SELECT 1 FROM ({self._every_cell()}) GROUP BY {keys} "
+            "HAVING min(v) <> max(v) OR count(v) NOT IN (0, count(*)) OR count(*) <> count(DISTINCT t))",
+        )
+
+    def totals(self, wrong: str) -> Totals:
+        """Compare every total with its parts: each dimension, each level, each further hierarchy.
+
+        Parameters
+        ----------
+        wrong : str
+            SQL condition of a total that breaks the promise, in ``total`` (NULL if suppressed or absent, but
+            an absent count is 0), ``parts_sum``, ``parts`` (how many) and ``hidden`` (how many parts are
+            NULL).
+        """
+        compared = broken = 0
+        for table in self._tables:
+            for parts in self._parts(table):
+                keys = ", ".join(quoted_name(name) for name in table["columns"])
+                value = quoted_name(self._value)
+                sums = f"SELECT {keys}, {_sums(value)} FROM ({parts}) GROUP BY {keys}"
+                cells = f"SELECT {keys}, {value} AS v FROM {self._file(table)}"
+                counted, failed = self._compared(sums, cells, keys, wrong)
+                compared, broken = compared + counted, broken + failed
+        for grouping in self.layout.get("groupings", ()):
+            counted, failed = self._grouped(grouping, wrong)
+            compared, broken = compared + counted, broken + failed
+        return Totals(compared, broken)
+
+    def by_cell(self) -> pa.Table:
+        """Return each cell of all tables once: its codes in all columns, and its value ``v``."""
+        keys = ", ".join(quoted_name(name) for name in self.columns)
+        query = f"SELECT {keys}, min(v) AS v FROM ({self._every_cell()}) GROUP BY {keys}"
+        return self.engine.sql(query).to_arrow_table()
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of codes of all tables."""
+        return list(dict.fromkeys(name for table in self._tables for name in table["columns"]))
+
+    @property
+    def _tables(self) -> list[dict[str, Any]]:
+        return list(self.layout["tables"])
+
+    @property
+    def _value(self) -> str:
+        return str(self.layout["value"]["name"])
+
+    @property
+    def _total(self) -> str:
+        return quoted_text(self.layout["total"])
+
+    def _file(self, table: Mapping[str, Any]) -> str:
+        return f"read_parquet({quoted_text(str(self.folder / table['file']))})"
+
+    def _compared(self, sums: str, cells: str, keys: str, wrong: str) -> tuple[int, int]:
+        """Join sums of parts with cells by `keys`; return how many were compared, and how many are wrong."""
+        absent = "0" if self.layout.get("kind") == "frequency" else "NULL"
+        ((compared, broken),) = self.engine.execute(
+            f"SELECT count(*), count(*) FILTER (WHERE {wrong}) FROM (SELECT p.*, "
+            f"CASE WHEN m.listed THEN m.v ELSE {absent} END AS total FROM ({sums}) AS p "
+            f"LEFT JOIN (SELECT *, true AS listed FROM ({cells})) AS m USING ({keys}))"
+        ).fetchall()
+        return int(compared), int(broken)
+
+    def _parts(self, table: Mapping[str, Any]) -> Iterator[str]:
+        """Queries that give the parts of totals, each under the codes of its total."""
+        file = self._file(table)
+        for dimension in table["dimensions"]:
+            levels = dimension["levels"]
+            if dimension["parents"]:
+                parents = {"code": list(dimension["parents"]), "parent": list(dimension["parents"].values())}
+                self.engine.register("parents", pa.table(parents))
+                name = quoted_name(levels[0])
+                yield (
+                    f"SELECT * REPLACE (coalesce(parent, {self._total}) AS {name}) FROM {file} "
+                    f"LEFT JOIN parents ON code = {name} WHERE {name} <> {self._total}"
+                )
+                continue
+            for depth, level in enumerate(levels):
+                deeper = "".join(f" AND {quoted_name(each)} = {self._total}" for each in levels[depth + 1 :])
+                name = quoted_name(level)
+                yield (
+                    f"SELECT * REPLACE ({self._total} AS {name}) FROM {file} "
+                    f"WHERE {name} <> {self._total}{deeper}"
+                )
+
+    def _grouped(self, grouping: Mapping[str, Any], wrong: str) -> tuple[int, int]:
+        """Compare the cells of a further hierarchy, where tables have them, with the codes they group."""
+        above, levels = grouping["above"], grouping["levels"]
+        codes = {"__code": list(grouping["codes"])}
+        codes |= {f"__{n}": [groups[n] for groups in grouping["codes"].values()] for n in range(len(above))}
+        self.engine.register("codes", pa.table(codes))
+        finer, names = quoted_name(grouping["column"]), self.columns
+        summed = [*levels[levels.index(grouping["column"]) + 1 :], *above]
+        whole = "".join(f" AND {quoted_name(each)} = {self._total}" for each in summed)
+        put = [f"__{n} AS {quoted_name(name)}" for n, name in enumerate(above)]
+        put += [f"{self._total} AS {quoted_name(name)}" for name in levels]
+        keys = ", ".join(quoted_name(name) for name in names)
+        kind = " || ".join(f"({quoted_name(name)} = {self._total})::text" for name in names)
+        cells = f"SELECT DISTINCT * EXCLUDE (t) FROM ({self._every_cell()})"
+        parts = (
+            f"SELECT * EXCLUDE (__code) REPLACE ({', '.join(put)}) FROM ({cells}) "
+            f"JOIN codes ON __code = {finer} WHERE {finer} <> {self._total}{whole}"
+        )
+        sums = f"SELECT {keys}, {_sums('v')} FROM ({parts}) GROUP BY {keys}"
+        kinds = f"SELECT {kind} FROM ({cells})"
+        return self._compared(f"SELECT * FROM ({sums}) WHERE {kind} IN ({kinds})", cells, keys, wrong)
+
+    def _every_cell(self) -> str:
+        """A query for the cells of all tables: table ``t``, codes in all columns, value ``v``."""
+        value = quoted_name(self._value)
+        return " UNION ALL ".join(
+            f"SELECT {position} AS t, {self._padded(table['columns'])}, {value} AS v FROM {self._file(table)}"
+            for position, table in enumerate(self._tables)
+        )
+
+    def _padded(self, columns: list[str]) -> str:
+        """Select all columns of codes; those that a table is summed over hold the total."""
+        return ", ".join(
+            quoted_name(name) if name in columns else f"{self._total} AS {quoted_name(name)}"
+            for name in self.columns
+        )
+
+
+@contextmanager
+def table_files(
+    folder: Path, layout: Mapping[str, Any], original: OriginalCells | None = None
+) -> Iterator[TableFiles]:
+    """Open the tables of a release."""
+    with quiet_engine() as engine:
+        yield TableFiles(folder, layout, engine, original)
+
+
+def wrong_columns(folder: Path, layout: Mapping[str, Any]) -> int:
+    """Count files with other columns or types than the layout's."""
+    value = layout["value"]
+    marks = [(STATUS, "string")] if layout.get("suppressed") else []
+    wrong = 0
+    for table in layout["tables"]:
+        declared = [*((name, "string") for name in table["columns"]), (value["name"], value["type"]), *marks]
+        columns = [(entry.name, str(entry.type)) for entry in pq.read_schema(folder / table["file"])]
+        wrong += columns != declared
+    return wrong
+
+
+def _sums(value: str) -> str:
+    """Select the sum of the parts of a total, their number, and how many are NULL."""
+    return f"coalesce(sum({value}), 0) AS parts_sum, count(*) AS parts, count(*) - count({value}) AS hidden"

@@ -1,0 +1,90 @@
+"""What the guarantees of tables have in common: one value a cell, and totals beside their parts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pipelines.guarantees.guarantee import Count, Guarantee, promise
+from pipelines.guarantees.original_cells import OriginalCells, Published, beside_original
+from pipelines.guarantees.table_files import TableFiles
+from schemas.requirements.requirement import MetricKey, Requirement
+
+INEXACT = "Any value may differ from the true one: do not read small differences between cells."
+ATTACKER = (
+    "The protection holds against an attacker who knows the method, its parameters, every published number "
+    "and which cells there are, but not the key of the agency. Such an attacker knows that "
+)
+ONE_VALUE = (
+    "Cells of the same source are published with the same value in every table, so that several tables say "
+    "no more about a cell than one of them. Microdata made from the same records may."
+)
+#: A total that is absent, has a suppressed part, or is not the sum of its parts.
+NOT_THE_SUM = "total IS NULL OR hidden > 0 OR total <> parts_sum"
+
+
+class TableGuarantee(Guarantee[TableFiles]):
+    """A promise about tables.
+
+    Attributes
+    ----------
+    wrong : str
+        SQL condition of a total that breaks the promise (`TableFiles.totals`).
+    """
+
+    wrong: ClassVar[str] = NOT_THE_SUM
+
+    @property
+    def condition(self) -> str:
+        """SQL condition of a total that breaks the promise."""
+        return self.wrong
+
+    def requirements(self) -> tuple[Requirement, ...]:
+        """No total broken, no cell with two values, no value that may not be published."""
+        return (promise("lines_open"), promise("values_not_allowed"))
+
+    def private_requirements(self) -> tuple[Requirement, ...]:
+        """Every sensitive cell at its distance, and no cell beyond its limits."""
+        return (promise("cells_unprotected"), promise("cells_astray"))
+
+    @property
+    @abstractmethod
+    def forbidden(self) -> str:
+        """SQL condition of a value ``v`` that may not be published."""
+
+    @abstractmethod
+    def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
+        """Count cells that are not protected, and cells beyond their limits, missing ones included."""
+
+    def count(self, files: TableFiles) -> Count:
+        """Count on the files, and beside the original cells where whoever counts has them."""
+        cells, totals = files.cells(), files.totals(self.condition)
+        repeated, forbidden = files.repeated(), files.cells_where(self.forbidden)
+        metrics = {
+            MetricKey("lines_open"): float(totals.wrong + repeated),
+            MetricKey("values_not_allowed"): float(forbidden),
+        }
+        if files.original is not None:
+            beside = beside_original(files.by_cell(), files.original)
+            unprotected, astray = self.compare(beside, files.original)
+            metrics[MetricKey("cells_unprotected")] = float(unprotected)
+            metrics[MetricKey("cells_astray")] = float(astray + beside.foreign)
+        detail = (
+            f"{cells} cells; {totals.wrong} of {totals.compared} totals {self.broken}; {repeated} cells "
+            f"repeated, or with two values; {forbidden} values that may not be published"
+        )
+        return Count(metrics, {"cells": cells, "lines": totals.compared}, detail)
+
+    @property
+    def broken(self) -> str:
+        """What is wrong with a total that breaks the promise."""
+        return "differ from the sum of their parts"
+
+    @abstractmethod
+    def method(self) -> Mapping[str, Any]:
+        """The method by its name, with what a reader needs to check the files against it."""
+
+    def manifest(self, count: Count) -> dict[str, Any]:
+        """The entries ``guarantee``, ``method`` and ``cells``."""
+        return {"guarantee": self.statement, "method": dict(self.method()), "cells": count.facts["cells"]}

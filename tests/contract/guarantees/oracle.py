@@ -1,0 +1,142 @@
+"""The counts of all guarantees once more, in plain Python: the product's counts must agree with them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+Row = dict[str, Any]
+
+
+def _key(value: Any) -> Any:
+    """A value as it is grouped: NaN is one value, -0.0 is 0.0, None is a value."""
+    if isinstance(value, float):
+        return "NaN" if value != value else value + 0.0
+    return value
+
+
+def class_sizes(records: Sequence[Row], names: Sequence[str]) -> list[int]:
+    """Sizes of the equivalence classes, in ascending order."""
+    return sorted(Counter(tuple(_key(row[name]) for name in names) for row in records).values())
+
+
+def fewest_values(records: Sequence[Row], names: Sequence[str], sensitive: str) -> int:
+    """Least number of distinct values of a sensitive variable in a class."""
+    values: dict[Any, set[Any]] = defaultdict(set)
+    for row in records:
+        values[tuple(_key(row[name]) for name in names)] |= {_key(row[sensitive])} - {None}
+    return min((len(each) for each in values.values()), default=0)
+
+
+class Tables:
+    """Published tables, line by line."""
+
+    def __init__(self, folder: Path, layout: Mapping[str, Any]) -> None:
+        self.layout, self.total, self.counts = layout, layout["total"], layout["kind"] == "frequency"
+        value = layout["value"]["name"]
+        self.tables = [
+            [(each, _number(each.pop(value))) for each in pq.read_table(folder / table["file"]).to_pylist()]
+            for table in layout["tables"]
+        ]
+
+    @property
+    def values(self) -> list[Decimal | None]:
+        """Values of all cells."""
+        return [value for cells in self.tables for _, value in cells]
+
+    def repeated(self) -> int:
+        """Cells twice in a table, or with two values (or a value and none) in linked tables."""
+        columns = list(dict.fromkeys(name for table in self.layout["tables"] for name in table["columns"]))
+        found: dict[Any, list[tuple[int, Decimal | None]]] = defaultdict(list)
+        for position, cells in enumerate(self.tables):
+            for codes, value in cells:
+                found[tuple(codes.get(name, self.total) for name in columns)].append((position, value))
+        return sum(
+            len({value for _, value in each}) > 1 or len({place for place, _ in each}) < len(each)
+            for each in found.values()
+        )
+
+    def lines(self) -> Iterator[tuple[Decimal | None, list[Decimal | None]]]:
+        """Each total (None if it has no value or is absent; an absent count is 0) with its parts."""
+        for table, cells in zip(self.layout["tables"], self.tables, strict=True):
+            columns = table["columns"]
+            listed: dict[Any, list[Decimal | None]] = defaultdict(list)
+            for codes, value in cells:
+                listed[tuple(codes[name] for name in columns)].append(value)
+            for dimension in table["dimensions"]:
+                for parts in self._parts(columns, cells, dimension):
+                    for key, values in parts.items():
+                        for total in listed.get(key, [Decimal(0) if self.counts else None]):
+                            yield total, values
+
+    def _parts(
+        self, columns: Sequence[str], cells: Sequence[tuple[Row, Decimal | None]], dimension: Row
+    ) -> Iterator[dict[Any, list[Decimal | None]]]:
+        levels = dimension["levels"]
+        if dimension["parents"]:
+            (name,) = levels
+            yield _grouped(
+                columns, cells, lambda codes: codes[name] != self.total,
+                lambda codes: {name: dimension["parents"].get(codes[name], self.total)},
+            )  # fmt: skip
+            return
+        for depth, level in enumerate(levels):
+            deeper = levels[depth + 1 :]
+            yield _grouped(
+                columns, cells,
+                lambda codes, level=level, deeper=deeper: codes[level] != self.total
+                and all(codes[each] == self.total for each in deeper),
+                lambda codes, level=level: {level: self.total},
+            )  # fmt: skip
+
+
+def additive(total: Decimal | None, parts: Sequence[Decimal | None]) -> bool:
+    """Whether a total has a value that is the sum of its parts, all of which have one."""
+    return (
+        total is not None and None not in parts and total == sum(each for each in parts if each is not None)
+    )
+
+
+def within_noise(total: Decimal | None, parts: Sequence[Decimal | None], largest: int) -> bool:
+    """Whether a total is as near to the sum of its parts as the noise of all of them allows."""
+    if total is None or None in parts:
+        return False
+    return abs(total - sum(each for each in parts if each is not None)) <= largest * (len(parts) + 1)
+
+
+def adds_up_if_shown(total: Decimal | None, parts: Sequence[Decimal | None]) -> bool:
+    """Whether a line without suppressed cells adds up."""
+    return total is None or None in parts or additive(total, parts)
+
+
+def single_unknown(total: Decimal | None, parts: Sequence[Decimal | None]) -> bool:
+    """Whether a line leaves exactly one cell to be computed."""
+    return [total, *parts].count(None) == 1
+
+
+def cube(records: Sequence[Row], columns: Sequence[str], value: str, total: str) -> list[Row]:
+    """All cells of the table of some columns: sums of a value over every subset of them."""
+    sums: Counter[tuple[str, ...]] = Counter()
+    subsets = [each for size in range(len(columns) + 1) for each in combinations(columns, size)]
+    for row in records:
+        for kept in subsets:
+            sums[tuple(row[name] if name in kept else total for name in columns)] += row[value]
+    return [{**dict(zip(columns, key, strict=True)), value: amount} for key, amount in sums.items()]
+
+
+def _grouped(columns: Any, cells: Any, chosen: Any, above: Any) -> dict[Any, list[Decimal | None]]:
+    parts: dict[Any, list[Decimal | None]] = defaultdict(list)
+    for codes, value in cells:
+        if chosen(codes):
+            parts[tuple({**codes, **above(codes)}[name] for name in columns)].append(value)
+    return parts
+
+
+def _number(value: Any) -> Decimal | None:
+    return None if value is None else Decimal(value)

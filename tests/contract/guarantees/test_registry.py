@@ -1,0 +1,137 @@
+"""No promise without a count: what the registry refuses, and that manifests state what was counted."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pipelines.guarantees.additive_table import AdditiveTable
+from pipelines.guarantees.bounded_noise import BoundedNoise
+from pipelines.guarantees.guarantee import Count, Guarantee, unmet
+from pipelines.guarantees.k_anonymity import Group, KAnonymity
+from pipelines.guarantees.l_diversity import LDiversity
+from pipelines.guarantees.measured_only import MeasuredOnly
+from pipelines.guarantees.registry import (
+    GUARANTEES,
+    UnknownGuarantee,
+    guarantees_in,
+    promised,
+    require_stated,
+)
+from pipelines.guarantees.rounded_table import RoundedTable
+from pipelines.guarantees.suppressed_table import SuppressedTable
+from schemas.errors import ProtectionFailed
+
+GROUPS = (Group("all", ("sex",), ("region",)),)
+FACTS = {"all": {"smallest_class": 3, "median_class": 3.0, "classes": 2}}
+COLUMNS = [{"name": "sex", "role": "quasi_identifier"}, {"name": "illness", "role": "sensitive"}]
+TABLE = {"content": "table"}
+#: Each guarantee with what else a manifest says.
+EXAMPLES: list[tuple[Guarantee, dict]] = [
+    (KAnonymity(3, "household", GROUPS, jointly=True), {"columns": COLUMNS, "method": {"min_diversity": 1}}),
+    (MeasuredOnly(("sex",)), {"columns": COLUMNS, "method": {"name": "swapping"}}),
+    (AdditiveTable(), TABLE),
+    (AdditiveTable(drawn_counts=True, preserved={"mean": 0.0}), TABLE),
+    (RoundedTable(5), TABLE),
+    (BoundedNoise(5, 2.0, 3), TABLE),
+    (SuppressedTable(), TABLE),
+]
+
+
+def stated(guarantee: Guarantee, rest: dict) -> dict:
+    return rest | dict(guarantee.manifest(Count({}, {**FACTS, "cells": 4})))
+
+
+@pytest.mark.parametrize(("guarantee", "rest"), EXAMPLES, ids=lambda each: getattr(each, "name", ""))
+def test_verify_reads_the_promise_from_the_manifest_that_states_it(guarantee, rest):
+    manifest = stated(guarantee, rest)
+    (read,) = guarantees_in(manifest)
+    assert (read.name, read.statement) == (guarantee.name, guarantee.statement)
+    assert read.requirements() == guarantee.requirements()
+    require_stated(manifest, [guarantee])
+
+
+def test_diversity_is_read_from_the_method_and_the_sensitive_columns():
+    anonymous = KAnonymity(3, "record", GROUPS, jointly=True)
+    diverse = LDiversity(2, ("illness",), GROUPS)
+    manifest = stated(anonymous, {"columns": COLUMNS, "method": {"min_diversity": 2}})
+    assert guarantees_in(manifest) == (anonymous, diverse)
+    with pytest.raises(ProtectionFailed, match="other promises"):
+        require_stated(manifest, [anonymous])
+
+
+def test_every_guarantee_is_registered_requires_something_and_states_its_promise():
+    examples = [guarantee for guarantee, _ in EXAMPLES] + [LDiversity(2, ("illness",), GROUPS)]
+    assert {each.name for each in examples} == set(GUARANTEES)
+    for each in examples:
+        assert each.statement
+        assert all(requirement.promised for requirement in promised([each]))
+        assert unmet(each.requirements(), Count({})) == list(each.requirements())
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {"content": "table", "method": {"name": "rounding to even"}, "guarantee": "Nothing leaks."},
+        {"content": "table", "guarantee": "Nothing leaks."},
+        {"method": {"name": "magic"}, "guarantee": "Nothing leaks.", "columns": []},
+        {"method": {"name": "magic"}, "guarantee": {"name": "perfect secrecy"}, "columns": []},
+        {},
+    ],
+)
+def test_a_promise_that_no_code_counts_is_refused(manifest):
+    with pytest.raises(UnknownGuarantee):
+        guarantees_in(manifest)
+    with pytest.raises(ProtectionFailed, match="cannot be verified"):
+        require_stated(manifest, [AdditiveTable()])
+
+
+def test_a_method_under_the_promise_of_another_is_refused():
+    suppressed = stated(AdditiveTable(), TABLE)
+    with pytest.raises(ProtectionFailed, match="other promises"):
+        require_stated(suppressed, [SuppressedTable()])
+    lower = KAnonymity(2, "record", GROUPS, jointly=True)
+    manifest = stated(dataclasses.replace(lower, k=3), {"columns": COLUMNS})
+    with pytest.raises(ProtectionFailed, match="other promises"):
+        require_stated(manifest, [lower])
+
+
+class NothingRequired(AdditiveTable):
+    """A broken plug-in: it states a promise, and requires nothing."""
+
+    def requirements(self):
+        return ()
+
+    def private_requirements(self):
+        return ()
+
+
+class NothingCounted(AdditiveTable):
+    """A broken plug-in: it requires, and counts nothing."""
+
+    def count(self, files):
+        return Count({})
+
+
+class CountedByItself(AdditiveTable):
+    """A broken plug-in: it says what it likes, whatever is in the files."""
+
+    def count(self, files):
+        return Count({each.key: 0.0 for each in (*self.requirements(), *self.private_requirements())})
+
+
+def test_a_plug_in_that_requires_or_counts_nothing_cannot_publish():
+    broken = (
+        [NothingRequired()],
+        [AdditiveTable(), NothingRequired()],
+        [NothingCounted()],
+        [CountedByItself()],
+    )
+    for guarantees in ([], *broken):
+        with pytest.raises(ProtectionFailed, match="nobody counts"):
+            promised(guarantees)
+    with pytest.raises(ProtectionFailed, match="other promises"):
+        require_stated(stated(NothingRequired(), TABLE), [NothingRequired()])
+    required = promised([AdditiveTable()])
+    assert unmet(required, NothingCounted().count(None)) == required

@@ -1,0 +1,19 @@
+"""Manifests of tables that were not written: what they say of method and limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.guarantees.guarantee import Count
+from pipelines.tables.manifest import layout_of, table_manifest
+from pipelines.tables.promises import guarantee_of
+from pipelines.tables.read_back import WrittenTable
+from schemas.specification.model import Specification
+from schemas.specification.table_input import table_of
+
+
+def manifest_of(specification: Specification, relaxed: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the manifest of a table of four cells."""
+    table = table_of(specification)
+    written = WrittenTable(Count({}, {"cells": 4}), layout_of(table, {}), True, True, relaxed)
+    return table_manifest(specification, table, guarantee_of(specification, table), "r", written, False)
