@@ -22,7 +22,7 @@ from pipelines.intake.screen import screen
 from pipelines.intake.typed import UNREADABLE
 from pipelines.job import Job
 from pipelines.measures.changed import Changed
-from pipelines.measures.measure import Measure, take_all
+from pipelines.measures.measure import Measure, compute_all
 from pipelines.records.product import Records
 from pipelines.run import job_of
 from schemas.errors import SpecificationError
@@ -154,7 +154,7 @@ def _one(job: Job, microdata: Microdata, choice: str) -> Compared:
     try:
         protected = product.protect(job, screened, name)
         with job.progress.stage("measure"):
-            measured = take_all(product.measures, product.compare(screened, protected))
+            measured = compute_all(product.measures, product.compare(screened, protected))
     finally:
         job.areas.forget_work(name)
     metrics, changed = measured.metrics, measured.sections.get("changed")

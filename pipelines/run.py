@@ -28,7 +28,7 @@ from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
 from pipelines.intake.screen import ScreenedInput, require_unchanged, screen
 from pipelines.job import Job
-from pipelines.measures.measure import take_all
+from pipelines.measures.measure import compute_all
 from pipelines.product import NothingNew, P, Product, W
 from pipelines.publication.area_identity import require_area
 from pipelines.publication.areas import PAGE, Areas, areas_of
@@ -204,7 +204,7 @@ def _verified(
     areas, specification, progress, release_id = job.areas, job.specification, job.progress, entry.release_id
     folder = areas.record(release_id)
     with progress.stage("measure"):
-        measured = take_all(product.measures, product.compare(screened, protected))
+        measured = compute_all(product.measures, product.compare(screened, protected))
     with progress.stage("write"):
         staged = product.stage(job, protected, release_id)
     with progress.stage("verify"):

@@ -52,7 +52,7 @@ class Drawn(Protocol):
     @property
     def attacks(self) -> Any: ...
     @property
-    def glance(self) -> Any: ...
+    def headline(self) -> Any: ...
 
 
 class Page:
@@ -148,7 +148,7 @@ def _glance(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
     for measure in measures:
         section = evidence.sections.get(measure.name)
         if section is not None:
-            yield from measure.glance(section, evidence.release.k)
+            yield from measure.headline(section, evidence.release.k)
 
 
 def _attacks(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[tuple[float, str]]:

@@ -46,23 +46,6 @@ class Blocks:
     gaps: Histogram | None
 
 
-def _take(comparison: Comparison) -> Blocks | None:
-    reports = [report for parts in comparison.reports.values() for report in parts.blocks]
-    if not reports:
-        return None
-    gaps = [100 * report["gap"] for report in reports if report.get("gap") is not None]
-    gaps = [gap for gap in gaps if np.isfinite(gap)]
-    return Blocks(
-        by_algorithm=tuple(
-            _of_algorithm(name, [each for each in reports if str(each.get("algorithm")) == name])
-            for name in sorted({str(report.get("algorithm")) for report in reports})
-        ),
-        records=_histogram([report["records"] for report in reports]),
-        seconds=_histogram([report["seconds"] for report in reports]),
-        gaps=_histogram(gaps) if gaps else None,
-    )
-
-
 def _of_algorithm(name: str, reports: Sequence[dict[str, Any]]) -> OfAlgorithm:
     return OfAlgorithm(
         algorithm=name,
@@ -79,15 +62,39 @@ def _histogram(values: Sequence[float]) -> Histogram:
     return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
 
 
-def _plots(section: Blocks, k: int) -> dict[str, Any]:
-    if sum(section.records.counts) < FEWEST_DRAWN:
-        return {}  # the table says it
-    panels = {"records": section.records, "seconds": section.seconds}
-    if section.gaps is not None:
-        panels["gap, percent"] = section.gaps
-    return {
-        "blocks": plots.histogram_plot({name: (each.edges, each.counts) for name, each in panels.items()})
-    }
+class BlocksMeasure(Measure[Comparison, Blocks]):
+    """The blocks: how large they are, how long they took, what was proved of each, by which algorithm."""
+
+    name = "blocks"
+    section = Blocks
+
+    def compute(self, comparison: Comparison) -> Blocks | None:
+        """Compute the section; None where the measure does not apply."""
+        reports = [report for parts in comparison.reports.values() for report in parts.blocks]
+        if not reports:
+            return None
+        gaps = [100 * report["gap"] for report in reports if report.get("gap") is not None]
+        gaps = [gap for gap in gaps if np.isfinite(gap)]
+        return Blocks(
+            by_algorithm=tuple(
+                _of_algorithm(name, [each for each in reports if str(each.get("algorithm")) == name])
+                for name in sorted({str(report.get("algorithm")) for report in reports})
+            ),
+            records=_histogram([report["records"] for report in reports]),
+            seconds=_histogram([report["seconds"] for report in reports]),
+            gaps=_histogram(gaps) if gaps else None,
+        )
+
+    def plots(self, section: Blocks, k: int) -> dict[str, Any]:
+        """Draw the section."""
+        if sum(section.records.counts) < FEWEST_DRAWN:
+            return {}  # the table says it
+        panels = {"records": section.records, "seconds": section.seconds}
+        if section.gaps is not None:
+            panels["gap, percent"] = section.gaps
+        return {
+            "blocks": plots.histogram_plot({name: (each.edges, each.counts) for name, each in panels.items()})
+        }
 
 
-BLOCKS: Measure[Comparison, Blocks] = Measure(name="blocks", section=Blocks, take=_take, plots=_plots)
+BLOCKS = BlocksMeasure()

@@ -116,21 +116,27 @@ def _family(parts: list[TableErrors], before: Mapping[Table, pa.Table], noise: N
     )
 
 
-def _glance(section: CellKeysBeside, k: int) -> Iterator[str]:
-    whole = {name: each for name, each in section.dimensions.items() if not each.by_region}
-    better = [name for name, each in whole.items() if each.cell_keys.chi2 < each.records.chi2]
-    if better:
-        yield (
-            f"Cell keys, for tables alone, would have less chi-square in dimension {', '.join(better)} "
-            "than tables of these records."
+class CellKeysMeasure(Measure[Comparison, CellKeysBeside]):
+    """Errors that cell keys would cause in the same control tables."""
+
+    name = "cell_keys"
+    section = CellKeysBeside
+
+    def compute(self, comparison: Comparison) -> CellKeysBeside | None:
+        """Compute the section; None where the measure does not apply."""
+        return cell_keys_beside(
+            comparison.tables_before, comparison.table_errors, comparison.specification.release.k
         )
 
+    def headline(self, section: CellKeysBeside, k: int) -> Iterator[str]:
+        """Return sentences that whoever signs must read first."""
+        whole = {name: each for name, each in section.dimensions.items() if not each.by_region}
+        better = [name for name, each in whole.items() if each.cell_keys.chi2 < each.records.chi2]
+        if better:
+            yield (
+                f"Cell keys, for tables alone, would have less chi-square in dimension {', '.join(better)} "
+                "than tables of these records."
+            )
 
-CELL_KEYS: Measure[Comparison, CellKeysBeside] = Measure(
-    name="cell_keys",
-    section=CellKeysBeside,
-    take=lambda comparison: cell_keys_beside(
-        comparison.tables_before, comparison.table_errors, comparison.specification.release.k
-    ),
-    glance=_glance,
-)
+
+CELL_KEYS = CellKeysMeasure()

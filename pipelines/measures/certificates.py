@@ -53,21 +53,6 @@ class Proved:
     unproved: str | None
 
 
-def _take(comparison: Comparison) -> dict[str, tuple[Proved, ...]] | None:
-    section = {}
-    for group in comparison.specification.clusterings:
-        reports = comparison.reports.get(group.name)
-        whole = reports.of_file if reports is not None and reports.records == comparison.records else None
-        if reports is not None and whole is not None:
-            proof = _whole(whole["objective"], whole["lower_bound"], whole["optimal"])
-            section[group.name] = (proof, *_steps(reports))
-        elif set(group.variables) & set(comparison.specification.nominal):
-            free = _by_clusters(comparison, group)
-            if free is not None:
-                section[group.name] = (free,)
-    return section or None
-
-
 def _whole(chi2: float, bound: float, optimal: bool) -> Proved:
     """What is proved optimal has no gap, although its bound may be below by the tolerance of the proof."""
     gap = 0.0 if optimal else 1.0 - bound / chi2
@@ -114,13 +99,33 @@ def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
     return _whole(chi2, bound, chi2 <= bound + OBJECTIVE_TOLERANCE)
 
 
-def _glance(section: Mapping[str, tuple[Proved, ...]], k: int) -> Iterator[str]:
-    for proofs in section.values():
-        gap = proofs[0].gap
-        if gap is not None and gap <= LARGEST_TOLD:
-            yield f"No protection whatever has a chi-square that is lower by more than {100 * gap:.2g} %."
+class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
+    """What was proved of the control tables: their chi-square beside what no protection is below."""
+
+    name = "certificates"
+    section = dict[str, tuple[Proved, ...]]
+
+    def compute(self, comparison: Comparison) -> dict[str, tuple[Proved, ...]] | None:
+        """Compute the section; None where the measure does not apply."""
+        section = {}
+        for group in comparison.specification.clusterings:
+            reports = comparison.reports.get(group.name)
+            whole = reports.of_file if reports is not None and reports.records == comparison.records else None
+            if reports is not None and whole is not None:
+                proof = _whole(whole["objective"], whole["lower_bound"], whole["optimal"])
+                section[group.name] = (proof, *_steps(reports))
+            elif set(group.variables) & set(comparison.specification.nominal):
+                free = _by_clusters(comparison, group)
+                if free is not None:
+                    section[group.name] = (free,)
+        return section or None
+
+    def headline(self, section: Mapping[str, tuple[Proved, ...]], k: int) -> Iterator[str]:
+        """Return sentences that whoever signs must read first."""
+        for proofs in section.values():
+            gap = proofs[0].gap
+            if gap is not None and gap <= LARGEST_TOLD:
+                yield f"No protection whatever has a chi-square that is lower by more than {100 * gap:.2g} %."
 
 
-CERTIFICATES: Measure[Comparison, dict[str, tuple[Proved, ...]]] = Measure(
-    name="certificates", section=dict[str, tuple[Proved, ...]], take=_take, glance=_glance
-)
+CERTIFICATES = CertificatesMeasure()

@@ -57,25 +57,6 @@ class Changed:
     propensity_ratio: float | None
 
 
-def _take(comparison: Comparison) -> Changed | None:
-    pairs = comparison.pairs
-    if pairs is None:
-        return None
-    change = changes(_frame(pairs, before=True), _frame(pairs, before=False))
-    scores = _scores(pairs)
-    return Changed(
-        sampled=len(pairs),
-        of=pairs.of,
-        records=change.records,
-        values=float(np.mean(list(change.values.values()))),
-        by_variable=change.values,
-        il1s={name: _il1s(pairs, place) for place, name in enumerate(pairs.numeric)},
-        hellinger=_hellinger(comparison),
-        propensity_error=None if scores is None else scores[0],
-        propensity_ratio=None if scores is None else scores[1],
-    )
-
-
 def _frame(pairs: Pairs, before: bool) -> pd.DataFrame:
     numbers, codes = (
         (pairs.numbers_before, pairs.codes_before) if before else (pairs.numbers_after, pairs.codes_after)
@@ -118,11 +99,37 @@ def _scores(pairs: Pairs) -> tuple[float, float] | None:
     return scores.error, scores.ratio
 
 
-def _glance(section: Changed, k: int) -> Iterator[str]:
-    yield (
-        f"{100 * section.records:.3g} % of the records have another value of a protected variable "
-        f"({section.sampled:,} of {section.of:,} records compared)."
-    )
+class ChangedMeasure(Measure[Comparison, Changed]):
+    """What protection changed of the records: how many, how far, and whether one can tell the files apart."""
+
+    name = "changed"
+    section = Changed
+
+    def compute(self, comparison: Comparison) -> Changed | None:
+        """Compute the section; None where the measure does not apply."""
+        pairs = comparison.pairs
+        if pairs is None:
+            return None
+        change = changes(_frame(pairs, before=True), _frame(pairs, before=False))
+        scores = _scores(pairs)
+        return Changed(
+            sampled=len(pairs),
+            of=pairs.of,
+            records=change.records,
+            values=float(np.mean(list(change.values.values()))),
+            by_variable=change.values,
+            il1s={name: _il1s(pairs, place) for place, name in enumerate(pairs.numeric)},
+            hellinger=_hellinger(comparison),
+            propensity_error=None if scores is None else scores[0],
+            propensity_ratio=None if scores is None else scores[1],
+        )
+
+    def headline(self, section: Changed, k: int) -> Iterator[str]:
+        """Return sentences that whoever signs must read first."""
+        yield (
+            f"{100 * section.records:.3g} % of the records have another value of a protected variable "
+            f"({section.sampled:,} of {section.of:,} records compared)."
+        )
 
 
-CHANGED: Measure[Comparison, Changed] = Measure(name="changed", section=Changed, take=_take, glance=_glance)
+CHANGED = ChangedMeasure()

@@ -64,49 +64,74 @@ def _largest_error(dimension: int, by_region: bool) -> MetricKey:
     return MetricKey(name, dimension=dimension)
 
 
-def _plots(section: Mapping[str, DimensionErrors], k: int) -> dict[str, Any]:
-    errors = {dimension: part.errors for dimension, part in section.items()}
-    if sum(map(len, errors.values())) < FEWEST_DRAWN:
-        return {}  # the table says it
-    return {"errors": plots.error_plot(errors)}
+class TablesMeasure(Measure[Comparison, tuple[TableErrors, ...]]):
+    """Errors of each control table."""
+
+    name = "tables"
+    section = tuple[TableErrors, ...]
+
+    def compute(self, comparison: Comparison) -> tuple[TableErrors, ...] | None:
+        """Return the errors of all tables."""
+        return comparison.table_errors
+
+    def metrics(self, section: tuple[TableErrors, ...], comparison: Comparison) -> dict[MetricKey, float]:
+        """Return the numbers that the gate may limit."""
+        return _metrics(section, comparison)
+
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Return what `[quality]` asks of these numbers."""
+        return _limits(specification)
+
+    def disclosed(self, section: tuple[TableErrors, ...]) -> dict[str, float]:
+        """Return the numbers that ``publish.disclose`` may make public."""
+        return {
+            "chi2_per_cell": _chi2_per_cell(_whole(section)),
+            "max_absolute_error": max((table.max_absolute_error for table in section), default=0),
+            "max_relative_error": max((table.max_relative_error for table in section), default=0.0),
+        }
 
 
-def _glance(section: Mapping[str, DimensionErrors], where: str) -> Iterator[str]:
-    for dimension, part in section.items():
-        error = part.max_absolute_error
-        yield f"No cell of a {where}table of dimension {dimension} is off by more than {error:,}."
+class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
+    """Errors of all tables of a dimension, of the whole file or of its regions."""
 
+    section = dict[str, DimensionErrors]
 
-TABLES: Measure[Comparison, tuple[TableErrors, ...]] = Measure(
-    name="tables",
-    section=tuple[TableErrors, ...],
-    take=lambda comparison: comparison.table_errors,
-    metrics=_metrics,
-    limits=_limits,
-    disclosed=lambda section: {
-        "chi2_per_cell": _chi2_per_cell(_whole(section)),
-        "max_absolute_error": max((table.max_absolute_error for table in section), default=0),
-        "max_relative_error": max((table.max_relative_error for table in section), default=0.0),
-    },
-)
+    def __init__(self, name: str, *, by_region: bool) -> None:
+        self.name, self.by_region = name, by_region
 
+    def compute(self, comparison: Comparison) -> dict[str, DimensionErrors] | None:
+        """Return the errors by dimension; None without tables."""
+        part = _regional if self.by_region else _whole
+        return by_dimension(part(comparison.table_errors)) or None
 
-def _of_dimensions(name: str, by_region: bool) -> Measure[Comparison, dict[str, DimensionErrors]]:
-    """The measure over the tables of the whole file, or of its regions."""
-    part, where = (_regional, "region's ") if by_region else (_whole, "")
-    return Measure(
-        name=name,
-        section=dict[str, DimensionErrors],
-        take=lambda comparison: by_dimension(part(comparison.table_errors)) or None,
-        metrics=lambda section, comparison: {
-            _largest_error(int(dimension), by_region): errors.max_absolute_error
+    def metrics(
+        self, section: Mapping[str, DimensionErrors], comparison: Comparison
+    ) -> dict[MetricKey, float]:
+        """Return the largest error of each dimension."""
+        return {
+            _largest_error(int(dimension), self.by_region): errors.max_absolute_error
             for dimension, errors in section.items()
-        },
-        limits=lambda specification: _limits_by_dimension(specification, by_region),
-        plots=_plots,
-        glance=lambda section, k: _glance(section, where),
-    )
+        }
+
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Return what `[quality]` asks of these numbers."""
+        return _limits_by_dimension(specification, self.by_region)
+
+    def plots(self, section: Mapping[str, DimensionErrors], k: int) -> dict[str, Any]:
+        """Draw the errors; few are in the table alone."""
+        errors = {dimension: part.errors for dimension, part in section.items()}
+        if sum(map(len, errors.values())) < FEWEST_DRAWN:
+            return {}
+        return {"errors": plots.error_plot(errors)}
+
+    def headline(self, section: Mapping[str, DimensionErrors], k: int) -> Iterator[str]:
+        """Return the largest error of each dimension in a sentence."""
+        where = "region's " if self.by_region else ""
+        for dimension, part in section.items():
+            error = part.max_absolute_error
+            yield f"No cell of a {where}table of dimension {dimension} is off by more than {error:,}."
 
 
-BY_DIMENSION = _of_dimensions("by_dimension", by_region=False)
-BY_REGION = _of_dimensions("by_region", by_region=True)
+TABLES = TablesMeasure()
+BY_DIMENSION = ErrorsByDimension("by_dimension", by_region=False)
+BY_REGION = ErrorsByDimension("by_region", by_region=True)

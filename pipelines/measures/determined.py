@@ -10,30 +10,35 @@ from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 
-def _take(comparison: Comparison) -> dict[str, list[str]] | None:
-    specification = comparison.specification
-    section: dict[str, list[str]] = {name: [] for name in specification.published_as_it_is}
-    for each in comparison.exposure.dependencies:
-        together = (each.column, *each.beside)
-        if each.beside and not set(together).isdisjoint(specification.publish.accept_dependencies):
-            continue  # they tell it together alone, and one of them may
-        for name in together:
-            others = ", ".join(other for other in together if other != name)
-            section[name].append(f"{each.determines} (with {others})" if others else each.determines)
-    return section
+class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
+    """Columns published as they are that determine a protected variable; none may, unless accepted."""
+
+    name = "determined"
+    section = dict[str, list[str]]
+
+    def compute(self, comparison: Comparison) -> dict[str, list[str]] | None:
+        """Compute the section; None where the measure does not apply."""
+        specification = comparison.specification
+        section: dict[str, list[str]] = {name: [] for name in specification.published_as_it_is}
+        for each in comparison.exposure.dependencies:
+            together = (each.column, *each.beside)
+            if each.beside and not set(together).isdisjoint(specification.publish.accept_dependencies):
+                continue  # they tell it together alone, and one of them may
+            for name in together:
+                others = ", ".join(other for other in together if other != name)
+                section[name].append(f"{each.determines} (with {others})" if others else each.determines)
+        return section
+
+    def metrics(self, section: Mapping[str, list[str]], comparison: Comparison) -> dict[MetricKey, float]:
+        """Return the numbers that the gate may limit."""
+        return {MetricKey("determined", name): len(variables) for name, variables in section.items()}
+
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Return what `[quality]` asks of these numbers."""
+        for name in specification.published_as_it_is:
+            if name not in specification.publish.accept_dependencies:
+                remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
+                yield Requirement(MetricKey("determined", name), remedy, at_most=0)
 
 
-def _metrics(section: Mapping[str, list[str]], comparison: Comparison) -> dict[MetricKey, float]:
-    return {MetricKey("determined", name): len(variables) for name, variables in section.items()}
-
-
-def _limits(specification: Specification) -> Iterator[Requirement]:
-    for name in specification.published_as_it_is:
-        if name not in specification.publish.accept_dependencies:
-            remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
-            yield Requirement(MetricKey("determined", name), remedy, at_most=0)
-
-
-DETERMINED: Measure[Comparison, dict[str, list[str]]] = Measure(
-    name="determined", section=dict[str, list[str]], take=_take, metrics=_metrics, limits=_limits
-)
+DETERMINED = DeterminedMeasure()

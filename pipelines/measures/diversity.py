@@ -14,28 +14,33 @@ from schemas.requirements.requirement import MetricKey, Requirement
 from schemas.specification.model import Specification
 
 
-def _take(comparison: Comparison) -> dict[str, int] | None:
-    specification = comparison.specification
-    if specification.method.min_diversity == 1:
-        return None
-    if len(specification.clusterings) == 1:  # in a register the classes of earlier nights among them
-        return {name: part.least_distinct for name, part in comparison.classes_after.homogeneity.items()}
-    reports = [report["diversity"] for parts in comparison.reports.values() for report in parts.blocks]
-    return {name: min(report[name] for report in reports) for name in specification.sensitive}
+class DiversityMeasure(Measure[Comparison, dict[str, int]]):
+    """Least number of distinct values of each sensitive variable in a cluster, where it was asked for."""
+
+    name = "diversity"
+    section = dict[str, int]
+
+    def compute(self, comparison: Comparison) -> dict[str, int] | None:
+        """Compute the section; None where the measure does not apply."""
+        specification = comparison.specification
+        if specification.method.min_diversity == 1:
+            return None
+        if len(specification.clusterings) == 1:  # in a register the classes of earlier nights among them
+            return {name: part.least_distinct for name, part in comparison.classes_after.homogeneity.items()}
+        reports = [report["diversity"] for parts in comparison.reports.values() for report in parts.blocks]
+        return {name: min(report[name] for report in reports) for name in specification.sensitive}
+
+    def metrics(self, section: Mapping[str, int], comparison: Comparison) -> dict[MetricKey, float]:
+        """Return the numbers that the gate may limit."""
+        return {MetricKey("smallest_diversity", name): least for name, least in section.items()}
+
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Return what `[quality]` asks of these numbers."""
+        least = specification.method.min_diversity
+        if least > 1:
+            for name in specification.sensitive:
+                remedy = "lower method.min_diversity, or coarsen the quasi-identifiers"
+                yield Requirement(MetricKey("smallest_diversity", name), remedy, at_least=least)
 
 
-def _metrics(section: Mapping[str, int], comparison: Comparison) -> dict[MetricKey, float]:
-    return {MetricKey("smallest_diversity", name): least for name, least in section.items()}
-
-
-def _limits(specification: Specification) -> Iterator[Requirement]:
-    least = specification.method.min_diversity
-    if least > 1:
-        for name in specification.sensitive:
-            remedy = "lower method.min_diversity, or coarsen the quasi-identifiers"
-            yield Requirement(MetricKey("smallest_diversity", name), remedy, at_least=least)
-
-
-DIVERSITY: Measure[Comparison, dict[str, int]] = Measure(
-    name="diversity", section=dict[str, int], take=_take, metrics=_metrics, limits=_limits
-)
+DIVERSITY = DiversityMeasure()

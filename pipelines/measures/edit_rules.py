@@ -18,20 +18,25 @@ class BrokenRule:
     after: int
 
 
-def _take(comparison: Comparison) -> dict[str, BrokenRule] | None:
-    rules = comparison.specification.edit_rules
-    if not rules:
-        return None
-    before = violations(comparison.screened.frame, rules)
-    after = violations(comparison.protected, rules)
-    return {name: BrokenRule(before[name], after[name]) for name in rules}
+class EditRulesMeasure(Measure[Comparison, dict[str, BrokenRule]]):
+    """Edit rules before and after: how many records break each, over all published columns."""
+
+    name = "edit_rules"
+    section = dict[str, BrokenRule]
+
+    def compute(self, comparison: Comparison) -> dict[str, BrokenRule] | None:
+        """Compute the section; None where the measure does not apply."""
+        rules = comparison.specification.edit_rules
+        if not rules:
+            return None
+        before = violations(comparison.screened.frame, rules)
+        after = violations(comparison.protected, rules)
+        return {name: BrokenRule(before[name], after[name]) for name in rules}
+
+    def headline(self, section: Mapping[str, BrokenRule], k: int) -> Iterator[str]:
+        """Return sentences that whoever signs must read first."""
+        for name, rule in section.items():
+            yield f"The edit rule {name} is broken by {rule.after:,} records, and was by {rule.before:,}."
 
 
-def _glance(section: Mapping[str, BrokenRule], k: int) -> Iterator[str]:
-    for name, rule in section.items():
-        yield f"The edit rule {name} is broken by {rule.after:,} records, and was by {rule.before:,}."
-
-
-EDIT_RULES: Measure[Comparison, dict[str, BrokenRule]] = Measure(
-    name="edit_rules", section=dict[str, BrokenRule], take=_take, glance=_glance
-)
+EDIT_RULES = EditRulesMeasure()

@@ -94,32 +94,6 @@ class EstimatesOfVariable:
         return {**first, **self.further}
 
 
-def _take(comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
-    specification = comparison.specification
-    names, weights = specification.numeric, specification.weights
-    if not names:
-        return None
-    before, after = _totals(comparison)
-    section = {}
-    for place, name in enumerate(names):
-        group = next(each for each in specification.clusterings if name in each.variables)
-        heeded = specification.weighted_by(group)
-        means = specification.method.representative in MEANS and specification.way(group) == "clusters"
-        step = _step(comparison, group.name, name) if means else None
-        plain, by_weight = (_shifts(comparison, name, weighted) for weighted in (False, True))
-        weighted = {}
-        for j, weight in enumerate(weights):
-            shifts = by_weight if weight == specification.weight else ()
-            made = step if weight == heeded else None
-            weighted[weight] = _estimated(before, after, f"w{j}", place, shifts, made)
-        unweighted = _estimated(before, after, "", place, plain, step if heeded is None else None)
-        counts = None if specification.weight is None else weighted.pop(specification.weight)
-        section[name] = EstimatesOfVariable(
-            unweighted, counts, specification.weight, heeded is not None, weighted
-        )
-    return section
-
-
 def _step(comparison: Comparison, clustering: str, name: str) -> float:
     """What the published values are rounded to: by their type, or coarser where means are weighted."""
     kind = comparison.protected.schema[name].dataType
@@ -199,28 +173,59 @@ def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, .
     )
 
 
-def _glance(section: Mapping[str, EstimatesOfVariable], k: int) -> Iterator[str]:
-    by_weight: dict[str, dict[str, Estimated]] = {}
-    for name, each in section.items():
-        plain = "unweighted totals" if each.by_weight else "totals"
-        by_weight.setdefault(plain, {})[name] = each.unweighted
-        for weight, part in each.by_weight.items():
-            by_weight.setdefault(f"totals weighted by {weight}", {})[name] = part
-    for which, parts in by_weight.items():
-        kept = [name for name, part in parts.items() if part.kept == part.regions]
-        if kept:
-            where = " in every region" if parts[kept[0]].regions > 1 else ""
-            yield f"Kept{where} but for rounding, as computed: the {which} of {', '.join(kept)}."
-        moved = {name: part.largest_change for name, part in parts.items() if name not in kept}
-        if moved:
-            name = max(moved, key=lambda each: moved[each])
-            where = " in one region" if parts[name].regions > 1 else ""
-            yield (
-                f"Of the {which}, that of {name}{where} is off by {100 * moved[name]:.3g} %: the largest "
-                "such change."
+class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
+    """Totals, means and quantiles from the release, weighted or not, by region."""
+
+    name = "estimates"
+    section = dict[str, EstimatesOfVariable]
+
+    def compute(self, comparison: Comparison) -> dict[str, EstimatesOfVariable] | None:
+        """Compute the section; None where the measure does not apply."""
+        specification = comparison.specification
+        names, weights = specification.numeric, specification.weights
+        if not names:
+            return None
+        before, after = _totals(comparison)
+        section = {}
+        for place, name in enumerate(names):
+            group = next(each for each in specification.clusterings if name in each.variables)
+            heeded = specification.weighted_by(group)
+            means = specification.method.representative in MEANS and specification.way(group) == "clusters"
+            step = _step(comparison, group.name, name) if means else None
+            plain, by_weight = (_shifts(comparison, name, weighted) for weighted in (False, True))
+            weighted = {}
+            for j, weight in enumerate(weights):
+                shifts = by_weight if weight == specification.weight else ()
+                made = step if weight == heeded else None
+                weighted[weight] = _estimated(before, after, f"w{j}", place, shifts, made)
+            unweighted = _estimated(before, after, "", place, plain, step if heeded is None else None)
+            counts = None if specification.weight is None else weighted.pop(specification.weight)
+            section[name] = EstimatesOfVariable(
+                unweighted, counts, specification.weight, heeded is not None, weighted
             )
+        return section
+
+    def headline(self, section: Mapping[str, EstimatesOfVariable], k: int) -> Iterator[str]:
+        """Return sentences that whoever signs must read first."""
+        by_weight: dict[str, dict[str, Estimated]] = {}
+        for name, each in section.items():
+            plain = "unweighted totals" if each.by_weight else "totals"
+            by_weight.setdefault(plain, {})[name] = each.unweighted
+            for weight, part in each.by_weight.items():
+                by_weight.setdefault(f"totals weighted by {weight}", {})[name] = part
+        for which, parts in by_weight.items():
+            kept = [name for name, part in parts.items() if part.kept == part.regions]
+            if kept:
+                where = " in every region" if parts[kept[0]].regions > 1 else ""
+                yield f"Kept{where} but for rounding, as computed: the {which} of {', '.join(kept)}."
+            moved = {name: part.largest_change for name, part in parts.items() if name not in kept}
+            if moved:
+                name = max(moved, key=lambda each: moved[each])
+                where = " in one region" if parts[name].regions > 1 else ""
+                yield (
+                    f"Of the {which}, that of {name}{where} is off by {100 * moved[name]:.3g} %: the largest "
+                    "such change."
+                )
 
 
-ESTIMATES: Measure[Comparison, dict[str, EstimatesOfVariable]] = Measure(
-    name="estimates", section=dict[str, EstimatesOfVariable], take=_take, glance=_glance
-)
+ESTIMATES = EstimatesMeasure()

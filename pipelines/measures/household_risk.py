@@ -42,38 +42,6 @@ class HouseholdRisk:
     largest_after: float
 
 
-def _take(comparison: Comparison) -> HouseholdRisk | None:
-    specification = comparison.specification
-    if specification.household is None:
-        return None
-    weight = [column(name).cast("double").alias(_WEIGHT) for name in filter(None, [specification.weight])]
-    before, after = (
-        frame.select(
-            f.lit(file).alias("file"),
-            class_hash(comparison.joint_keys, f.lit(file)),
-            f.xxhash64(f.lit(file), column(specification.household)).alias("household"),
-            *weight,
-        )
-        for file, frame in enumerate((comparison.screened.frame, comparison.protected))
-    )
-    records = comparison.screened.remaining + comparison.records
-    parts = by_class(before.unionByName(after), records, _missed, f"file int, {CLASS} long, missed double")
-    lines = by_class(parts, records, _found, "file int, households long, sum double, largest double")
-    by_file = (
-        lines.groupBy("file")
-        .agg(
-            f.sum("households").alias("households"),
-            f.sum("sum").alias("sum"),
-            f.max("largest").alias("largest"),
-        )
-        .toArrow()
-        .sort_by("file")
-    )
-    figures = (*by_file["sum"].to_pylist(), *by_file["largest"].to_pylist())
-    households = int(by_file["households"][0].as_py())
-    return HouseholdRisk(households, *(float(f"{value:.{DIGITS}g}") for value in figures))
-
-
 def _missed(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     """Of each household with records here, the logarithm of the chance that none of them is found."""
     _, place, members = np.unique(columns[CLASS], return_inverse=True, return_counts=True)
@@ -99,19 +67,58 @@ def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     return {"file": files, "households": households, "sum": np.bincount(file, risk), "largest": largest}
 
 
-def _attacks(section: HouseholdRisk, k: int) -> Iterator[tuple[float, str]]:
-    after, before = (
-        expected / max(section.households, 1)
-        for expected in (section.expected_after, section.expected_before)
-    )
-    yield (
-        after,
-        "Whoever knows the protected variables of everybody would be expected to find "
-        f"{100 * after:.3g} % of the households through one of their members "
-        f"({section.expected_after:,.0f} of {section.households:,}); before, {100 * before:.3g} %.",
-    )
+class HouseholdRiskMeasure(Measure[Comparison, HouseholdRisk]):
+    """Households that would be found through one of their members, where the records name them."""
+
+    name = "household_risk"
+    section = HouseholdRisk
+
+    def compute(self, comparison: Comparison) -> HouseholdRisk | None:
+        """Compute the section; None where the measure does not apply."""
+        specification = comparison.specification
+        if specification.household is None:
+            return None
+        weight = [column(name).cast("double").alias(_WEIGHT) for name in filter(None, [specification.weight])]
+        before, after = (
+            frame.select(
+                f.lit(file).alias("file"),
+                class_hash(comparison.joint_keys, f.lit(file)),
+                f.xxhash64(f.lit(file), column(specification.household)).alias("household"),
+                *weight,
+            )
+            for file, frame in enumerate((comparison.screened.frame, comparison.protected))
+        )
+        records = comparison.screened.remaining + comparison.records
+        parts = by_class(
+            before.unionByName(after), records, _missed, f"file int, {CLASS} long, missed double"
+        )
+        lines = by_class(parts, records, _found, "file int, households long, sum double, largest double")
+        by_file = (
+            lines.groupBy("file")
+            .agg(
+                f.sum("households").alias("households"),
+                f.sum("sum").alias("sum"),
+                f.max("largest").alias("largest"),
+            )
+            .toArrow()
+            .sort_by("file")
+        )
+        figures = (*by_file["sum"].to_pylist(), *by_file["largest"].to_pylist())
+        households = int(by_file["households"][0].as_py())
+        return HouseholdRisk(households, *(float(f"{value:.{DIGITS}g}") for value in figures))
+
+    def attacks(self, section: HouseholdRisk, k: int) -> Iterator[tuple[float, str]]:
+        """Return what an attacker reaches: shares of the records, with sentences."""
+        after, before = (
+            expected / max(section.households, 1)
+            for expected in (section.expected_after, section.expected_before)
+        )
+        yield (
+            after,
+            "Whoever knows the protected variables of everybody would be expected to find "
+            f"{100 * after:.3g} % of the households through one of their members "
+            f"({section.expected_after:,.0f} of {section.households:,}); before, {100 * before:.3g} %.",
+        )
 
 
-HOUSEHOLD_RISK: Measure[Comparison, HouseholdRisk] = Measure(
-    name="household_risk", section=HouseholdRisk, take=_take, attacks=_attacks
-)
+HOUSEHOLD_RISK = HouseholdRiskMeasure()

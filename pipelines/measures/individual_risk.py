@@ -40,32 +40,39 @@ class IndividualRisk:
     largest_after: float
 
 
-def _take(comparison: Comparison) -> IndividualRisk:
-    specification, both = comparison.specification, (comparison.classes_before, comparison.classes_after)
-    if specification.weight is None and not specification.groups:
-        expected = [float(each.risk.classes) for each in both]
-        largest = [1.0 / max(each.risk.smallest, 1) for each in both]
-        return IndividualRisk(comparison.records, False, *expected, *largest)
-    figures = [each.identified for each in both] + [each.most_exposed for each in both]
-    return IndividualRisk(
-        comparison.records,
-        specification.weight is not None,
-        *(float(f"{value:.{DIGITS}g}") for value in figures),
-    )
+class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
+    """Individual risk of re-identification, with the sampling weights where there are any, added up."""
+
+    name = "individual_risk"
+    section = IndividualRisk
+
+    def compute(self, comparison: Comparison) -> IndividualRisk:
+        """Compute the section; None where the measure does not apply."""
+        specification, both = comparison.specification, (comparison.classes_before, comparison.classes_after)
+        if specification.weight is None and not specification.groups:
+            expected = [float(each.risk.classes) for each in both]
+            largest = [1.0 / max(each.risk.smallest, 1) for each in both]
+            return IndividualRisk(comparison.records, False, *expected, *largest)
+        figures = [each.identified for each in both] + [each.most_exposed for each in both]
+        return IndividualRisk(
+            comparison.records,
+            specification.weight is not None,
+            *(float(f"{value:.{DIGITS}g}") for value in figures),
+        )
+
+    def attacks(self, section: IndividualRisk, k: int) -> Iterator[tuple[float, str]]:
+        """Return what an attacker reaches: shares of the records, with sentences."""
+        after, before = (
+            expected / max(section.records, 1)
+            for expected in (section.expected_after, section.expected_before)
+        )
+        yield (
+            after,
+            "Whoever knows the protected variables of everybody would be expected to identify "
+            f"{100 * after:.3g} % of the records ({section.expected_after:,.0f} of {section.records:,}"
+            f"{', the sampling taken into account' if section.weighted else ''}); before, "
+            f"{100 * before:.3g} %.",
+        )
 
 
-def _attacks(section: IndividualRisk, k: int) -> Iterator[tuple[float, str]]:
-    after, before = (
-        expected / max(section.records, 1) for expected in (section.expected_after, section.expected_before)
-    )
-    yield (
-        after,
-        "Whoever knows the protected variables of everybody would be expected to identify "
-        f"{100 * after:.3g} % of the records ({section.expected_after:,.0f} of {section.records:,}"
-        f"{', the sampling taken into account' if section.weighted else ''}); before, {100 * before:.3g} %.",
-    )
-
-
-INDIVIDUAL_RISK: Measure[Comparison, IndividualRisk] = Measure(
-    name="individual_risk", section=IndividualRisk, take=_take, attacks=_attacks
-)
+INDIVIDUAL_RISK = IndividualRiskMeasure()

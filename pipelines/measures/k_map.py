@@ -92,14 +92,6 @@ def held(files: Sequence[DataFrame], population: DataFrame, specification: Speci
     return [by_file.get(file, Held(0, 0, 0, 0.0)) for file in range(len(files))]
 
 
-def _take(comparison: Comparison) -> KMap | None:
-    screened, specification = comparison.screened, comparison.specification
-    if screened.population is None:
-        return None
-    files = (screened.frame, comparison.protected)
-    return KMap(specification.population_key, *held(files, screened.population, specification))
-
-
 def _records(condition: Column) -> Column:
     return f.sum(f.when(condition, f.col(RECORDS)).otherwise(0))
 
@@ -110,27 +102,40 @@ def _held(row: Mapping[str, float | None]) -> Held:
     return Held(records, rare, absent, expected)
 
 
-def _metrics(section: KMap, comparison: Comparison) -> Mapping[MetricKey, float]:
-    after = section.after
-    return {MetricKey("below_k_in_population"): (after.rare + after.absent) / max(after.records, 1)}
+class KMapMeasure(Measure[Comparison, KMap]):
+    """Records whose combination few of the population have, where the population is counted (k-map)."""
+
+    name = "k_map"
+    section = KMap
+
+    def compute(self, comparison: Comparison) -> KMap | None:
+        """Compute the section; None where the measure does not apply."""
+        screened, specification = comparison.screened, comparison.specification
+        if screened.population is None:
+            return None
+        files = (screened.frame, comparison.protected)
+        return KMap(specification.population_key, *held(files, screened.population, specification))
+
+    def metrics(self, section: KMap, comparison: Comparison) -> Mapping[MetricKey, float]:
+        """Return the numbers that the gate may limit."""
+        after = section.after
+        return {MetricKey("below_k_in_population"): (after.rare + after.absent) / max(after.records, 1)}
+
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Return what `[quality]` asks of these numbers."""
+        most = specification.quality.max_below_k_in_population
+        if most is not None:
+            yield Requirement(MetricKey("below_k_in_population"), REMEDY, at_most=most)
+
+    def attacks(self, section: KMap, k: int) -> Iterator[tuple[float, str]]:
+        """Return what an attacker reaches: shares of the records, with sentences."""
+        share = section.after.rare / max(section.after.records, 1)
+        yield (
+            share,
+            f"Whoever has a register of the population with {', '.join(section.variables)} is left with "
+            f"fewer than {k} candidates for {100 * share:.3g} % of the records; before, for "
+            f"{100 * section.before.rare / max(section.before.records, 1):.3g} %.",
+        )
 
 
-def _limits(specification: Specification) -> Iterator[Requirement]:
-    most = specification.quality.max_below_k_in_population
-    if most is not None:
-        yield Requirement(MetricKey("below_k_in_population"), REMEDY, at_most=most)
-
-
-def _attacks(section: KMap, k: int) -> Iterator[tuple[float, str]]:
-    share = section.after.rare / max(section.after.records, 1)
-    yield (
-        share,
-        f"Whoever has a register of the population with {', '.join(section.variables)} is left with fewer "
-        f"than {k} candidates for {100 * share:.3g} % of the records; before, for "
-        f"{100 * section.before.rare / max(section.before.records, 1):.3g} %.",
-    )
-
-
-K_MAP: Measure[Comparison, KMap] = Measure(
-    name="k_map", section=KMap, take=_take, metrics=_metrics, limits=_limits, attacks=_attacks
-)
+K_MAP = KMapMeasure()

@@ -51,30 +51,6 @@ class Loss:
     trimmed: int = 0
 
 
-def _take(comparison: Comparison) -> dict[str, Loss] | None:
-    section = {}
-    groups = {group.name: group for group in comparison.specification.clusterings}
-    for name, reports in comparison.reports.items():
-        scales = comparison.scales_of(name)
-        if scales:
-            moments = reports.moments
-            section[name] = Loss(
-                sse=float(moments.sse.sum()),
-                sst=float(moments.sst.sum()),
-                information_loss=moments.information_loss,
-                objective=_total(comparison, reports, "objective"),
-                lower_bound=_total(comparison, reports, "lower_bound"),
-                whole_file_lower_bound=_total(comparison, reports, "file_bound"),
-                by_variable={
-                    variable: float(sse / sst) if sst > 0 else 0.0
-                    for variable, sse, sst in zip(scales, moments.sse, moments.sst, strict=True)
-                },
-                weighted_by=comparison.specification.weighted_by(groups[name]),
-                trimmed=sum(report.get("trimmed", 0) for report in reports.blocks),
-            )
-    return section or None
-
-
 def _total(comparison: Comparison, reports: BlockReports, name: str) -> float | None:
     """Sum over the blocks, None where a block has no such number, or a record stands in none."""
     numbers = [report[name] for report in reports.blocks if report.get(name) is not None]
@@ -87,31 +63,57 @@ def _information_loss(section: Mapping[str, Loss]) -> float:
     return sum(part.sse for part in section.values()) / sst if sst > 0 else 0.0
 
 
-def _metrics(section: Mapping[str, Loss], comparison: Comparison) -> dict[MetricKey, float]:
-    return {MetricKey("information_loss"): _information_loss(section)}
+class LossMeasure(Measure[Comparison, dict[str, Loss]]):
+    """Information loss of the numeric quasi-identifiers, and the proved bounds."""
+
+    name = "loss"
+    section = dict[str, Loss]
+
+    def compute(self, comparison: Comparison) -> dict[str, Loss] | None:
+        """Compute the section; None where the measure does not apply."""
+        section = {}
+        groups = {group.name: group for group in comparison.specification.clusterings}
+        for name, reports in comparison.reports.items():
+            scales = comparison.scales_of(name)
+            if scales:
+                moments = reports.moments
+                section[name] = Loss(
+                    sse=float(moments.sse.sum()),
+                    sst=float(moments.sst.sum()),
+                    information_loss=moments.information_loss,
+                    objective=_total(comparison, reports, "objective"),
+                    lower_bound=_total(comparison, reports, "lower_bound"),
+                    whole_file_lower_bound=_total(comparison, reports, "file_bound"),
+                    by_variable={
+                        variable: float(sse / sst) if sst > 0 else 0.0
+                        for variable, sse, sst in zip(scales, moments.sse, moments.sst, strict=True)
+                    },
+                    weighted_by=comparison.specification.weighted_by(groups[name]),
+                    trimmed=sum(report.get("trimmed", 0) for report in reports.blocks),
+                )
+        return section or None
+
+    def metrics(self, section: Mapping[str, Loss], comparison: Comparison) -> dict[MetricKey, float]:
+        """Return the numbers that the gate may limit."""
+        return {MetricKey("information_loss"): _information_loss(section)}
+
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Return what `[quality]` asks of these numbers."""
+        limit = specification.quality.max_information_loss
+        if limit is not None and specification.numeric:
+            yield Requirement(MetricKey("information_loss"), MORE, at_most=limit)
+
+    def disclosed(self, section: dict[str, Loss]) -> Mapping[str, float]:
+        """Return the numbers that `publish.disclose` may make public."""
+        return {"information_loss": _information_loss(section)}
+
+    def plots(self, section: Mapping[str, Loss], k: int) -> dict[str, Any]:
+        """Draw the section."""
+        return {name: plots.loss_plot(part.by_variable) for name, part in section.items()}
+
+    def headline(self, section: Mapping[str, Loss], k: int) -> Iterator[str]:
+        """Return sentences that whoever signs must read first."""
+        yield f"The numeric variables lost {100 * _information_loss(section):.3g} % of their variation."
 
 
-def _limits(specification: Specification) -> Iterator[Requirement]:
-    limit = specification.quality.max_information_loss
-    if limit is not None and specification.numeric:
-        yield Requirement(MetricKey("information_loss"), MORE, at_most=limit)
-
-
-def _plots(section: Mapping[str, Loss], k: int) -> dict[str, Any]:
-    return {name: plots.loss_plot(part.by_variable) for name, part in section.items()}
-
-
-def _glance(section: Mapping[str, Loss], k: int) -> Iterator[str]:
-    yield f"The numeric variables lost {100 * _information_loss(section):.3g} % of their variation."
-
-
-LOSS: Measure[Comparison, dict[str, Loss]] = Measure(
-    name="loss",
-    section=dict[str, Loss],
-    take=_take,
-    metrics=_metrics,
-    limits=_limits,
-    disclosed=lambda section: {"information_loss": _information_loss(section)},
-    plots=_plots,
-    glance=_glance,
-)
+LOSS = LossMeasure()

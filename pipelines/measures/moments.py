@@ -35,53 +35,63 @@ class Correlations:
     after: list[list[float | None]]
 
 
-def _moments(comparison: Comparison) -> dict[str, MeanAndVariance] | None:
-    section = {}
-    for name, reports in comparison.reports.items():
-        scales = comparison.scales_of(name)
-        if scales:
-            means, variances = reports.moments.means(), reports.moments.variances()
-            for i, (variable, scale) in enumerate(scales.items()):
-                section[variable] = MeanAndVariance(
-                    mean_before=float(scale.mean + scale.divisor * means[0][i]),
-                    mean_after=float(scale.mean + scale.divisor * means[1][i]),
-                    variance_before=float(scale.divisor**2 * variances[0][i]),
-                    variance_after=float(scale.divisor**2 * variances[1][i]),
-                )
-    return section or None
-
-
-def _correlations(comparison: Comparison) -> dict[str, Correlations] | None:
-    section = {}
-    for name, reports in comparison.reports.items():
-        scales = comparison.scales_of(name)
-        if scales:
-            before, after = reports.moments.correlations()
-            section[name] = Correlations(list(scales), _matrix(before), _matrix(after))
-    return section or None
-
-
 def _matrix(values: np.ndarray) -> list[list[float | None]]:
     return [[None if np.isnan(value) else float(value) for value in row] for row in values]
 
 
-def _correlation_plots(section: Mapping[str, Correlations], k: int) -> dict[str, Any]:
-    return {
-        name: plots.correlation_plot(part.before, part.after)
-        for name, part in section.items()
-        if len(part.variables) >= FEWEST_FOR_PLOT
-    }
+class MomentsMeasure(Measure[Comparison, dict[str, MeanAndVariance]]):
+    """Means, variances and correlations of the numeric quasi-identifiers before and after."""
+
+    name = "moments"
+    section = dict[str, MeanAndVariance]
+
+    def compute(self, comparison: Comparison) -> dict[str, MeanAndVariance] | None:
+        """Compute the section; None where the measure does not apply."""
+        section = {}
+        for name, reports in comparison.reports.items():
+            scales = comparison.scales_of(name)
+            if scales:
+                means, variances = reports.moments.means(), reports.moments.variances()
+                for i, (variable, scale) in enumerate(scales.items()):
+                    section[variable] = MeanAndVariance(
+                        mean_before=float(scale.mean + scale.divisor * means[0][i]),
+                        mean_after=float(scale.mean + scale.divisor * means[1][i]),
+                        variance_before=float(scale.divisor**2 * variances[0][i]),
+                        variance_after=float(scale.divisor**2 * variances[1][i]),
+                    )
+        return section or None
+
+    def plots(self, section: dict[str, MeanAndVariance], k: int) -> Mapping[str, Any]:
+        """Draw the section."""
+        return {"spread": plots.spread_plot(section)}
 
 
-MOMENTS: Measure[Comparison, dict[str, MeanAndVariance]] = Measure(
-    name="moments",
-    section=dict[str, MeanAndVariance],
-    take=_moments,
-    plots=lambda section, k: {"spread": plots.spread_plot(section)},
-)
-CORRELATIONS: Measure[Comparison, dict[str, Correlations]] = Measure(
-    name="correlations",
-    section=dict[str, Correlations],
-    take=_correlations,
-    plots=_correlation_plots,
-)
+MOMENTS = MomentsMeasure()
+
+
+class CorrelationsMeasure(Measure[Comparison, dict[str, Correlations]]):
+    """Means, variances and correlations of the numeric quasi-identifiers before and after."""
+
+    name = "correlations"
+    section = dict[str, Correlations]
+
+    def compute(self, comparison: Comparison) -> dict[str, Correlations] | None:
+        """Compute the section; None where the measure does not apply."""
+        section = {}
+        for name, reports in comparison.reports.items():
+            scales = comparison.scales_of(name)
+            if scales:
+                before, after = reports.moments.correlations()
+                section[name] = Correlations(list(scales), _matrix(before), _matrix(after))
+        return section or None
+
+    def plots(self, section: Mapping[str, Correlations], k: int) -> dict[str, Any]:
+        """Draw the section."""
+        return {
+            name: plots.correlation_plot(part.before, part.after)
+            for name, part in section.items()
+            if len(part.variables) >= FEWEST_FOR_PLOT
+        }
+
+
+CORRELATIONS = CorrelationsMeasure()

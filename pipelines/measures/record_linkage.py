@@ -89,25 +89,6 @@ def _side_by_side(columns: Sequence[np.ndarray], rows: int, kind: type) -> np.nd
     return np.column_stack(columns) if columns else np.empty((rows, 0), kind)
 
 
-def _take(comparison: Comparison) -> RecordLinkage | None:
-    pairs = comparison.pairs
-    if pairs is None:
-        return None
-    measure = _measure(pairs, comparison)
-    before = _points(pairs, measure, before=True)
-    own_distance = before.distances(_points(pairs, measure, before=False))
-    nearer, tied = _among_all(comparison, pairs, measure, before, own_distance)
-    inside = inside_interval(pairs.numbers_before, pairs.numbers_after, WIDTH) if pairs.numeric else None
-    linked = np.sum(1.0 / np.maximum(tied[~nearer], 1)) / len(pairs)
-    return RecordLinkage(
-        sampled=len(pairs),
-        of=pairs.of,
-        linked=float(linked),
-        inside={} if inside is None else dict(zip(pairs.numeric, map(float, inside), strict=False)),
-        inside_all=None if inside is None else float(inside[-1]),
-    )
-
-
 def _measure(pairs: Pairs, comparison: Comparison) -> _Measure:
     scales = [comparison.scales[name] for name in pairs.numeric]
     categories = []
@@ -169,14 +150,38 @@ def _among_all(
     return by_record["nearer"].to_numpy(), by_record["tied"].to_numpy()
 
 
-def _attacks(section: RecordLinkage, k: int) -> Iterator[tuple[float, str]]:
-    yield (
-        section.linked,
-        "Whoever holds the original records and takes the nearest published one finds the right one in "
-        f"{100 * section.linked:.3g} % of the cases; 1/k is {100 / k:.3g} %.",
-    )
+class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):
+    """Distance-based record linkage and interval disclosure."""
+
+    name = "record_linkage"
+    section = RecordLinkage
+
+    def compute(self, comparison: Comparison) -> RecordLinkage | None:
+        """Compute the section; None where the measure does not apply."""
+        pairs = comparison.pairs
+        if pairs is None:
+            return None
+        measure = _measure(pairs, comparison)
+        before = _points(pairs, measure, before=True)
+        own_distance = before.distances(_points(pairs, measure, before=False))
+        nearer, tied = _among_all(comparison, pairs, measure, before, own_distance)
+        inside = inside_interval(pairs.numbers_before, pairs.numbers_after, WIDTH) if pairs.numeric else None
+        linked = np.sum(1.0 / np.maximum(tied[~nearer], 1)) / len(pairs)
+        return RecordLinkage(
+            sampled=len(pairs),
+            of=pairs.of,
+            linked=float(linked),
+            inside={} if inside is None else dict(zip(pairs.numeric, map(float, inside), strict=False)),
+            inside_all=None if inside is None else float(inside[-1]),
+        )
+
+    def attacks(self, section: RecordLinkage, k: int) -> Iterator[tuple[float, str]]:
+        """Return what an attacker reaches: shares of the records, with sentences."""
+        yield (
+            section.linked,
+            "Whoever holds the original records and takes the nearest published one finds the right one in "
+            f"{100 * section.linked:.3g} % of the cases; 1/k is {100 / k:.3g} %.",
+        )
 
 
-RECORD_LINKAGE: Measure[Comparison, RecordLinkage] = Measure(
-    name="record_linkage", section=RecordLinkage, take=_take, attacks=_attacks
-)
+RECORD_LINKAGE = RecordLinkageMeasure()

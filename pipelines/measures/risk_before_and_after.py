@@ -23,31 +23,36 @@ class RiskBeforeAndAfter:
     after: Risk
 
 
-def _take(comparison: Comparison) -> dict[str, RiskBeforeAndAfter]:
-    specification, jointly = comparison.specification, comparison.classes_after.risk
-    if not specification.groups:
-        return {WHOLE: RiskBeforeAndAfter(comparison.classes_before.risk, jointly)}
-    section = {}
-    for group in specification.clusterings:
-        names = [*comparison.keys, *group.variables]
-        after = classes_of(comparison.protected, names, specification, comparison.records)
-        section[group.name] = RiskBeforeAndAfter(comparison.exposure.classes[group.name].risk, after.risk)
-    return section | {JOINTLY: RiskBeforeAndAfter(comparison.classes_before.risk, jointly)}
+class RiskMeasure(Measure[Comparison, dict[str, RiskBeforeAndAfter]]):
+    """Equivalence classes before and after, by clustering, and jointly where groups are independent."""
+
+    name = "risk"
+    section = dict[str, RiskBeforeAndAfter]
+
+    def compute(self, comparison: Comparison) -> dict[str, RiskBeforeAndAfter]:
+        """Compute the section; None where the measure does not apply."""
+        specification, jointly = comparison.specification, comparison.classes_after.risk
+        if not specification.groups:
+            return {WHOLE: RiskBeforeAndAfter(comparison.classes_before.risk, jointly)}
+        section = {}
+        for group in specification.clusterings:
+            names = [*comparison.keys, *group.variables]
+            after = classes_of(comparison.protected, names, specification, comparison.records)
+            section[group.name] = RiskBeforeAndAfter(comparison.exposure.classes[group.name].risk, after.risk)
+        return section | {JOINTLY: RiskBeforeAndAfter(comparison.classes_before.risk, jointly)}
+
+    def plots(self, section: Mapping[str, RiskBeforeAndAfter], k: int) -> dict[str, Any]:
+        """Draw the section."""
+        return {name: plots.risk_plot(part.before, part.after, k) for name, part in section.items()}
+
+    def headline(self, section: Mapping[str, RiskBeforeAndAfter], k: int) -> Iterator[str]:
+        """Return sentences that whoever signs must read first."""
+        for name, part in section.items():
+            of = "" if name == WHOLE else f" of {name}"
+            yield (
+                f"Before, {part.before.uniques:,} combinations{of} were held by one alone; now each is "
+                f"shared by at least {part.after.smallest:,}."
+            )
 
 
-def _plots(section: Mapping[str, RiskBeforeAndAfter], k: int) -> dict[str, Any]:
-    return {name: plots.risk_plot(part.before, part.after, k) for name, part in section.items()}
-
-
-def _glance(section: Mapping[str, RiskBeforeAndAfter], k: int) -> Iterator[str]:
-    for name, part in section.items():
-        of = "" if name == WHOLE else f" of {name}"
-        yield (
-            f"Before, {part.before.uniques:,} combinations{of} were held by one alone; now each is shared "
-            f"by at least {part.after.smallest:,}."
-        )
-
-
-RISK: Measure[Comparison, dict[str, RiskBeforeAndAfter]] = Measure(
-    name="risk", section=dict[str, RiskBeforeAndAfter], take=_take, plots=_plots, glance=_glance
-)
+RISK = RiskMeasure()

@@ -43,31 +43,36 @@ class SpecialUniques:
     score_after: float
 
 
-def _take(comparison: Comparison) -> SpecialUniques | None:
-    pairs, region = comparison.pairs, comparison.specification.region
-    if pairs is None:
-        return None
-    variables = (*([] if region is None else [region]), *pairs.nominal)
-    if len(variables) < 2:
-        return None
-    most = min(len(variables) - 1, LARGEST_SET if len(variables) <= MANY else LARGEST_SET_OF_MANY)
-    where = np.empty((len(pairs), 0), np.int64) if region is None else pairs.regions[:, None]
-    before, after = (
-        special_uniques(np.column_stack([where, codes]), most)
-        for codes in (pairs.codes_before, pairs.codes_after)
-    )
-    return SpecialUniques(
-        len(pairs),
-        variables,
-        tuple(map(int, before.counts.sum(axis=0))),
-        tuple(map(int, after.counts.sum(axis=0))),
-        int(np.count_nonzero(before.scores)),
-        int(np.count_nonzero(after.scores)),
-        float(before.scores.sum()),
-        float(after.scores.sum()),
-    )
+class SpecialUniquesMeasure(Measure[Comparison, SpecialUniques]):
+    """Special uniques before and after: records that few variables suffice to single out (SUDA2)."""
+
+    name = "special_uniques"
+    section = SpecialUniques
+
+    def compute(self, comparison: Comparison) -> SpecialUniques | None:
+        """Compute the section; None where the measure does not apply."""
+        pairs, region = comparison.pairs, comparison.specification.region
+        if pairs is None:
+            return None
+        variables = (*([] if region is None else [region]), *pairs.nominal)
+        if len(variables) < 2:
+            return None
+        most = min(len(variables) - 1, LARGEST_SET if len(variables) <= MANY else LARGEST_SET_OF_MANY)
+        where = np.empty((len(pairs), 0), np.int64) if region is None else pairs.regions[:, None]
+        before, after = (
+            special_uniques(np.column_stack([where, codes]), most)
+            for codes in (pairs.codes_before, pairs.codes_after)
+        )
+        return SpecialUniques(
+            len(pairs),
+            variables,
+            tuple(map(int, before.counts.sum(axis=0))),
+            tuple(map(int, after.counts.sum(axis=0))),
+            int(np.count_nonzero(before.scores)),
+            int(np.count_nonzero(after.scores)),
+            float(before.scores.sum()),
+            float(after.scores.sum()),
+        )
 
 
-SPECIAL_UNIQUES: Measure[Comparison, SpecialUniques] = Measure(
-    name="special_uniques", section=SpecialUniques, take=_take
-)
+SPECIAL_UNIQUES = SpecialUniquesMeasure()

@@ -35,56 +35,63 @@ class Uniques:
     by_sensitive: dict[str, int] = field(default_factory=dict)
 
 
-def _take(comparison: Comparison) -> Uniques | None:
-    specification, counts = comparison.specification, comparison.classes_after.alone
-    alone = dict(zip(joins(specification), counts, strict=True))
-    if not alone:
-        return None
-    columns = joined_columns(specification)
-    return Uniques(
-        comparison.records,
-        {name: alone[name,] for name in columns},
-        alone.get(columns, 0),
-        {name: alone[name,] for name in specification.sensitive if (name,) in alone},
-    )
+class UniquesMeasure(Measure[Comparison, Uniques]):
+    """Records that are unique once columns published as they are join the protected variables."""
 
+    name = "uniques_published"
+    section = Uniques
 
-def _metrics(section: Uniques, comparison: Comparison) -> Mapping[MetricKey, float]:
-    records = max(section.records, 1)
-    by_column = {MetricKey("unique_published", name): n / records for name, n in section.by_column.items()}
-    return by_column | {MetricKey("unique_jointly"): section.jointly / records}
-
-
-def _limits(specification: Specification) -> Iterator[Requirement]:
-    columns, quality = joined_columns(specification), specification.quality
-    one, all_of_them = (
-        quality.default_limit(name) for name in ("max_unique_published", "max_unique_jointly")
-    )
-    if one is not None:
-        for name in columns:
-            yield Requirement(MetricKey("unique_published", name), REMEDY, at_most=one)
-    grouped = bool(specification.groups)
-    if all_of_them is not None and (columns or grouped):
-        remedy = GROUPED if grouped else REMEDY
-        yield Requirement(MetricKey("unique_jointly"), remedy, at_most=all_of_them)
-
-
-def _attacks(section: Uniques, k: int) -> Iterator[tuple[float, str]]:
-    share = section.jointly / section.records if section.records else 0.0
-    yield (
-        share,
-        "Whoever knows the protected variables and every other published column but the sensitive ones "
-        f"finds one record alone in {100 * share:.3g} % of the cases.",
-    )
-    for name, found in section.by_sensitive.items():
-        share = found / section.records if section.records else 0.0
-        yield (
-            share,
-            f"Whoever knows the protected variables and {name} reads the other sensitive variables of one "
-            f"record alone in {100 * share:.3g} % of the cases.",
+    def compute(self, comparison: Comparison) -> Uniques | None:
+        """Compute the section; None where the measure does not apply."""
+        specification, counts = comparison.specification, comparison.classes_after.alone
+        alone = dict(zip(joins(specification), counts, strict=True))
+        if not alone:
+            return None
+        columns = joined_columns(specification)
+        return Uniques(
+            comparison.records,
+            {name: alone[name,] for name in columns},
+            alone.get(columns, 0),
+            {name: alone[name,] for name in specification.sensitive if (name,) in alone},
         )
 
+    def metrics(self, section: Uniques, comparison: Comparison) -> Mapping[MetricKey, float]:
+        """Return the numbers that the gate may limit."""
+        records = max(section.records, 1)
+        by_column = {
+            MetricKey("unique_published", name): n / records for name, n in section.by_column.items()
+        }
+        return by_column | {MetricKey("unique_jointly"): section.jointly / records}
 
-UNIQUES: Measure[Comparison, Uniques] = Measure(
-    name="uniques_published", section=Uniques, take=_take, metrics=_metrics, limits=_limits, attacks=_attacks
-)
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Return what `[quality]` asks of these numbers."""
+        columns, quality = joined_columns(specification), specification.quality
+        one, all_of_them = (
+            quality.default_limit(name) for name in ("max_unique_published", "max_unique_jointly")
+        )
+        if one is not None:
+            for name in columns:
+                yield Requirement(MetricKey("unique_published", name), REMEDY, at_most=one)
+        grouped = bool(specification.groups)
+        if all_of_them is not None and (columns or grouped):
+            remedy = GROUPED if grouped else REMEDY
+            yield Requirement(MetricKey("unique_jointly"), remedy, at_most=all_of_them)
+
+    def attacks(self, section: Uniques, k: int) -> Iterator[tuple[float, str]]:
+        """Return what an attacker reaches: shares of the records, with sentences."""
+        share = section.jointly / section.records if section.records else 0.0
+        yield (
+            share,
+            "Whoever knows the protected variables and every other published column but the sensitive ones "
+            f"finds one record alone in {100 * share:.3g} % of the cases.",
+        )
+        for name, found in section.by_sensitive.items():
+            share = found / section.records if section.records else 0.0
+            yield (
+                share,
+                f"Whoever knows the protected variables and {name} reads the other sensitive variables of "
+                f"one record alone in {100 * share:.3g} % of the cases.",
+            )
+
+
+UNIQUES = UniquesMeasure()

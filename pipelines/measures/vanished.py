@@ -43,58 +43,62 @@ class Vanished:
     transitions: tuple[tuple[int, ...], ...]
 
 
-def _take(comparison: Comparison, by_region: bool) -> dict[str, Vanished] | None:
-    before, after = comparison.tables_before, comparison.tables_after
-    region, k = comparison.specification.region, comparison.specification.release.k
-    tables = [table for table in before if (region in table) == by_region]
-    section = {}
-    for dimension in sorted({len(table) - by_region for table in tables}):
-        of_dimension = [table for table in tables if len(table) - by_region == dimension]
-        pairs = [aligned(table, before[table], after[table]) for table in of_dimension]
-        old, new = (np.concatenate(counts) for counts in zip(*pairs, strict=True))
-        gone = vanished_cells(old, new)
-        section[str(dimension)] = Vanished(
-            gone.sizes,
-            tuple(gone.cells.tolist()),
-            tuple(gone.vanished.tolist()),
-            tuple(gone.records.tolist()),
-            int(np.count_nonzero((old >= k) & (new == 0))),
-            tuple(map(tuple, transitions(old, new).tolist())),
-        )
-    return section or None
+class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
+    """Cells that are empty after protection, of tables of the whole file or of its regions."""
 
+    section = dict[str, Vanished]
 
-def _limits(specification: Specification, name: str, by_region: bool) -> Iterator[Requirement]:
-    region = specification.region
-    dimensions = {
-        len(table) - by_region for table in specification.control_tables if (region in table) == by_region
-    }
-    for dimension, limit in sorted((specification.quality.max_vanished or {}).items()):
-        if dimension in dimensions:
-            yield Requirement(MetricKey(name, dimension=dimension), MORE, at_most=limit)
+    def __init__(self, name: str, *, by_region: bool) -> None:
+        self.name, self.by_region = name, by_region
 
+    def compute(self, comparison: Comparison) -> dict[str, Vanished] | None:
+        """Count them by dimension; None without tables."""
+        before, after = comparison.tables_before, comparison.tables_after
+        region, k = comparison.specification.region, comparison.specification.release.k
+        tables = [table for table in before if (region in table) == self.by_region]
+        section = {}
+        for dimension in sorted({len(table) - self.by_region for table in tables}):
+            of_dimension = [table for table in tables if len(table) - self.by_region == dimension]
+            pairs = [aligned(table, before[table], after[table]) for table in of_dimension]
+            old, new = (np.concatenate(counts) for counts in zip(*pairs, strict=True))
+            gone = vanished_cells(old, new)
+            section[str(dimension)] = Vanished(
+                gone.sizes,
+                tuple(gone.cells.tolist()),
+                tuple(gone.vanished.tolist()),
+                tuple(gone.records.tolist()),
+                int(np.count_nonzero((old >= k) & (new == 0))),
+                tuple(map(tuple, transitions(old, new).tolist())),
+            )
+        return section or None
 
-def _glance(section: Mapping[str, Vanished], where: str) -> Iterator[str]:
-    for dimension, part in section.items():
-        if part.of_k_or_more:
-            of = "Categories" if dimension == "1" else f"Cells of dimension {dimension}"
-            yield f"{of}{where} that held k records or more and are empty now: {part.of_k_or_more:,}."
-
-
-def _measure(name: str, by_region: bool) -> Measure[Comparison, dict[str, Vanished]]:
-    """The measure over the tables of the whole file, or of its regions."""
-    return Measure(
-        name=name,
-        section=dict[str, Vanished],
-        take=lambda comparison: _take(comparison, by_region),
-        metrics=lambda section, comparison: {
-            MetricKey(name, dimension=int(dimension)): part.of_k_or_more
+    def metrics(self, section: Mapping[str, Vanished], comparison: Comparison) -> dict[MetricKey, float]:
+        """Return how many of them held k records or more."""
+        return {
+            MetricKey(self.name, dimension=int(dimension)): part.of_k_or_more
             for dimension, part in section.items()
-        },
-        limits=lambda specification: _limits(specification, name, by_region),
-        glance=lambda section, k: _glance(section, " of a region" if by_region else ""),
-    )
+        }
+
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Return what `[quality]` asks of these numbers."""
+        region = specification.region
+        dimensions = {
+            len(table) - self.by_region
+            for table in specification.control_tables
+            if (region in table) == self.by_region
+        }
+        for dimension, limit in sorted((specification.quality.max_vanished or {}).items()):
+            if dimension in dimensions:
+                yield Requirement(MetricKey(self.name, dimension=dimension), MORE, at_most=limit)
+
+    def headline(self, section: Mapping[str, Vanished], k: int) -> Iterator[str]:
+        """Return how many of them held k records or more, in a sentence."""
+        where = " of a region" if self.by_region else ""
+        for dimension, part in section.items():
+            if part.of_k_or_more:
+                cells = "Categories" if dimension == "1" else f"Cells of dimension {dimension}"
+                yield f"{cells}{where} that held k records or more and are empty now: {part.of_k_or_more:,}."
 
 
-VANISHED = _measure("vanished", by_region=False)
-VANISHED_BY_REGION = _measure("vanished_by_region", by_region=True)
+VANISHED = VanishedMeasure("vanished", by_region=False)
+VANISHED_BY_REGION = VanishedMeasure("vanished_by_region", by_region=True)

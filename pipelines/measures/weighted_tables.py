@@ -63,27 +63,6 @@ class WeightedErrors:
     weighted: dict[str, CountErrors]
 
 
-def _take(comparison: Comparison) -> dict[str, WeightedErrors] | None:
-    weights, region = comparison.specification.weights, comparison.specification.region
-    families: dict[tuple[bool, int], list[Table]] = {}
-    for table in comparison.tables_before if weights else ():
-        by_region = region in table
-        families.setdefault((by_region, len(table) - by_region), []).append(table)
-    section = {}
-    for (by_region, dimension), tables in sorted(families.items()):
-        unweighted, cells = _errors(comparison, tables, FREQUENCY)
-        section[f"{dimension}{' by region' if by_region else ''}"] = WeightedErrors(
-            tables=len(tables),
-            cells=cells,
-            by_region=by_region,
-            unweighted=unweighted,
-            weighted={
-                name: _errors(comparison, tables, weighted_by(place))[0] for place, name in enumerate(weights)
-            },
-        )
-    return section or None
-
-
 def _errors(comparison: Comparison, tables: list[Table], counted: str) -> tuple[CountErrors, int]:
     """Errors of one column of counts over all cells of some tables, and how many these are."""
     pairs = [
@@ -102,16 +81,43 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else 0.0
 
 
-def _glance(section: Mapping[str, WeightedErrors], k: int) -> Iterator[str]:
-    for dimension, part in section.items():
-        for name, errors in part.weighted.items() if not part.by_region else ():
-            yield (
-                f"Weighted by {name}, a cell of a table of dimension {dimension} is off by "
-                f"{errors.largest:,.6g} at the most; in the mean over the cells by {errors.mean:,.6g}, and "
-                f"by {100 * errors.mean_relative:.3g} % of the cell's own count."
+class WeightedTablesMeasure(Measure[Comparison, dict[str, WeightedErrors]]):
+    """Control tables weighted by the sampling weights: what they are off by, beside the unweighted ones."""
+
+    name = "weighted_tables"
+    section = dict[str, WeightedErrors]
+
+    def compute(self, comparison: Comparison) -> dict[str, WeightedErrors] | None:
+        """Compute the section; None where the measure does not apply."""
+        weights, region = comparison.specification.weights, comparison.specification.region
+        families: dict[tuple[bool, int], list[Table]] = {}
+        for table in comparison.tables_before if weights else ():
+            by_region = region in table
+            families.setdefault((by_region, len(table) - by_region), []).append(table)
+        section = {}
+        for (by_region, dimension), tables in sorted(families.items()):
+            unweighted, cells = _errors(comparison, tables, FREQUENCY)
+            section[f"{dimension}{' by region' if by_region else ''}"] = WeightedErrors(
+                tables=len(tables),
+                cells=cells,
+                by_region=by_region,
+                unweighted=unweighted,
+                weighted={
+                    name: _errors(comparison, tables, weighted_by(place))[0]
+                    for place, name in enumerate(weights)
+                },
             )
+        return section or None
+
+    def headline(self, section: Mapping[str, WeightedErrors], k: int) -> Iterator[str]:
+        """Return sentences that whoever signs must read first."""
+        for dimension, part in section.items():
+            for name, errors in part.weighted.items() if not part.by_region else ():
+                yield (
+                    f"Weighted by {name}, a cell of a table of dimension {dimension} is off by "
+                    f"{errors.largest:,.6g} at the most; in the mean over the cells by {errors.mean:,.6g}, "
+                    f"and by {100 * errors.mean_relative:.3g} % of the cell's own count."
+                )
 
 
-WEIGHTED_TABLES: Measure[Comparison, dict[str, WeightedErrors]] = Measure(
-    name="weighted_tables", section=dict[str, WeightedErrors], take=_take, glance=_glance
-)
+WEIGHTED_TABLES = WeightedTablesMeasure()

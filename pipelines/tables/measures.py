@@ -205,42 +205,65 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
         )
 
 
-def _glance(section: dict[str, Any], k: int) -> Iterator[str]:
-    yield f"All changes together are {100 * section['total_adjustment']:.3g} % of all values."
+class TableSection(Measure[TableComparison, Any]):
+    """A section that the comparison computes with all others."""
+
+    def __init__(self, name: str, section: Any = dict[str, Any]) -> None:
+        self.name, self.section = name, section
+
+    def compute(self, comparison: TableComparison) -> Any:
+        """Return the section of this name."""
+        return comparison.sections[self.name]
 
 
-def _history_plots(section: dict[str, Any], k: int) -> dict[str, str]:
-    history = section["history"]
-    return {"history": table_plots.history_plot(history, section["lower_bound"])} if len(history) > 1 else {}
+class Attacker(TableSection):
+    """Intervals and guesses of an attacker."""
+
+    def plots(self, section: dict[str, Any], k: int) -> dict[str, str]:
+        """Draw the widths of the intervals."""
+        return _attacker_plots(section, k)
+
+    def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
+        """Return what an attacker reaches among the sensitive cells examined."""
+        return _attacks(section, k)
+
+
+class Changes(TableSection):
+    """Relative changes by size of the cell."""
+
+    def plots(self, section: list[dict[str, Any]], k: int) -> dict[str, str]:
+        """Draw the changes."""
+        return {"changes": table_plots.change_plot(section)} if section else {}
+
+
+class Metrics(TableSection):
+    """What the gate may limit."""
+
+    def metrics(self, section: dict[str, Any], comparison: TableComparison) -> dict[MetricKey, float]:
+        """Return all of them."""
+        return {MetricKey(name): value for name, value in section.items()}
+
+    def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
+        """Return the sum of all changes in a sentence."""
+        yield f"All changes together are {100 * section['total_adjustment']:.3g} % of all values."
+
+
+class AdjustmentSection(TableSection):
+    """How the adjustment was found, and what was proved of it."""
+
+    def plots(self, section: dict[str, Any], k: int) -> dict[str, str]:
+        """Draw objective and bound over the search."""
+        history = section["history"]
+        if len(history) < 2:
+            return {}
+        return {"history": table_plots.history_plot(history, section["lower_bound"])}
 
 
 TABLE_MEASURES: tuple[Measure[TableComparison, Any], ...] = (
-    Measure("table", dict[str, Any], lambda comparison: comparison.sections["table"]),
-    Measure(
-        "attacker",
-        dict[str, Any],
-        lambda comparison: comparison.sections["attacker"],
-        plots=_attacker_plots,
-        attacks=_attacks,
-    ),
-    Measure("fit", list[dict[str, Any]], lambda comparison: comparison.sections["fit"]),
-    Measure(
-        "changes",
-        list[dict[str, Any]],
-        lambda comparison: comparison.sections["changes"],
-        plots=lambda section, k: {"changes": table_plots.change_plot(section)} if section else {},
-    ),
-    Measure(
-        "metrics",
-        dict[str, Any],
-        lambda comparison: comparison.sections["metrics"],
-        metrics=lambda section, comparison: {MetricKey(name): value for name, value in section.items()},
-        glance=_glance,
-    ),
-    Measure(
-        "adjustment",
-        dict[str, Any],
-        lambda comparison: comparison.sections["adjustment"],
-        plots=_history_plots,
-    ),
+    TableSection("table"),
+    Attacker("attacker"),
+    TableSection("fit", list[dict[str, Any]]),
+    Changes("changes", list[dict[str, Any]]),
+    Metrics("metrics"),
+    AdjustmentSection("adjustment"),
 )

@@ -30,7 +30,7 @@ from pipelines.measures.measure import Measure
 from pipelines.tables.cell_keys.noise import NoisyCounts
 from pipelines.tables.cell_list import CELLS
 from pipelines.tables.cells import Cells
-from pipelines.tables.measures import TABLE_MEASURES, by_size
+from pipelines.tables.measures import TABLE_MEASURES, TableSection, by_size
 from schemas.specification.table import Table
 
 
@@ -143,20 +143,22 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
         )
 
 
-def _glance(section: dict[str, Any], k: int) -> Iterator[str]:
-    yield (
-        f"Totals do not add up: none is off from its parts by more than {section['residual']:,}, and no cell "
-        f"from the truth by more than {section['largest']:,}."
-    )
+class Noise(TableSection):
+    """The noise of counts, and what an attacker learns of small ones."""
+
+    def attacks(self, section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
+        """Return what an attacker reaches among the small counts."""
+        return _attacks(section, k)
+
+    def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
+        """Return the largest residual and the largest noise in a sentence."""
+        yield (
+            f"Totals do not add up: none is off from its parts by more than {section['residual']:,}, and no "
+            f"cell from the truth by more than {section['largest']:,}."
+        )
 
 
-NOISE: Measure[NoiseComparison, Any] = Measure(
-    "noise",
-    dict[str, Any],
-    lambda comparison: comparison.sections["noise"],
-    attacks=_attacks,
-    glance=_glance,
-)
+NOISE = Noise("noise")
 NOISE_MEASURES: tuple[Measure[Any, Any], ...] = tuple(
     NOISE if measure.name == "attacker" else measure
     for measure in TABLE_MEASURES

@@ -26,7 +26,7 @@ def test_one_record_is_published_as_0_or_3_and_its_chi_square_is_the_variance() 
     assert one.cell_keys.largest_error == 2
     assert (one.records.moved, one.records.mean_error, one.records.largest_error) == (1.0, 3.0, 3)
     assert one.records.chi2 == pytest.approx(9.0)
-    assert "dimension 1" in next(iter(CELL_KEYS.glance(found, 3)))
+    assert "dimension 1" in next(iter(CELL_KEYS.headline(found, 3)))
 
 
 def test_what_is_expected_is_the_mean_over_keys() -> None:

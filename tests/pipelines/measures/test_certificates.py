@@ -60,7 +60,7 @@ def taken(*blocks, records=9, **whole):
     clusterings = [SimpleNamespace(name="all", variables=())]
     specification = SimpleNamespace(clusterings=clusterings, nominal=())
     comparison = SimpleNamespace(specification=specification, reports={"all": reports}, records=records)
-    return (CERTIFICATES.take(comparison) or {}).get("all")
+    return (CERTIFICATES.compute(comparison) or {}).get("all")
 
 
 def test_steps_add_up_over_blocks_and_have_no_bound_where_one_block_has_none():

@@ -64,7 +64,7 @@ def test_records_are_told_apart_by_how_many_of_the_population_have_their_combina
     )
     screened = SimpleNamespace(frame=old, population=population(old, spec))
     comparison = SimpleNamespace(specification=spec, screened=screened, protected=new)
-    section = K_MAP.take(comparison)
+    section = K_MAP.compute(comparison)
     assert section.variables == ("region", "sex", "age")
     for held, frame in ((section.before, before), (section.after, after)):
         rare, absent, expected = held_by_hand(frame, counts, 3)

@@ -27,7 +27,7 @@ def section(regions, before, after):
         weights=None,
     )
     specification = SimpleNamespace(region="region")
-    return SPECIAL_UNIQUES.take(SimpleNamespace(pairs=pairs, specification=specification))
+    return SPECIAL_UNIQUES.compute(SimpleNamespace(pairs=pairs, specification=specification))
 
 
 def test_of_two_variables_who_is_alone_on_one_is_special_and_who_is_alone_on_both_is_not():

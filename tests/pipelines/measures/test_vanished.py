@@ -21,17 +21,17 @@ def test_a_category_that_is_empty_now_is_counted_by_its_size_and_named_where_it_
         tables_before={table: before, by_region: of_region[0]},
         tables_after={table: after, by_region: of_region[1]},
     )
-    section = VANISHED.take(comparison)
+    section = VANISHED.compute(comparison)
     part = section["1"]
     assert dict(zip(part.sizes, part.vanished, strict=True))[5] == 1
     assert sum(part.vanished) == 2
     assert sum(part.records) == 11
     assert part.transitions[2][11] == 1
     assert VANISHED.metrics(section, comparison) == {MetricKey("vanished", dimension=1): 1}
-    assert list(VANISHED.glance(section, 5)) == [
+    assert list(VANISHED.headline(section, 5)) == [
         "Categories that held k records or more and are empty now: 1."
     ]
-    of_regions = VANISHED_BY_REGION.take(comparison)
-    assert list(VANISHED_BY_REGION.glance(of_regions, 5)) == [
+    of_regions = VANISHED_BY_REGION.compute(comparison)
+    assert list(VANISHED_BY_REGION.headline(of_regions, 5)) == [
         "Categories of a region that held k records or more and are empty now: 1."
     ]
