@@ -22,7 +22,7 @@ from typing import Any, Literal
 from pipelines.engine.files import PRIVATE_FILE, FileDamaged
 from pipelines.publication.areas import INDEX, LEDGER, PAGE, Areas
 from pipelines.publication.public.public_area import PublicArea, public_area
-from schemas.errors import GateRefused
+from schemas.errors import GateRefused, MicroguardError
 
 Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "withdrawing", "withdrawn"]
 NEVER_PUBLIC: frozenset[Event] = frozenset({"waiting", "rejected"})
