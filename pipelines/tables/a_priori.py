@@ -6,7 +6,7 @@ and, where there is more to say, ``lower_protection``, ``upper_protection``, ``l
 
 * ``safe``: not sensitive, whatever the rules say;
 * ``sensitive``: sensitive at the levels of its row, or else at those of the rules, or else at the safety
-  range; never below the levels of the rules;
+  range (of a cell of 0, the zero safety range); never below the levels of the rules;
 * ``fixed``: published as it is (and not sensitive);
 * an empty status leaves the rules alone, for a cell with a capacity or cost of its own.
 
@@ -51,7 +51,8 @@ class APriori:
         """Sensitivity by the rules, overruled wherever the information has a status or a level."""
         safe = np.isin(self.status, ("safe", "fixed"))
         forced = self.status == "sensitive"
-        range_ = np.abs(cells.units) * table.safety_range / 100
+        of_zero = (table.zero_safety_range or 0.0) * 10.0**table.digits
+        range_ = np.where(cells.units == 0, of_zero, np.abs(cells.units) * table.safety_range / 100)
         lower, upper = (
             np.where(
                 safe, 0.0, np.where(forced, np.maximum(levels, self._level(name, range_, levels)), levels)

@@ -7,11 +7,14 @@ table
     cells, lines, margins, sensitive, unit (value of one unit of the last digit), by table: dimensions.
 adjustment
     objective, lower_bound, unavoidable, excess (cost times change, in values), bound_kind, gap, optimal,
-    algorithm, stopped_by, work, history (linear programs solved, objective); relaxed: cells by step of
-    table.relax, room added in values, whether it is the least; none where nothing gave way.
+    algorithm, stopped_by, work, history (linear programs solved, objective);
+    relaxed: cells by step of table.relax, room added in values, whether it is the least; none where nothing
+    gave way.
 attacker
     examined, of, sampled, narrowest, median, widest (width of the interval over the larger protection level;
-    none where nothing is sensitive), below_protection. Of magnitudes: determined (cells whose direction
+    none where nothing is sensitive), below_protection, below_unit (intervals narrower than the unit of
+    publication), not_judged (sensitive cells that were to be examined and have no interval to compare with a
+    level). Of magnitudes: determined (cells whose direction
     follows), direction_error (least and median error of the best guess where the direction is known, over
     the protected share of the guess), direction_odds. Of counts: base, least (the smallest count that may be
     known), posterior (by true count 0, 1, ... for each of the published 0, base, twice the base), moved
@@ -22,9 +25,9 @@ fit
 changes
     by size of the cell: cells, sensitive cells, median and largest relative change.
 metrics
-    what the gate looks at: attacker_interval, total_adjustment, cell_adjustment, gap; posterior of counts;
-    directions_determined, direction_error, direction_odds of magnitudes; statistics_lost where
-    table.preserve names any.
+    what the gate looks at: attacker_interval, intervals_below_unit, cells_not_judged, total_adjustment,
+    cell_adjustment, gap; posterior of counts; directions_determined, direction_error, direction_odds of
+    magnitudes; statistics_lost where table.preserve names any.
 written
     what the verification of the written files found.
 
@@ -85,7 +88,8 @@ def measured(
     change = np.abs(adjustment.deviations[problem.variables])
     free = ~sensitive & (sizes > 0)
     total = float(sizes.sum())
-    widths = _widths(intervals, problem)
+    judged = judged_intervals(intervals, problem)
+    widths = judged.widths
     cost_unit = 1.0 if table.costs == "inverse" else unit
     attacked = attacks(problem, adjustment, intervals)
     fitted = fits(cells, table, adjustment.values[problem.variables])
@@ -113,6 +117,8 @@ def measured(
             "median": float(np.median(widths)) if len(widths) else None,
             "widest": float(widths.max()) if len(widths) else None,
             "below_protection": int(np.sum(widths < 1)),
+            "below_unit": judged.below_unit,
+            "not_judged": judged.missing,
             "widths": np.sort(widths).tolist(),
             **attacked.section,
         },
@@ -120,6 +126,8 @@ def measured(
         "changes": by_size(sizes * unit, change * unit, sensitive),
         "metrics": {
             **({"attacker_interval": float(widths.min())} if len(widths) else {}),
+            "intervals_below_unit": float(judged.below_unit),
+            "cells_not_judged": float(judged.missing),
             "total_adjustment": float(change.sum()) / total if total else 0.0,
             "cell_adjustment": float(np.max(change[free] / sizes[free], initial=0.0)),
             "gap": adjustment.gap,
@@ -145,13 +153,48 @@ _IN_VALUES = ("objective", "lower_bound", "unavoidable", "excess")
 _AS_THEY_ARE = ("bound_kind", "gap", "optimal", "algorithm", "stopped_by")
 
 
-def _widths(intervals: Intervals, problem: TableProblem) -> np.ndarray:
-    """(k,) widths of the intervals over the larger level; where no value is negative, none below zero."""
-    rule = problem.known
-    lower = intervals.lower if np.any(rule.values < 0) else np.maximum(intervals.lower, 0.0)
-    level = np.maximum(rule.lower_protection, rule.upper_protection)[intervals.cells]
+@dataclass(frozen=True, eq=False)
+class JudgedIntervals:
+    """Intervals of the sensitive cells examined, compared with levels and with the unit of publication.
+
+    Attributes
+    ----------
+    widths : (k,) widths over the larger protection level, of the cells that have one
+    below_unit : intervals narrower than the unit of publication
+    missing : sensitive cells that were to be examined and are not among those of `widths`
+    """
+
+    widths: np.ndarray
+    below_unit: int
+    missing: int
+
+
+def judged_intervals(intervals: Intervals, problem: TableProblem) -> JudgedIntervals:
+    """Compare the intervals with levels and unit; where no value is negative, no interval is below zero.
+
+    The unit is that of the last published digit, 1 here. For rounding it is as much as the multiples of the
+    base leave open: of the values less than a base away from a published 0, the widest interval is base - 1.
+    Every cell that the rule finds sensitive must be among those to examine. Of drawn counts the totals are
+    not: their parts are.
+    """
+    known = problem.known
+    lower = intervals.lower if np.any(known.values < 0) else np.maximum(intervals.lower, 0.0)
+    width = intervals.upper - lower
+    level = np.maximum(known.lower_protection, known.upper_protection)[intervals.cells]
     levelled = level > 0
-    return np.round((intervals.upper - lower)[levelled] / level[levelled], _WIDTH_DIGITS)
+    moves = problem.moves
+    unit = 1.0 if moves is None or not moves.everywhere else moves.base - 1.0
+    missing = int(np.sum(~levelled))
+    if not intervals.sampled:
+        missing += int(known.sensitive.sum()) - len(intervals.cells)
+    if moves is None:
+        by_rule = np.unique(problem.variables[problem.by_rule.sensitive])
+        missing += int(np.sum(~known.sensitive[by_rule]))
+    return JudgedIntervals(
+        widths=np.round(width[levelled] / level[levelled], _WIDTH_DIGITS),
+        below_unit=int(np.sum(np.round(width, _WIDTH_DIGITS) < unit)),
+        missing=missing,
+    )
 
 
 def by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:
@@ -186,11 +229,15 @@ def _attacker_plots(section: dict[str, Any], k: int) -> dict[str, str]:
 def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
     """Of the sensitive cells that were examined."""
     below, examined = section["below_protection"], section["examined"]
+    unsafe = max(section.get("below_unit", 0), section.get("not_judged", 0))
+    if unsafe:
+        text = f"{unsafe:,} of {examined:,} sensitive cells have no interval, or one below the last digit."
+        yield unsafe / max(examined, 1), text
     odds, posterior = section.get("direction_odds"), section.get("largest_posterior")
     if below:
         text = f"{below:,} of {examined:,} sensitive cells keep an interval narrower than their level."
         yield below / max(examined, 1), text
-    if odds:
+    if odds and section["narrowest"] is not None:
         yield (
             odds,
             "Whoever guesses in which direction a sensitive cell was moved is right in "

@@ -12,6 +12,7 @@ import numpy as np
 from pipelines.tables.a_priori import APriori, a_priori_information
 from pipelines.tables.cells import Cells
 from pipelines.tables.preserved import quality_of
+from pipelines.tables.sensitive_zeros import refuse_fixed_zeros, refuse_levels_of_zero
 from pipelines.tables.standing import (
     StandingCells,
     held_values,
@@ -29,7 +30,7 @@ from sdc.cta.counts.count_table import as_known, as_rounded, totals, with_draws
 from sdc.cta.counts.draw import drawn_counts, transition
 from sdc.cta.program.relaxation import Relaxation, relax
 from sdc.cta.rules.identical_cells import identical_cells, table_of_variables
-from sdc.cta.rules.non_negative import kept_non_negative
+from sdc.cta.rules.non_negative import kept_non_negative, with_zeros_unknown
 from sdc.cta.rules.secret_factor import with_room_for_factors, with_secret_levels
 from sdc.cta.rules.sensitivity import (
     Sensitivity,
@@ -157,7 +158,7 @@ def table_problem(
     elif moves is not None:
         secret, known = _as_counts(by_variable, moves.base, key, names, held)
     elif table.levels == "secret":
-        known = with_room_for_factors(by_variable, table.spread)
+        known = with_room_for_factors(with_zeros_unknown(by_variable), table.spread)
         secret = _as_signed(cells, with_secret_levels(by_variable, key, names, table.spread))
     else:
         secret = known = by_variable
@@ -224,6 +225,7 @@ def _as_counts(
 
 def _cell_table(cells: Cells, table: Table, by_rules: Sensitivity, a_priori: APriori | None) -> CellTable:
     sensitivity = by_rules if a_priori is None else a_priori.sensitivity(by_rules, cells, table)
+    refuse_levels_of_zero(sensitivity)
     lower, upper = np.ceil(sensitivity.lower), np.ceil(sensitivity.upper)
     down, up = _capacity(cells, table, "lower", lower), _capacity(cells, table, "upper", upper)
     costs = _costs(cells, table)
@@ -236,6 +238,8 @@ def _cell_table(cells: Cells, table: Table, by_rules: Sensitivity, a_priori: APr
     if table.fixed_margins:
         fixed = _margins(cells) & ~sensitivity.sensitive
         down, up = np.where(fixed, 0.0, down), np.where(fixed, 0.0, up)
+    if a_priori is not None:
+        refuse_fixed_zeros(cells, a_priori, np.floor(up) < upper)
     return CellTable(
         values=cells.units,
         relations=cells.tabulation.relations,

@@ -14,7 +14,17 @@ def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]
     `sensitive` says whether any cell is; without one there is nothing an attacker could learn.
     """
     attacker = _noise if table.method == "cell_key" else _attacker
-    return (*_integrity(table), *(attacker(table) if sensitive else ()), *_limits(table))
+    judged = () if table.method == "cell_key" else (_all_judged(),)
+    return (*_integrity(table), *judged, *(attacker(table) if sensitive else ()), *_limits(table))
+
+
+def _all_judged() -> Requirement:
+    """Every sensitive cell that is to be examined has an interval and a level above 0."""
+    broken = (
+        "a sensitive cell was not compared with a protection level, so that nothing shows that it is safe, "
+        "and this is a fault of microguard: please report it"
+    )
+    return Requirement(MetricKey("cells_not_judged"), broken, at_most=0, promised=True)
 
 
 def _integrity(table: Table) -> Iterator[Requirement]:
@@ -33,6 +43,12 @@ def _attacker(table: Table) -> Iterator[Requirement]:
         "levels, free the margins, or lower table.quality.min_interval"
     )
     yield Requirement(MetricKey("attacker_interval"), wider, at_least=table.quality.min_interval)
+    known = (
+        "whoever knows capacities and margins can place a sensitive cell more closely than the unit that is "
+        "published (the last digit, or the base), whatever table.quality.min_interval is: raise the levels "
+        "or table.capacity, or free the margins"
+    )
+    yield Requirement(MetricKey("intervals_below_unit"), known, at_most=0)
     if table.levels == "exact" or (table.counts and table.lower_protection is not None):
         return
     if table.counts:

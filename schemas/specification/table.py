@@ -95,7 +95,7 @@ COSTS = ("unit", "inverse")
 DEFAULT_P_PERCENT = 10.0
 """Of magnitudes of records, where no rule of dominance is given."""
 DEFAULT_DECIMALS = 2
-"""Digits after the point of a table of magnitudes, or of weighted counts."""
+"""Most digits after the point by default, of a table of magnitudes or of weighted counts."""
 
 
 def _several(value: Any) -> Any:
@@ -172,7 +172,8 @@ class Table(Section):
     total: Text = "Total"
     """What stands in a dimension that is summed over, in the input (cells) and in the release."""
     decimals: int | None = Field(default=None, ge=0, le=9)
-    """Digits after the point of the published values; none for counts, otherwise 2. Each record is rounded to
+    """Digits after the point of the published values; by default as many as the values have, 2 at the most,
+    and none for counts: of more the last digits would tell which cells were moved. Each record is rounded to
     them before it is added, so that all margins agree to the last digit."""
     tolerance: Bound = 0.0
     """Cells: largest difference of a given total from the sum of its parts that is taken for rounding; the
@@ -185,6 +186,10 @@ class Table(Section):
     """A cell with fewer contributors is sensitive; by default release.k, where contributors are known."""
     safety_range: float = Field(default=20, gt=0, allow_inf_nan=False)
     """Protection of a magnitude (or weighted count) with too few contributors, in percent of its value."""
+    zero_safety_range: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Protection of a cell of 0 that `status` or `a_priori` declares sensitive, in the unit of the value (the
+    zero safety range of tau-ARGUS). Without it such a cell is refused, unless it has levels of its own: no
+    percentage of 0 protects."""
     dominance: Annotated[tuple[Dominance, ...], _OneOrSeveral, Field(strict=False)] = ()
     """A cell is sensitive whose n largest contributors exceed k percent of it; several rules as a list, each
     of which makes sensitive. Contributions count by size, whatever their sign."""
@@ -268,7 +273,7 @@ class Table(Section):
 
     @property
     def digits(self) -> int:
-        """Digits after the point, the default resolved."""
+        """Digits after the point; the most by default, unless `decimals` says how many the data needs."""
         if self.decimals is not None:
             return self.decimals
         return 0 if self.counts else DEFAULT_DECIMALS

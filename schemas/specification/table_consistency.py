@@ -160,7 +160,7 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
             yield fault(("table", "decimals"), table.decimals, "0 for counts, which are whole")
         if table.mode == "exact" and table.levels == "secret":
             yield fault(("table", "mode"), table.mode, '"at-least" for counts, which are drawn')
-        for key in ("a_priori", "status"):
+        for key in ("a_priori", "status", "zero_safety_range"):
             if getattr(table, key) is not None:
                 yield fault(("table", key), getattr(table, key), "no such key for counts, which are drawn")
         if table.relax and table.method != "rounding":
@@ -170,8 +170,12 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
             yield fault(("table", "preserve"), named, "no such section for counts, which are drawn")
         if table.fixed_margins and table.levels == "secret":
             yield fault(("table", "fixed_margins"), True, "false for counts, whose totals follow the draws")
-    elif table.zeros == "omit":
+        return
+    if table.zeros == "omit":
         yield fault(("table", "zeros"), table.zeros, '"all", as zeros of a magnitude are no counts')
+    if table.zero_safety_range is not None and table.status is None and table.a_priori is None:
+        allowed = "no such key unless table.status or table.a_priori declares cells sensitive"
+        yield fault(("table", "zero_safety_range"), table.zero_safety_range, allowed)
 
 
 def _rounding(spec: Specification, table: Table) -> Iterator[Fault]:

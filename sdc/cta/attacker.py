@@ -33,7 +33,8 @@ class Intervals:
     cells : (k,) positions of the sensitive cells looked at
     lower, upper : (k,) ends of the interval of each, where its direction is not known
     known_lower, known_upper : (k,) the same where it is
-    below_protection : (k,) whether the interval is narrower than the cell's larger protection level
+    below_protection : (k,) whether the interval is narrower than the cell's larger protection level, or there
+        is no level to compare it with
     determined : (k,) whether the direction follows from what is published
     upward : (sensitive cells,) whether each went up, examined or not
     sampled : whether not every sensitive cell was looked at
@@ -115,7 +116,7 @@ def attacker_intervals(
         upper=values - least,
         known_lower=values - np.minimum(most, band_high),
         known_upper=values - np.maximum(least, band_low),
-        below_protection=most - least < level * (1 - 1e-9),
+        below_protection=(most - least < level * (1 - 1e-9)) | (level <= 0),
         determined=determined,
         upward=upward,
         sampled=sampled,

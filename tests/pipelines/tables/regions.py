@@ -21,7 +21,8 @@ def regional(folder: Path, known: str, **table: Any) -> Specification:
     content = {
         "release": {"name": "turnover", "k": 3},
         "input": {"path": "records.parquet"},
-        "variables": {"region": {"role": "region"}, "turnover": {"role": "other", "kind": "numeric"}},
+        "variables": {"region": {"role": "region"}, "turnover": {"role": "other", "kind": "numeric"},
+                      "branch": {"role": "other"}},
         "table": {"value": "turnover", "tables": [["region"]], "decimals": 1, "a_priori": "known.csv",
                   "levels": "exact", **table},
         "publish": {"path": "lake", "evidence": "evidence"},

@@ -1,0 +1,58 @@
+"""Sensitive cells whose value is 0: a level in percent of it protects nothing.
+
+The rules find no such cell sensitive. Only a person declares one (`table.status`, `table.a_priori`), because
+its contributors must not be known to have contributed nothing. It then needs an absolute level, as the zero
+safety range of tau-ARGUS, and room to move.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pipelines.tables.a_priori import APriori
+from pipelines.tables.cells import Cells
+from schemas.errors import InputRejected
+from sdc.cta.rules.sensitivity import Sensitivity
+
+_DECLARED = "declared sensitive by table.status or table.a_priori"
+
+
+def refuse_levels_of_zero(sensitivity: Sensitivity) -> None:
+    """Refuse sensitive cells without any protection level.
+
+    Raises
+    ------
+    InputRejected
+    """
+    bare = sensitivity.sensitive & (sensitivity.lower == 0) & (sensitivity.upper == 0)
+    if bare.any():
+        raise InputRejected(
+            f"{int(bare.sum())} cell(s) {_DECLARED} have no protection level, cell {int(np.argmax(bare))} of "
+            "cells.parquet in the evidence among them: expected a level above 0, found table.safety_range, "
+            "which is a percentage of the value and protects no zero. Set table.zero_safety_range to the "
+            "amount by which such a cell must change at least, or give each of these cells its levels in "
+            "table.a_priori. Declare a cell safe if everybody knows that it can only be empty. Nothing was "
+            "published."
+        )
+
+
+def refuse_fixed_zeros(cells: Cells, a_priori: APriori, stuck: np.ndarray) -> None:
+    """Refuse zeros that are declared sensitive and may not rise: structural zeros, which everybody knows.
+
+    Parameters
+    ----------
+    stuck : (cells,) boolean array
+        Whether the capacity upwards is below the level.
+
+    Raises
+    ------
+    InputRejected
+    """
+    fixed = (a_priori.status == "sensitive") & (cells.units == 0) & stuck
+    if fixed.any() and not np.any(cells.units < 0):  # a table with negative values lets them fall
+        raise InputRejected(
+            f"{int(fixed.sum())} cell(s) {_DECLARED} may not change, cell {int(np.argmax(fixed))} of "
+            "cells.parquet in the evidence among them: expected an upper capacity of at least the protection "
+            "level, found less by table.upper_capacity or table.a_priori. A cell that can only be empty "
+            "hides nothing: declare it safe or fixed, or raise its upper capacity. Nothing was published."
+        )

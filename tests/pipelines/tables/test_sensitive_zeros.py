@@ -1,0 +1,186 @@
+"""A cell of 0 that is declared sensitive is protected by an absolute level, or refused by its rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.tables.adjusted import whole_adjustment
+from pipelines.tables.attacks import intervals_of
+from pipelines.tables.cells import Cells, tabulated
+from pipelines.tables.measures import TABLE_MEASURES, judged_intervals, measured
+from pipelines.tables.problem import TableProblem, table_problem
+from pipelines.tables.product import _original
+from pipelines.tables.read_back import _compared
+from schemas.errors import InputRejected, SpecificationError
+from schemas.requirements.tables import table_requirements
+from schemas.specification.model import Specification
+from sdc.cta import Adjustment
+from sdc.cta.attacker import Intervals, attacker_intervals
+from tests.pipelines.tables.regions import KEY, regional
+from tests.schemas.specification.test_table import build
+from tests.sdc.cta.tables import two_cells_and_total
+
+VALUES = {"x": (100, 40, 0), "y": (80, 60, 10), "z": (70, 60, 20)}
+ZERO = ("x", "r")
+
+
+def two_way(folder: Path, known: str = "", *, only_zero: bool = False, **keys: object) -> tuple:
+    """The table of sdcTools/UserSupport#194: nine cells with margins; x by r is a zero declared sensitive."""
+    table = {
+        "tables": [["region", "branch"]],
+        "decimals": 0,
+        "levels": "secret",
+        "dominance": {"n": 1, "k": 99},
+    }
+    specification = regional(folder, known or "region,branch,status\nx,r,sensitive\n", **{**table, **keys})
+    assert specification.table is not None
+    frame = pd.DataFrame(
+        [(a, b, float(v)) for a, row in VALUES.items() for b, v in zip("pqr", row, strict=True)],
+        columns=["region", "branch", "v"],
+    )
+    sums = [frame.groupby(k, as_index=False)["v"].sum() for k in (["region"], ["branch"])]
+    grand = pd.DataFrame({"v": [frame["v"].sum()]})
+    rows = pd.concat([frame, *sums, grand], ignore_index=True).fillna("Total")
+    units = rows.pop("v").to_numpy()
+    largest = units[:, None] * np.array([0.3, 0.3])
+    largest[0] = units[0] * (0.2 if only_zero else 1.0), 0.0
+    contributors = np.full(len(units), 9.0)
+    cells = tabulated(rows, specification.table, units=units, contributors=contributors, largest=largest)
+    return specification, cells
+
+
+def protected(specification: Specification, cells: Cells) -> tuple[TableProblem, Adjustment, Intervals]:
+    table = specification.table
+    assert table is not None
+    problem = table_problem(cells, specification, KEY)
+    adjustment = whole_adjustment(problem.secret, specification, table)
+    return problem, adjustment, intervals_of(problem, adjustment, table, most_cells=100, seed=0)
+
+
+def place(cells: Cells) -> int:
+    return int(np.flatnonzero((cells.codes["region"] == ZERO[0]) & (cells.codes["branch"] == ZERO[1]))[0])
+
+
+def failures(
+    problem: TableProblem, adjustment: Adjustment, intervals: Intervals, cells: Cells, chosen: Specification
+) -> set[str]:
+    """Requirements of the gate that the metrics of a table do not meet."""
+    assert chosen.table is not None
+    metrics = measured(cells, problem, adjustment, intervals, chosen.table)["metrics"]
+    required = [each for each in table_requirements(chosen.table, True) if each.key.metric in metrics]
+    return {each.key.metric for each in required if not each.met(metrics[each.key.metric])}
+
+
+@pytest.mark.parametrize(
+    "known", ["", "region,branch,status,lower_protection,upper_protection\nx,r,sensitive,0,0\n"]
+)
+def test_a_sensitive_zero_without_a_level_is_refused_before_the_work(tmp_path: Path, known: str) -> None:
+    specification, cells = two_way(tmp_path, known)
+    with pytest.raises(InputRejected, match=r"no protection level.*table\.zero_safety_range") as caught:
+        table_problem(cells, specification, KEY)
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("only_zero", [False, True])
+def test_a_sensitive_zero_moves_by_the_zero_safety_range_and_passes_the_gate(tmp_path, only_zero) -> None:
+    specification, cells = two_way(tmp_path, only_zero=only_zero, zero_safety_range=5.0)
+    problem, adjustment, intervals = protected(specification, cells)
+    row = place(cells)
+    assert problem.by_rule.upper_protection[row] == 5
+    assert adjustment.values[problem.variables[row]] >= 5
+    at = list(intervals.cells).index(problem.variables[row])
+    assert intervals.upper[at] - max(intervals.lower[at], 0) >= 5
+    assert not intervals.determined[at]  # that it rose does not follow from a capacity of 0
+    assert not failures(problem, adjustment, intervals, cells, specification)
+    assert problem.by_rule.sensitive.sum() == (1 if only_zero else 2)
+
+
+def test_a_sensitive_zero_moves_by_levels_of_its_own(tmp_path: Path) -> None:
+    known = "region,branch,status,lower_protection,upper_protection\nx,r,sensitive,7,7\n"
+    specification, cells = two_way(tmp_path, known)
+    problem, adjustment, _ = protected(specification, cells)
+    assert adjustment.values[problem.variables[place(cells)]] >= 7
+
+
+def test_a_sensitive_zero_that_may_not_rise_is_refused_by_its_rule(tmp_path: Path) -> None:
+    known = "region,branch,status,upper_capacity\nx,r,sensitive,0\n"
+    specification, cells = two_way(tmp_path, known, zero_safety_range=5.0)
+    with pytest.raises(InputRejected, match=r"may not change.*declare it safe or fixed"):
+        table_problem(cells, specification, KEY)
+
+
+def without_level(tmp_path: Path) -> tuple:
+    """What the version before made of the table: the zero is sensitive by a level of 0."""
+    specification, cells = two_way(tmp_path, only_zero=True, zero_safety_range=5.0)
+    problem, _, _ = protected(specification, cells)
+    none = np.zeros(len(cells))
+    bare = replace(problem.by_rule, lower_protection=none, upper_protection=none)
+    problem = replace(problem, by_rule=bare, secret=bare, known=bare, variables=np.arange(len(cells)))
+    adjustment = whole_adjustment(bare, specification, specification.table)
+    intervals = attacker_intervals(bare, adjustment.values)
+    return specification, cells, problem, adjustment, intervals
+
+
+def test_a_sensitive_cell_without_a_level_never_passes_and_is_reported(tmp_path: Path) -> None:
+    specification, cells, problem, adjustment, intervals = without_level(tmp_path)
+    assert intervals.below_protection.tolist() == [True]
+    assert {"cells_not_judged", "intervals_below_unit"} <= failures(
+        problem, adjustment, intervals, cells, specification
+    )
+    section = measured(cells, problem, adjustment, intervals, specification.table)["attacker"]
+    assert (section["narrowest"], section["not_judged"], section["below_unit"]) == (None, 1, 1)
+    (attacker,) = [each for each in TABLE_MEASURES if each.name == "attacker"]
+    assert attacker.attacks is not None
+    assert "1 of 1 sensitive cells have no interval" in next(iter(attacker.attacks(section, 3)))[1]
+
+
+def test_the_written_files_do_not_protect_a_sensitive_cell_without_a_level(tmp_path: Path) -> None:
+    specification, cells, problem, _, _ = without_level(tmp_path)
+    written = pd.Series(cells.units, pd.MultiIndex.from_frame(cells.codes))
+    assert _compared(written, _original(cells, problem), specification.table) == (1, 0)
+
+
+@pytest.mark.parametrize(("width", "found"), [(0.5, 1), (1.0, 0)])
+def test_an_interval_narrower_than_the_last_digit_never_passes(tmp_path, width: float, found: int) -> None:
+    specification, cells = two_way(tmp_path, zero_safety_range=5.0, quality={"min_interval": 0.0})
+    problem, adjustment, intervals = protected(specification, cells)
+    narrow = replace(intervals, lower=intervals.upper - width)
+    assert judged_intervals(narrow, problem).below_unit == found * len(intervals.cells)
+    assert ("intervals_below_unit" in failures(problem, adjustment, narrow, cells, specification)) == found
+
+
+def test_a_sensitive_cell_that_no_attacker_was_tried_on_never_passes(tmp_path: Path) -> None:
+    specification, cells = two_way(tmp_path, zero_safety_range=5.0)
+    problem, adjustment, _ = protected(specification, cells)
+    table = specification.table
+    unknown = replace(problem.known, sensitive=np.zeros(problem.known.cells, dtype=bool))
+    nobody = attacker_intervals(unknown, adjustment.values)
+    missing = replace(problem, known=unknown)
+    assert judged_intervals(nobody, missing).missing == 2
+    sampled = intervals_of(problem, adjustment, table, most_cells=1, seed=0)
+    assert judged_intervals(sampled, problem).missing == 0  # as table.quality.examined asks for
+
+
+def test_an_attacker_interval_of_a_cell_without_a_level_is_below_protection() -> None:
+    table = two_cells_and_total([5, 0, 5], [5, 0, 5])
+    zeros = np.zeros(table.cells)
+    bare = replace(table, values=zeros, lower_protection=zeros, upper_protection=zeros)
+    assert attacker_intervals(bare, bare.values).below_protection.all()
+
+
+@pytest.mark.parametrize(
+    ("keys", "match"),
+    [
+        ({"value": "turnover"}, "table.status or table.a_priori"),
+        ({"kind": "frequency", "zero_safety_range": 1.0}, "drawn"),
+    ],
+    ids=["nothing is declared", "counts"],
+)
+def test_a_zero_safety_range_is_of_declared_cells_of_magnitudes(keys: dict, match: str) -> None:
+    with pytest.raises(SpecificationError, match=match):
+        build({"tables": [["region"]], "zero_safety_range": 1.0, **keys})
