@@ -82,6 +82,10 @@ class Product(Protocol[P, W]):
         """What a release of a series follows, as a part of its identity; nothing where it stands alone."""
         ...
 
+    def with_data_defaults(self, screened: ScreenedInput) -> Specification:
+        """Return the specification with the defaults that depend on the input; called before `protect`."""
+        ...
+
     def accept(self, microdata: Microdata) -> None:
         """Refuse an input that could not be published, before work is spent on it."""
 

@@ -97,7 +97,8 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         product.accept(microdata)
         screened = screen(microdata, product.reader, product.rejects(job))
     follows = product.follows(job)
-    made_from = {**identity(screened, specification, product.content), **follows}
+    with_defaults = product.with_data_defaults(screened)
+    made_from = {**identity(screened, with_defaults, product.content), **follows}
     release_id = areas.release_id(made_from)
     name = specification.release.name
     if published_already(areas, release_id):

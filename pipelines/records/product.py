@@ -94,6 +94,10 @@ class Records:
         """Nothing: a release that stands alone."""
         return {}
 
+    def with_data_defaults(self, screened: ScreenedInput) -> Specification:
+        """The specification as it is: no default of records depends on the input."""
+        return self.specification
+
     def rejects(self, job: Job) -> Rejects | None:
         """Nothing: no earlier release is in the way."""
         return None

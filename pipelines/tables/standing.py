@@ -226,7 +226,7 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
         if scaled != int(scaled):
             raise StandingValueFails(
                 f"cell {row} was published before with more digits than table.decimals = {table.digits}; "
-                "publish as many digits as then",
+                f"publish as many digits as then, table.decimals = {-int(cell.value.as_tuple().exponent)}",
                 variable=row,
             )
         published[row], renamed[row], units[row] = True, apart > 0, float(int(scaled))

@@ -22,6 +22,7 @@ from pipelines.tables.files import stage_tables
 from pipelines.tables.groupings import CodeGroups
 from pipelines.tables.manifest import layout_of, table_manifest
 from pipelines.tables.promises import guarantee_of
+from pipelines.tables.precision import with_digits_of_data
 from pipelines.tables.proportional import refuse_other_units
 from pipelines.tables.published_cells import published_cells
 from pipelines.tables.read_back import WrittenTable, verify_written_table
@@ -70,6 +71,12 @@ class TableProduct(ABC, Generic[Comparison]):
     def follows(self, job: Job) -> Mapping[str, Any]:
         """Nothing: a table stands alone."""
         return {}
+
+    def with_data_defaults(self, screened: ScreenedInput) -> Specification:
+        """Return the specification with the number of decimals that the values need; see `precision`."""
+        self.specification = with_digits_of_data(screened.frame, self.specification)
+        self.table = table_of(self.specification)
+        return self.specification
 
     def rejects(self, job: Job) -> Rejects | None:
         """Nothing: no earlier release is in the way."""
