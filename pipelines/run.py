@@ -33,10 +33,11 @@ from pipelines.product import NothingNew, P, Product, W
 from pipelines.publication.area_identity import require_area
 from pipelines.publication.areas import PAGE, Areas, areas_of
 from pipelines.publication.described import described
-from pipelines.publication.identity import identity
+from pipelines.publication.identity import SOFTWARE, identity
 from pipelines.publication.ledger import Entry, Ledger
 from pipelines.publication.publish import finish_what_died, publish, published_already
 from pipelines.publication.retention import Retained, retain
+from pipelines.publication.same_job import ids_of_job, refuse_same_job
 from pipelines.publication.sources.collisions import refuse_collisions
 from pipelines.publication.sources.sketching import keep_sketch
 from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiting, waits_already
@@ -99,14 +100,12 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     follows = product.follows(job)
     with_defaults = product.with_data_defaults(screened)
     made_from = {**identity(screened, with_defaults, product.content), **follows}
-    release_id = areas.release_id(made_from)
+    release_id, unversioned = ids_of_job(areas, made_from)
     name = specification.release.name
-    if published_already(areas, release_id):
-        areas.forget_work(release_id)  # of a run that died after it had published
-        text = "This job has published its release already"
-        return _answer(areas, release_id, text, retain(areas, name))
-    if waits_already(areas, release_id):
-        return _waits(areas, release_id, "This release is verified and waiting for approval already")
+    finished = _finished(areas, release_id, name) or _finished(areas, unversioned, name)
+    if finished is not None:
+        return finished
+    refuse_same_job(areas, made_from, specification, release_id)
     if follows:
         refuse_beside_waiting(areas, name, release_id)
     with progress.stage("check"):
@@ -249,6 +248,17 @@ def _verified(
     return Verified(protected, Waiting(files, manifest, entry, accepted), evidence, page, verdicts)
 
 
+def _finished(areas: Areas, release_id: str, name: str) -> Outcome | None:
+    """The answer where a release stands or waits for approval already, None where it is to be made."""
+    if published_already(areas, release_id):
+        areas.forget_work(release_id)  # of a run that died after it had published
+        text = "This job has published its release already"
+        return _answer(areas, release_id, text, retain(areas, name))
+    if waits_already(areas, release_id):
+        return _waits(areas, release_id, "This release is verified and waiting for approval already")
+    return None
+
+
 def _to_multiples(count: int, k: int) -> float:
     """A number of records as it may be public: of fewer than k it says no more than of none, or of k."""
     return float(k * round(count / k))
@@ -274,6 +284,7 @@ def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entr
         specification=specification.model_dump(mode="json"),
         promise=" ".join(guarantee.statement for guarantee in product.guarantees),
         limits=product.limits,
+        software=entry.identity.get(SOFTWARE, {}),
     )
 
 

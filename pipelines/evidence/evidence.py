@@ -33,6 +33,8 @@ class Description:
         What holds of a release that was published, in a sentence.
     limits : tuple of str
         What does not.
+    software : dict of package to version
+        What decided the values; empty in evidence of before it was kept.
     """
 
     release_id: str
@@ -47,6 +49,7 @@ class Description:
     specification: dict[str, Any]
     promise: str
     limits: tuple[str, ...]
+    software: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipelines.engine.versions import deciding_versions, in_words
 from schemas.errors import ProtectionFailed, SpecificationError
 from sdc.measures.moments import Moments
 
@@ -89,6 +90,15 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
             "Choose another method.algorithm or blocking.max_records, or ask for less, and call this again: "
             "finished blocks are kept."
         )
+    here = in_words(deciding_versions())
+    elsewhere = [report for report in blocks if report.get("software", here) != here]
+    if elsewhere:
+        raise ProtectionFailed(
+            f"{len(elsewhere)} of {len(blocks)} blocks were computed by other versions than this run names: "
+            f"expected {here}, found {elsewhere[0]['software']}. Other versions may give other values, so "
+            "that the release could not be made again. Install the same versions on all machines, and call "
+            "this again. Nothing was published."
+        )
     parts = [report for report in parsed if "moments" in report]
     moments = Moments.none(numeric)
     for part in sorted(parts, key=lambda report: report["first_block"]):
@@ -119,6 +129,7 @@ def block_table(protections: Mapping[str, BlockReports]) -> pa.Table:
             "certificates": json.dumps(report.get("certificates", []), sort_keys=True),
             "stopped_by": report.get("stopped_by"),
             "work": json.dumps(report.get("work", {}), sort_keys=True),
+            "software": report.get("software"),
             "fallback": report.get("fallback"),
             "why": report.get("why"),
             "resumed": report.get("resumed", False),
@@ -154,6 +165,7 @@ _BLOCKS = pa.schema(
         ("certificates", pa.string()),
         ("stopped_by", pa.string()),
         ("work", pa.string()),
+        ("software", pa.string()),
         ("fallback", pa.string()),
         ("why", pa.string()),
         ("resumed", pa.bool_()),

@@ -1,9 +1,11 @@
 """What a release is made from: its id is a keyed hash of this.
 
 Only what decides the answer is in it. Limits of the gate, counts of the population, an agency's own suite,
-paths and the version of the package are not: the same input under newer software, or beside another limit, is
-the same release. Keys that have their default are left out, so that a key added later does not change the ids
-of before.
+paths and the version of this package are not: the same input under a newer one, or beside another limit, is
+the same release. Its own changes of values move `METHOD`. Nobody here can say which version of a solver
+changes values, so the versions of all packages that can are in it, under `SOFTWARE`. Keys that have their
+default are left out, so that a key added later does not change the ids of before. A number of decimals that
+follows from the data is in it like one that was asked for, unless it is the default of before.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.engine.files import checksum
+from pipelines.engine.versions import deciding_versions
 from pipelines.intake.screen import ScreenedInput
 from schemas.specification.model import Specification
 
@@ -22,6 +25,8 @@ DECIDING = {
     "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),
     "series": ("pool",),
 }
+#: Versions of the packages that decide values; not in the identities of before, see `same_job`.
+SOFTWARE = "software"
 #: Of a release of a series: which kind of series.
 SERIES = "series"
 #: Sections that only measure and permit.
@@ -33,6 +38,8 @@ def identity(screened: ScreenedInput, specification: Specification, content: str
 
     Parameters
     ----------
+    specification : Specification
+        With the defaults that depend on the input.
     content : str
         ``records`` or ``table``: what is made from the input.
     """
@@ -42,6 +49,7 @@ def identity(screened: ScreenedInput, specification: Specification, content: str
         "specification": _made_from(specification),
         "seed": specification.release.seed,
         "method": METHOD,
+        SOFTWARE: deciding_versions(),
         **_known_before(specification),
     }
 

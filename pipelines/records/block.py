@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipelines.engine.versions import deciding_versions, in_words
 from pipelines.measures.classes import CLOSE
 from pipelines.records.blocks import BLOCK
 from pipelines.records.clustering_task import ClusteringTask
@@ -147,6 +148,7 @@ def _solve(
         "gap": clusters.gap,
         "optimal": clusters.optimal,
         "work": dict(clusters.work),
+        "software": in_words(deciding_versions()),
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from pipelines.engine.column_names import column
+from pipelines.engine.versions import deciding_versions, in_words
 from pipelines.job import Job
 from pipelines.measures.block_reports import OF_FILE, BlockReports, collected
 from pipelines.publication.work.workplace import Workplace
@@ -140,6 +141,7 @@ def protected_in_parts(parts: CombinationParts, moves: str) -> dict[str, Any]:
         "records": sum(report["records"] for report in reports),
         "status": "done",
         "algorithm": LOCAL_SEARCH,
+        "software": in_words(deciding_versions()),
         **proved(solution, chi2, OF_FILE),
         "clusters": sum(report["clusters"] for report in reports),
         "seconds": time.monotonic() - start,

@@ -16,6 +16,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from pipelines.engine.tasks import in_tasks
+from pipelines.engine.versions import deciding_versions, in_words
 from pipelines.measures.block_reports import OF_BLOCK, OF_FILE
 from pipelines.records.block import block_seed
 from sdc.errors import InvalidParameter
@@ -152,6 +153,7 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
         "records": task.frequencies.records,
         "status": "done",
         "algorithm": task.algorithm,
+        "software": in_words(deciding_versions()),
     }
     tables = ControlTables.of(task.frequencies, task.tables)
     try:

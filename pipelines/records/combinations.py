@@ -21,6 +21,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import DIGESTS, digest
+from pipelines.engine.versions import deciding_versions, in_words
 from pipelines.measures.block_reports import OF_FILE
 from pipelines.publication.work.workplace import Workplace
 from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
@@ -215,6 +216,7 @@ def _of_whole_file(task: ProtectionTask, name: str) -> tuple[np.ndarray, list[di
         "records": task.frequencies.records,
         "status": "done",
         "algorithm": name,
+        "software": in_words(deciding_versions()),
         **proved(solution, task.tables.chi2(solution.counts), OF_FILE),
         "clusters": int(np.count_nonzero(solution.counts)),
         "seconds": time.monotonic() - start,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pipelines.engine.versions import deciding_versions
 from pipelines.publication.work.workplace import Workplace
 from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.points import Points
@@ -51,7 +52,7 @@ class FinishedBlock:
             content.update(diversity.least.tobytes())
             content.update(diversity.known.tobytes())
         method = (task.effort, task.algorithm, sorted(task.parameters.items()))
-        asked = (task.k, seed, *method, points.values.shape, task.share(len(points)))
+        asked = (task.k, seed, *method, points.values.shape, task.share(len(points)), deciding_versions())
         content.update(repr(asked).encode())
         place, folder = task.resume
         return cls(place, f"{folder}/{block}-{content.hexdigest()}.npz", len(points), task.k, diversity)

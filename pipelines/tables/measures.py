@@ -7,7 +7,7 @@ table
     cells, lines, margins, sensitive, unit (value of one unit of the last digit), by table: dimensions.
 adjustment
     objective, lower_bound, unavoidable, excess (cost times change, in values), bound_kind, gap, optimal,
-    algorithm, stopped_by, work, history (linear programs solved, objective);
+    algorithm, stopped_by, work, solver (with its version), history (linear programs solved, objective);
     relaxed: cells by step of table.relax, room added in values, whether it is the least; none where nothing
     gave way.
 attacker
@@ -45,6 +45,7 @@ from typing import Any
 
 import numpy as np
 
+from pipelines.engine.versions import deciding_versions
 from pipelines.evidence import table_plots
 from pipelines.measures.measure import Measure
 from pipelines.tables.attacks import attacks
@@ -106,6 +107,7 @@ def measured(
             **{name: getattr(adjustment, name) * cost_unit for name in _IN_VALUES},
             **{name: getattr(adjustment, name) for name in _AS_THEY_ARE},
             "work": asdict(adjustment.work),
+            "solver": f"HiGHS, highspy {deciding_versions()['highspy']}",
             "relaxed": _relaxed(problem, unit),
             "history": [[step, objective * cost_unit] for step, objective in adjustment.history],
         },

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.engine.versions import deciding_versions, in_words
 from pipelines.measures.block_reports import OF_BLOCK, OF_FILE, block_table, collected
 from pipelines.measures.certificates import CERTIFICATES
 from schemas.errors import ProtectionFailed
@@ -130,3 +131,12 @@ def test_of_many_reasons_why_blocks_failed_the_commonest_are_named():
         "9 of 9 blocks could not be protected: reason 0 (2); reason 1 (2); reason 2 (2); and 2 more reasons."
     )
     assert str(failed.value).startswith(told)
+
+
+def test_a_block_that_other_versions_computed_is_not_published():
+    here = in_words(deciding_versions())
+    table = block_table({"all": collected([json.dumps(report(0) | {"software": here})], 0)})
+    assert table["software"].to_pylist() == [here]
+    mixed = [report(0) | {"software": here}, report(1) | {"software": "highspy 1.9.0"}]
+    with pytest.raises(ProtectionFailed, match=r"1 of 2 blocks .* found highspy 1\.9\.0"):
+        collected([json.dumps(each) for each in mixed], 0)

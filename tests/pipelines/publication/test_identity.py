@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from types import SimpleNamespace
 
 import pytest
 
-from pipelines.publication.identity import METHOD, identity
+from pipelines.publication import identity as identities
+from pipelines.publication.identity import METHOD, SOFTWARE, identity
 from tests.pipelines.microdata import specification
 
 SCREENED = SimpleNamespace(fingerprint="of the input")
@@ -67,3 +69,11 @@ def test_no_version_of_the_package_is_in_it_but_that_of_the_method(tmp_path):
     found = made_from(tmp_path)
     assert found["method"] == METHOD
     assert "version" not in found
+
+
+@pytest.mark.parametrize("package", ["highspy", "numba", "numpy", "scipy"])
+def test_another_version_of_what_decides_values_makes_another_release(package, tmp_path, monkeypatch):
+    before = made_from(tmp_path)
+    assert before[SOFTWARE][package] == version(package)
+    monkeypatch.setattr(identities, "deciding_versions", lambda: {**before[SOFTWARE], package: "0.1"})
+    assert made_from(tmp_path) != before

@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pipelines.engine.versions import deciding_versions, in_words
 from pipelines.intake.scales import Scale
 from pipelines.publication.work.folder import FolderWorkplace
 from pipelines.records import block as protect
+from pipelines.records import finished_blocks
 from pipelines.records import weighing as weighing_module
 from pipelines.records.block import protect_block
 from pipelines.records.blocks import BLOCK, Plan
@@ -290,6 +292,15 @@ def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
     assert (len(changed), report["status"]) == (0, "failed")  # other content: not the kept labels
     longer = replace(kept, plan=plan({"income": Scale(2.0, 1.0, 4)}, 9_000))
     assert protect_block(table, longer)[1]["status"] == "failed"  # of a longer run: searched less
+
+
+def test_a_block_that_another_solver_finished_is_solved_anew(tmp_path, monkeypatch):
+    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderWorkplace(tmp_path), "blocks"))
+    _, first, _ = protect_block(table, resuming)
+    assert first["software"] == in_words(deciding_versions())
+    assert protect_block(table, resuming)[1]["resumed"]
+    monkeypatch.setattr(finished_blocks, "deciding_versions", lambda: {"highspy": "0.1"})
+    assert "resumed" not in protect_block(table, resuming)[1]
 
 
 @pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])

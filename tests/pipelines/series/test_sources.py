@@ -9,6 +9,7 @@ from pipelines import run as the_run
 from pipelines.engine.progress import Progress
 from pipelines.job import Job
 from pipelines.protect import records_of
+from pipelines.publication import identity as identities
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.sources.source_sketch import FILE
@@ -89,6 +90,13 @@ def test_newer_software_and_another_limit_find_the_release_published_already(age
     monkeypatch.setattr(the_run, "version", lambda _: "99.0")
     report = agency.run(frame=persons(), quality={"max_information_loss": 0.99})
     assert report["release_id"] == agency.first
+
+
+def test_another_solver_is_refused_although_a_steward_accepts_other_releases(agency, monkeypatch):
+    monkeypatch.setattr(identities, "deciding_versions", lambda: {"highspy": "0.1"})
+    accepting = {"publish": {"path": "lake", "evidence": "evidence", "successive": "accept"}}
+    with pytest.raises(GateRefused, match=r"only the versions .* highspy 0\.1 now"):
+        agency.run(frame=persons(), **accepting)
 
 
 def test_a_withdrawn_release_counts_under_another_name(agency):

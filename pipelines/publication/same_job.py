@@ -1,0 +1,107 @@
+"""A job that is called again after an upgrade: its release is found, or a second one is refused.
+
+The versions of the packages that decide values belong to the identity of a release
+(`pipelines.engine.versions`). A release of the same input and specification by other versions may have other
+values, and whoever compares both learns what neither says. Nobody decided that by `publish.successive`, which
+is about other input: it is refused whatever that says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.engine.versions import in_words
+from pipelines.publication.areas import Areas
+from pipelines.publication.identity import SOFTWARE
+from pipelines.publication.ledger import Entry, Ledger
+from schemas.errors import GateRefused
+from schemas.specification.model import Specification
+
+
+def ids_of_job(areas: Areas, made_from: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the release id of a job, and the one it had before versions were part of the identity."""
+    return areas.release_id(made_from), areas.release_id(_without_software(made_from))
+
+
+def refuse_same_job(
+    areas: Areas, made_from: Mapping[str, Any], specification: Specification, release_id: str
+) -> None:
+    """Refuse a second release of the same input and specification by other software.
+
+    Parameters
+    ----------
+    made_from : mapping
+        Identity of the release to be made.
+    specification : Specification
+        As it was read.
+    release_id : str
+        Of the release to be made: a damaged one of this id is made again.
+
+    Raises
+    ------
+    GateRefused
+        Where a release of the same job stands, or waits for approval, that was computed with other versions,
+        or with the number of decimals that was the default before.
+    """
+    ledger, name = Ledger(areas), specification.release.name
+    ours = json.loads(json.dumps(made_from))
+    rest = _without_software(ours)
+    for entry in (*ledger.standing(name), *ledger.waiting(name)):
+        if entry.release_id == release_id:
+            continue
+        if _without_software(entry.identity) == rest:
+            raise GateRefused(_other_versions(entry, ours, areas))
+        by_default = specification.table is not None and specification.table.decimals is None
+        accepted = specification.publish.successive == "accept"
+        if by_default and not accepted and _without_software(entry.identity) == _without_decimals(rest):
+            raise GateRefused(_other_decimals(entry, rest))
+
+
+def _without_software(identity: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in identity.items() if key != SOFTWARE}
+
+
+def _without_decimals(identity: Mapping[str, Any]) -> dict[str, Any]:
+    specification = dict(identity["specification"])
+    specification["table"] = {k: v for k, v in specification["table"].items() if k != "decimals"}
+    return {**identity, "specification": specification}
+
+
+def _other_versions(entry: Entry, ours: Mapping[str, Any], areas: Areas) -> str:
+    theirs, current = entry.identity.get(SOFTWARE), ours[SOFTWARE]
+    if theirs:
+        apart = [package for package in sorted(current) if theirs.get(package) != current[package]]
+        then = in_words({package: theirs.get(package, "(none)") for package in apart})
+        now = in_words({package: current[package] for package in apart})
+        found = f"only the versions of the solver and its packages differ, {then} then and {now} now"
+    else:
+        found = "it kept no versions of the solver and its packages, and is not complete any more"
+    state = "is published"
+    choices = (
+        "If it is the one that readers are to have, there is nothing to do. To replace it, withdraw it first "
+        "(microguard withdraw)"
+    )
+    if entry.event == "waiting":
+        folder = areas.record_place(entry.release_id)
+        state = "waits for approval"
+        choices = f"Decide on it (microguard approve {folder} --by NAME, or microguard reject)"
+    return (
+        f"Release {entry.release_id} of {entry.name!r} {state} and was made from the same input, k, seed and "
+        f"specification: {found}. Other versions may protect the same records with other values, and two "
+        f"such releases can be differenced, so that no publish.successive allows it. {choices}, or install "
+        "the versions of then. Nothing was published."
+    )
+
+
+def _other_decimals(entry: Entry, ours: Mapping[str, Any]) -> str:
+    decimals = ours["specification"]["table"]["decimals"]
+    return (
+        f"Release {entry.release_id} of {entry.name!r} was made from the same input and specification when "
+        f"table.decimals was 2 by default. Now the default is the precision of the data, {decimals}, and the "
+        "values would be other ones: two releases of the same cells can be differenced. If the release is "
+        "the one that readers are to have, there is nothing to do. Its last digits show which cells were "
+        "moved; cells of it keep their values in every later table, which needs table.decimals = 2 for them. "
+        "Nothing was published."
+    )

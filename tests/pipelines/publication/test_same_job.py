@@ -1,0 +1,95 @@
+"""A job called again after an upgrade of a solver: its release is found, or a second one is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipelines.publication import publish
+from pipelines.publication.areas import Areas
+from pipelines.publication.identity import SOFTWARE
+from pipelines.publication.ledger import Ledger
+from pipelines.publication.same_job import ids_of_job, refuse_same_job
+from pipelines.publication.withdrawal import withdraw_release
+from schemas.errors import GateRefused
+from schemas.specification.model import Specification
+from tests.pipelines.releases import entry, manifest, staged
+from tests.schemas.specification.test_table import build
+
+TABLE = {"value": "turnover", "tables": [["a21", "region"]]}
+THEN, NOW = ({"highspy": number, "numpy": "2.2.0"} for number in ("1.9.0", "1.15.1"))
+
+
+def made_from(software: dict[str, str] | None = NOW, **table: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"content": "table", "seed": 1, "specification": {"table": {**TABLE, **table}}}
+    return found if software is None else {**found, SOFTWARE: software}
+
+
+def chosen(**table: Any) -> Specification:
+    """A specification whose releases have the name of `entry`."""
+    found = build({**TABLE, **table})
+    return found.model_copy(update={"release": found.release.model_copy(update={"name": "persons"})})
+
+
+def published(areas: Areas, identity: dict[str, Any], event: str = "published") -> str:
+    release_id = areas.release_id(identity)
+    line = replace(entry(release_id), identity=identity)
+    if event == "published":
+        publish.publish(staged(areas, release_id), manifest(release_id), areas, line)
+    else:
+        Ledger(areas).append(replace(line, event=event))
+    return release_id
+
+
+def refusal(areas: Areas, identity: dict[str, Any], specification: Specification) -> str:
+    with pytest.raises(GateRefused) as caught:
+        refuse_same_job(areas, identity, specification, areas.release_id(identity))
+    assert caught.value.exit_code == 4
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("successive", ["refuse", "accept"])
+def test_a_release_by_another_solver_is_refused_whatever_stands_beside_it(areas, successive) -> None:
+    release_id = published(areas, made_from(THEN))
+    specification = chosen()
+    permission = specification.publish.model_copy(update={"successive": successive})
+    message = refusal(areas, made_from(NOW), specification.model_copy(update={"publish": permission}))
+    for part in (
+        release_id,
+        "same input, k, seed and specification",
+        "highspy 1.9.0 then and highspy 1.15.1",
+    ):
+        assert part in message
+    assert "numpy" not in message
+    assert "microguard withdraw" in message
+
+
+def test_a_waiting_release_by_another_solver_is_to_be_decided_first(areas) -> None:
+    release_id = published(areas, made_from(THEN), "waiting")
+    message = refusal(areas, made_from(NOW), chosen())
+    assert "waits for approval" in message
+    assert f"microguard approve {areas.record_place(release_id)}" in message
+
+
+def test_a_withdrawn_release_and_one_of_other_input_are_in_nobodys_way(areas) -> None:
+    withdrawn = made_from(THEN)
+    published(areas, withdrawn)
+    withdraw_release(replace(entry(areas.release_id(withdrawn)), identity=withdrawn), areas)
+    published(areas, {**made_from(THEN), "fingerprint": "of another input"})
+    refuse_same_job(areas, made_from(NOW), chosen(), areas.release_id(made_from(NOW)))
+
+
+def test_a_job_has_the_id_of_before_versions_were_kept_as_its_second_one(areas) -> None:
+    before = published(areas, made_from(None))
+    now, unversioned = ids_of_job(areas, made_from(NOW))
+    assert (unversioned, publish.published_already(areas, unversioned)) == (before, True)
+    assert now not in (before, ids_of_job(areas, made_from(THEN))[0])
+
+
+def test_a_table_by_the_default_decimals_of_before_is_refused_by_this_reason(areas) -> None:
+    published(areas, made_from(None))
+    message = refusal(areas, made_from(NOW, decimals=0), chosen())
+    assert "table.decimals was 2 by default" in message
+    refuse_same_job(areas, made_from(NOW, decimals=0), chosen(decimals=0), "another")  # a change by a person
