@@ -110,7 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
         exit_code = run_command(given)
     except KeyboardInterrupt:  # before the command answers for itself
-        print("Interrupted. Call this again.", file=sys.stderr)
+        if not any(word.startswith("--log") for word in given):  # whose lines are JSON
+            print("Interrupted. Nothing was begun. Call this again.", file=sys.stderr)
         return 130
     if exit_code == INTERRUPTED:
         leave(exit_code)

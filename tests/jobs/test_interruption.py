@@ -227,3 +227,18 @@ each.join()
 raise KeyboardInterrupt"""
     done = signalled(body)
     assert " ".join(done.stderr.split()) == f"Interrupted by SIGINT. Nothing was published. {AGAIN}"
+
+
+def test_a_signal_before_the_command_answers_for_itself_is_no_traceback() -> None:
+    code = """import signal, sys, microguard
+class Importing:
+    def find_spec(self, name, *_):
+        if name == "jobs.command":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Importing())
+sys.exit(microguard.main(["draft", "x.csv"]))"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, preexec_fn=_heed
+    )
+    assert done.returncode == 130
+    assert done.stderr == "Interrupted. Nothing was begun. Call this again.\n"

@@ -22,7 +22,6 @@ QUICK = [
     ("publish", "done", signal.SIGINT),
 ]
 LONG = [
-    ("import", "started", signal.SIGINT),
     ("spark", "started", signal.SIGHUP),
     ("read", "started", signal.SIGINT),
     ("screen", "started", signal.SIGTERM),
@@ -40,9 +39,9 @@ DELAY = 0.3
 
 def wait_for(stage: str, status: str, lines: list[str], run, evidence: Path) -> None:
     """Wait until a run tells of a stage, or, before the first, until it has made its folder for Spark."""
-    if stage in ("import", "spark"):
+    if stage == "spark":
         until = time.monotonic() + TIMEOUT
-        while stage == "spark" and not list(evidence.glob(".work/*/spark")) and time.monotonic() < until:
+        while not list(evidence.glob(".work/*/spark")) and time.monotonic() < until:
             time.sleep(0.02)
         time.sleep(DELAY)
         return
