@@ -65,6 +65,29 @@ def with_joint_representatives(job: Job, stored: DataFrame, group: Group) -> Dat
         .orderBy(CLUSTER, *before)
         .toArrow()
     )
+    by_cluster = job.spark.createDataFrame(representatives(cells, group, specification))
+    joined = stored.join(f.broadcast(by_cluster), on=CLUSTER, how="left")
+    fresh = {name: f.col(f"__new{position}") for position, name in enumerate(names)}
+    types = {field.name: field.dataType for field in stored.schema}
+    return joined.select(
+        *[
+            fresh[name].cast(types[name]).alias(name) if name in fresh else column(name)
+            for name in stored.columns
+        ]
+    )
+
+
+def representatives(cells: pa.Table, group: Group, specification: Specification) -> pa.Table:
+    """Return the nominal values chosen for each cluster: `CLUSTER`, ``__new0``, ``__new1``, ...
+
+    Parameters
+    ----------
+    cells : pyarrow.Table
+        Distinct combinations of each cluster: `CLUSTER`, ``__region``, by position the values `BEFORE`, and
+        their number of records ``n``; sorted by cluster and values.
+    """
+    names = _nominal(group, specification)
+    before = [f"{BEFORE}{position}" for position in range(len(names))]
     columns = [coded(cells[name]) for name in before]
     regions, _ = coded(cells[_REGION])
     chosen = joint_representatives(
@@ -86,16 +109,7 @@ def with_joint_representatives(job: Job, stored: DataFrame, group: Group) -> Dat
         f"__new{position}": categories.take(pa.array(chosen.codes[:, position]))
         for position, (_, categories) in enumerate(columns)
     }
-    by_cluster = job.spark.createDataFrame(pa.table({CLUSTER: chosen.labels} | values))
-    joined = stored.join(f.broadcast(by_cluster), on=CLUSTER, how="left")
-    fresh = {name: f.col(f"__new{position}") for position, name in enumerate(names)}
-    types = {field.name: field.dataType for field in stored.schema}
-    return joined.select(
-        *[
-            fresh[name].cast(types[name]).alias(name) if name in fresh else column(name)
-            for name in stored.columns
-        ]
-    )
+    return pa.table({CLUSTER: chosen.labels} | values)
 
 
 def _nominal(group: Group, specification: Specification) -> tuple[str, ...]:
