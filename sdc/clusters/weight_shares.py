@@ -61,7 +61,9 @@ def spread(
     order = np.argsort(cluster, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(cluster))[:-1])
     masses = np.bincount(cluster, weights)
-    means = np.column_stack([np.bincount(cluster, weights * column) / masses for column in points.T])
+    means = np.empty((len(masses), points.shape[1]))  # also of points without a coordinate
+    for position, column in enumerate(points.T):
+        means[:, position] = np.bincount(cluster, weights * column) / masses
     free = np.ones(len(masses), dtype=np.bool_)
     for a in np.flatnonzero(_shares(cluster, owner, weights) > most):
         if not free[a]:

@@ -43,6 +43,12 @@ def test_what_merging_does_not_mend_stays_as_it_was_and_is_trimmed():
     assert trimmed(np.array([9.0, 1.0, 2.0]), np.zeros(3, int), 2 / 3) == pytest.approx([6.0, 1.0, 2.0])
 
 
+def test_records_without_a_coordinate_are_merged_and_trimmed_like_others():
+    points, weights = np.empty((6, 0)), np.array([9.0, 1.0, 1.0, 1.0, 4.0, 4.0])
+    assert spread(points, np.zeros(6, int), weights, 0.4).tolist() == [0] * 6
+    assert spread(points, np.arange(6) // 2, weights, 0.8).tolist() == [0, 0, 0, 0, 1, 1]
+
+
 def test_the_weights_of_one_household_are_one_share():
     labels, weights = np.zeros(4, int), np.array([3.0, 3.0, 1.0, 1.0])
     owners = np.array([7, 7, 8, 9])
