@@ -102,13 +102,16 @@ def _sentence(entry: dict[str, Any]) -> str:
 
 def _capabilities() -> Iterator[str]:
     yield "### Algorithms, and what each can carry\n"
-    yield "What a method cannot carry is refused when the specification is read.\n"
-    yield "| protected as | algorithm | efforts | nominal variables | largest block |\n|---|---|---|---|---|"
+    yield "What a method cannot carry is refused when the specification is read. Where clusters heed a"
+    yield "weight, `auto` refuses effort exact, as the proofs are of equal weights.\n"
+    yield "| protected as | algorithm | efforts | nominal variables | a weight | largest block |"
+    yield "|---|---|---|---|---|---|"
     for way, rows in ALGORITHMS.items():
         for name, row in rows.items():
             nominal = "yes" if row.nominal else "one numeric variable only" if row.one_variable else "no"
             most = f"{row.max_records:,}" if row.max_records else "by effort"
-            yield f"| {way} | `{name}` | {', '.join(row.efforts)} | {nominal} | {most} |"
+            heeded = ("yes" if row.record_weights else "no") if way == "clusters" else "counts heed none"
+            yield f"| {way} | `{name}` | {', '.join(row.efforts)} | {nominal} | {heeded} | {most} |"
     yield "\n| kinds of the quasi-identifiers | `method.representative` |\n|---|---|"
     for kinds, representatives in REPRESENTATIVES.items():
         yield f"| {kinds} | {', '.join(f'`{each}`' for each in representatives)} |"

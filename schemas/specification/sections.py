@@ -187,10 +187,11 @@ class Method(Section):
     is counted may repeat. The records of one count for no more than 2/k of a cluster, nor two thirds, in what
     it publishes: clusters are merged, and where that does not help, they count for less than the others."""
     min_diversity: Count = Field(default=1, ge=1)
-    """Distinct values of each sensitive variable in every cluster. Numbers within 1 % of each other, and of
-    the range they have in the file, count as one, as do spellings of a text ("HIV", "hiv", " HIV"); what is
-    missing is no value. Clusters are searched on blurred values, so that to whoever knows the method they do
-    not tell whose value is which; that costs a tenth to a third more loss."""
+    """Distinct values of each sensitive variable in every cluster; an input with fewer in a region is
+    rejected. Numbers within 1 % of each other, and of the range they have in the file, count as one, as do
+    spellings of a text ("HIV", "hiv", " HIV"); what is missing is no value. Clusters are searched on blurred
+    values, so that to whoever knows the method they do not tell whose value is which; that costs a tenth to a
+    third more loss."""
     weight: Text | None = None
     """The variable of role weight that means, votes, losses and risks are weighted by; needed where there are
     several, of which every one is published, and measured."""
