@@ -32,7 +32,9 @@ class BlockReports:
     moments : Moments
         Of the numeric variables, in standardised units.
     too_few : set of int
-        Blocks with too few of what k counts.
+        Blocks with fewer units, or fewer values of a sensitive variable, than every cluster needs.
+    lacking_values : set of int
+        Those of them that have units enough.
     whole_file : dict or None
         A report of the whole file, where it was protected by blocks of combinations and has a bound.
     """
@@ -40,6 +42,7 @@ class BlockReports:
     blocks: list[dict[str, Any]]
     moments: Moments
     too_few: set[int] = field(default_factory=set)
+    lacking_values: set[int] = field(default_factory=set)
     whole_file: dict[str, Any] | None = None
 
     @property
@@ -103,10 +106,12 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
     moments = Moments.none(numeric)
     for part in sorted(parts, key=lambda report: report["first_block"]):
         moments = moments + Moments(*(np.array(array) for array in part["moments"]))
+    lacking_values = {report["block"] for report in blocks if report["status"] == "too few values"}
     return BlockReports(
         [report for report in blocks if report["status"] == "done"],
         moments,
-        {report["block"] for report in blocks if report["status"] == "too few"},
+        {report["block"] for report in blocks if report["status"] == "too few"} | lacking_values,
+        lacking_values,
         next((report for report in parsed if "whole_file" in report), None),
     )
 

@@ -27,7 +27,7 @@ from sdc.clusters.codes import category_codes, close_codes, spelled_codes
 from sdc.clusters.diversity import Diversity, least_distinct
 from sdc.clusters.dominance import dominated
 from sdc.clusters.representatives import represent
-from sdc.errors import InvalidParameter, SdcError
+from sdc.errors import ImpossibleProtection, InvalidParameter, SdcError
 from sdc.measures.moments import Moments
 from sdc.microaggregation import microaggregate
 from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
@@ -53,7 +53,8 @@ def protect_block(
 ) -> tuple[pa.Table, dict[str, Any], Moments | None]:
     """One block: its protected records, its report, and its moments (None where it has no numbers).
 
-    A block that cannot be protected comes back without records and with a status.
+    A block that cannot be protected comes back without records and with a status: "too few" if it has fewer
+    units, "too few values" if it has fewer values of a sensitive variable than every cluster needs.
     """
     start = time.monotonic()
     report: dict[str, Any] = {"block": block[BLOCK][0].as_py(), "records": len(block), "status": "done"}
@@ -61,7 +62,10 @@ def protect_block(
         points = Points.of(block, clustering.coordinates, clustering.nominal, _weights(block, clustering))
         if _units(block, clustering) < clustering.k:
             return block.schema.empty_table(), report | {"status": "too few"}, None
-        diversity = _diversity(block, clustering)
+        try:
+            diversity = _diversity(block, clustering)
+        except ImpossibleProtection:
+            return block.schema.empty_table(), report | {"status": "too few values"}, None
         solved, certificate = _labels(points, diversity, report["block"], clustering)
         labels = _spread(block, points, solved, clustering)
         if labels.max() < solved.max():

@@ -9,7 +9,7 @@ depends on the order of records, files or partitions.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -28,7 +28,7 @@ from pipelines.intake.scales import Scale
 from pipelines.intake.screen import PATTERN, REGION
 from pipelines.measures.pairs import drawn_order
 from pipelines.records.coordinates import Coordinates
-from schemas.errors import ProtectionFailed
+from schemas.errors import InputRejected, ProtectionFailed
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
 from sdc.microaggregation.principal_cuts import CutTree
@@ -71,16 +71,34 @@ class Plan:
     coordinates: Coordinates
     blocks: int
 
-    def without_trees(self, blocks: set[int]) -> Plan:
-        """The plan with the strata of these blocks left whole; block numbers stay.
+    def without_trees(self, blocks: set[int], lacking_values: Set[int] = frozenset()) -> Plan:
+        """Return the plan with the strata of these blocks left whole; block numbers stay.
+
+        Parameters
+        ----------
+        blocks : set of int
+            Blocks with fewer units or values than every cluster needs.
+        lacking_values : set of int
+            Those of them that lack values of a sensitive variable only.
 
         Raises
         ------
+        InputRejected
+            A stratum that is whole already has fewer values of a sensitive variable than are asked for.
         ProtectionFailed
-            Where one is whole already: it had enough records when they were counted.
+            One that is whole already has too few units: it had enough when they were counted.
         """
         tree = self.strata[_TREE].to_numpy().copy()
         spoilt = sorted({self._stratum_of(block) for block in blocks})
+        lacking = {self._stratum_of(block) for block in lacking_values}
+        uniform = [stratum for stratum in spoilt if stratum in lacking and tree[stratum] < 0]
+        if uniform:
+            raise InputRejected(
+                "method.min_diversity cannot be kept: expected so many distinct values of each sensitive "
+                "variable, missing ones not counted, in every region (and missing pattern of the numbers), "
+                f"found {len(uniform)} of {len(tree)} with fewer. Nothing was published. Ask for fewer, or "
+                "merge regions before the run."
+            )
         if (tree[spoilt] < 0).any():
             raise ProtectionFailed(
                 "A region has fewer than k records, and had more when the input was screened: the input "

@@ -212,7 +212,7 @@ def by_cluster(
     screened: ScreenedInput,
     release_id: str,
 ) -> tuple[DataFrame, BlockReports]:
-    """Protect one clustering; strata whose trees leave too small a leaf are solved whole.
+    """Protect one clustering; strata whose trees leave a leaf with too few units or values are solved whole.
 
     Parameters
     ----------
@@ -256,7 +256,8 @@ def by_cluster(
             if jointly:
                 protected = _represented(job, protected, group, place)
             return protected.select(*[column(name) for name in frame.columns]), protection
-        chosen, checkpoint = chosen.without_trees(protection.too_few), None
+        chosen = chosen.without_trees(protection.too_few, protection.lacking_values)
+        checkpoint = None
 
 
 def _apart(frame: DataFrame, specification: Specification) -> Mapping[str, float]:

@@ -108,6 +108,17 @@ def test_a_variable_missing_in_the_whole_block_stays_missing():
     assert moments.records.tolist() == [4, 0]
 
 
+@pytest.mark.parametrize("counted", [None, "home"])
+def test_a_block_without_any_number_is_one_class_where_records_weigh_or_units_are_counted(counted):
+    table = pa.table({"rent": pa.nulls(4, pa.float64()), "weight": [9.0, 1.0, 1.0, 1.0], BLOCK: [0] * 4})
+    table = table.append_column("home", pa.array(["a", "b", "b", "c"]))
+    weighs = weighing(name="weight" if counted is None else None, counted=counted)
+    task = clustering(plan=plan({"rent": Scale(0.0, 1.0, 0)}), weighing=weighs, counted=counted)
+    protected, report, _ = protect_block(table, task)
+    assert (report["status"], report["clusters"]) == ("done", 1)
+    assert protected["rent"].null_count == 4
+
+
 def test_a_block_of_a_long_run_is_searched_no_longer_than_its_share_allows():
     random = np.random.default_rng(3)
     table = block(random.normal(size=90).tolist(), rent=random.normal(size=90))
@@ -376,6 +387,13 @@ def test_a_block_of_too_few_households_is_solved_with_its_stratum():
     crowded = block(list(range(50)), pa.int32(), home=[7] * 50)
     protected, report, moments = protect_block(crowded, clustering(counted="home"))
     assert (len(protected), report["status"], moments) == (0, "too few", None)
+
+
+def test_a_block_of_too_few_sensitive_values_is_solved_with_its_stratum():
+    table = block([1.0, 2.0, 9.0, 12.0], diagnosis=[CANARY] * 4)
+    protected, report, moments = protect_block(table, clustering(min_diversity=2, sensitive=("diagnosis",)))
+    assert (len(protected), report["status"], moments) == (0, "too few values", None)
+    assert CANARY not in json.dumps(report)
 
 
 def _fewest_homes(protected):

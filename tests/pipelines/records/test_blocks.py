@@ -9,7 +9,7 @@ from pipelines.intake.screen import PATTERN
 from pipelines.measures.pairs import ORIGINAL
 from pipelines.records.blocks import BLOCK, MOST_NUMBERS, Plan, block_and_hash, blocked, records_within_memory
 from pipelines.records.coordinates import Coordinates
-from schemas.errors import ProtectionFailed
+from schemas.errors import InputRejected, ProtectionFailed
 from tests.pipelines.microdata import specification
 
 
@@ -17,6 +17,15 @@ def test_a_whole_stratum_that_lost_records_since_the_check_ends_the_run():
     plan = Plan(pa.table({"__first": [0], "__tree": [-1]}), (), Coordinates({}, {}), 1)
     with pytest.raises(ProtectionFailed, match="changed during the run"):
         plan.without_trees({0})
+
+
+def test_a_whole_stratum_with_too_few_sensitive_values_rejects_the_input():
+    strata = pa.table({"__first": [0, 1], "__tree": [0, -1]})
+    cut, whole = {0}, {1}
+    plan = Plan(strata, (), Coordinates({}, {}), 2)
+    assert plan.without_trees(cut, cut).strata["__tree"].to_pylist() == [-1, -1]
+    with pytest.raises(InputRejected, match=r"method\.min_diversity.* 1 of 2 with fewer"):
+        plan.without_trees(cut | whole, whole)
 
 
 def test_a_block_is_as_large_as_its_points_fit_memory():
