@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from schemas.methods import COMBINATIONS, EFFORTS, SAFE, algorithms
 from tests.benchmarks.jobs.columns import EFFORT_SHARES, categories, numbers
 from tests.pipelines.microdata import published, run, specification
+from tests.system.pairwise.promise import broken_classes
 
 #: Files that the shuffled input is cut into.
 FILES = 3
@@ -89,16 +90,11 @@ class RecordsJob:
 
     def fault(self, release: pd.DataFrame) -> str:
         """What a release breaks of its promise; nothing where it is kept."""
-        method = self.sections["method"]
-        as_text = release.astype(str)
-        for group in self._groups:
-            classes = as_text.groupby([*(name for name in ("region",) if name in release), *group])
-            smallest = classes.size().min()  # households are not published
-            if smallest < self.k:
-                return f"{smallest} share a combination of {', '.join(group)}"
-            if method.get("min_diversity", 1) > 1 and classes["diagnosis"].nunique().min() < 2:
-                return "a class has one diagnosis"
-        return ""
+        diverse = "diagnosis" if self.sections["method"].get("min_diversity", 1) > 1 else None
+        as_text = release.astype(str)  # households are not published
+        region = [name for name in ("region",) if name in release]
+        faults = (broken_classes(as_text, [*region, *group], self.k, None, diverse) for group in self._groups)
+        return "; ".join(fault for of_group in faults for fault in of_group)
 
 
 def _file(random: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any], dict[str, str]]:

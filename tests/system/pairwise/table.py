@@ -1,0 +1,57 @@
+"""The covering as it is kept beside the tests: `python -m tests.system.pairwise.table` computes it anew.
+
+It takes a minute or two, as tens of thousands of specifications are checked; so it is a file, and a test
+compares the file with the factors.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from pathlib import Path
+
+from schemas.errors import SpecificationError
+from schemas.specification.read import build_specification
+from tests.system.pairwise.covering import Pair, Row, covering
+from tests.system.pairwise.jobs import FACTORS, PairwiseJob
+
+ROWS = Path(__file__).with_name("rows.csv")
+REFUSED = Path(__file__).with_name("refused.csv")
+#: A folder without releases, for the paths of specifications that are only checked.
+NOWHERE = Path(tempfile.gettempdir()) / "pairwise"
+
+
+def accepts(row: Row) -> bool:
+    """Whether the specification of a row is accepted."""
+    try:
+        build_specification(PairwiseJob(row).content, NOWHERE)
+    except SpecificationError:
+        return False
+    return True
+
+
+def read_rows() -> list[Row]:
+    """Return the rows of the covering: each one job, of a specification that is accepted."""
+    with ROWS.open() as file:
+        return list(csv.DictReader(file))
+
+
+def read_refused() -> list[Pair]:
+    """Return the pairs of values that no accepted specification has."""
+    with REFUSED.open() as file:
+        return [((one, value), (other, beside)) for one, value, other, beside in csv.reader(file)]
+
+
+def main() -> None:
+    """Compute the covering and write it."""
+    rows, refused = covering(FACTORS, accepts)
+    with ROWS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(FACTORS), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    with REFUSED.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows((*one, *other) for one, other in refused)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Every pair of values of a specification through the real block functions, and their records counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.specification.read import build_specification
+from tests.system.pairwise.blocks import ROW, accepted_table, protected_records
+from tests.system.pairwise.covering import all_pairs, pairs_of
+from tests.system.pairwise.jobs import FACTORS, PairwiseJob
+from tests.system.pairwise.promise import broken
+from tests.system.pairwise.table import accepts, read_refused, read_rows
+
+JOBS = [PairwiseJob(row) for row in read_rows()]
+
+
+def test_the_jobs_cover_every_pair_of_values_that_a_specification_may_have():
+    covered = set().union(*(pairs_of(job.row) for job in JOBS))
+    missing = set(all_pairs(FACTORS)) - covered - set(read_refused())
+    assert not missing, "compute the table again: python -m tests.system.pairwise.table"
+
+
+def test_a_refused_pair_is_refused_beside_plain_values():
+    plain = {factor: values[0] for factor, values in FACTORS.items()}
+    accepted = [pair for pair in read_refused() if accepts(plain | dict(pair))]
+    assert not accepted, "compute the table again: python -m tests.system.pairwise.table"
+
+
+@pytest.mark.parametrize("job", JOBS, ids=[f"{number}: {job}" for number, job in enumerate(JOBS)])
+def test_a_protected_file_keeps_its_promise(job, tmp_path):
+    job.write(tmp_path)
+    specification = build_specification(job.content, tmp_path)
+    release, reports = protected_records(accepted_table(job, specification), specification, tmp_path)
+    original = job.accepted.drop(columns="name")
+    original[ROW] = range(len(original))
+    assert not list(broken(job, release, original, ROW))
+    assert not [each for part in reports for each in part.blocks if each.get("fallback")]

@@ -1,0 +1,74 @@
+"""Whole jobs of the pairwise net: each ends in a release that plain pandas accepts, or in a named refusal."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow.dataset as ds
+import pytest
+
+from pipelines.engine.progress import Progress
+from pipelines.job import Job
+from pipelines.protect import records_of
+from pipelines.publication.areas import Areas
+from pipelines.publication.publish import finish_what_died
+from pipelines.run import run
+from schemas.errors import GateRefused, InputRejected, SpecificationError
+from schemas.specification.read import build_specification
+from tests.system.pairwise.jobs import CANARY, NOTE, PairwiseJob
+from tests.system.pairwise.promise import broken
+from tests.system.pairwise.table import read_rows
+
+pytestmark = pytest.mark.spark
+JOBS = [PairwiseJob(row) for row in read_rows()]
+#: Jobs that are always run; the others take half an hour (`--long`).
+QUICK = 6
+
+
+def _first(jobs: list[PairwiseJob], number: int) -> list[PairwiseJob]:
+    """Choose jobs of little effort that have most values between them."""
+    chosen: list[PairwiseJob] = []
+    cheap = [job for job in jobs if job.row["effort"] == "fast" or job.row["algorithm"] in ("auto", "random")]
+    while len(chosen) < number:
+        covered = {value for job in chosen for value in job.row.items()}
+        chosen.append(max(cheap, key=lambda job: len(set(job.row.items()) - covered)))
+    return chosen
+
+
+def _published(spark, specification) -> pd.DataFrame | None:
+    """Run the job; its release as any reader gets it, or None where it was refused by name."""
+    areas = Areas.of(specification.public_area, specification.evidence_area)
+    with areas.lock():
+        finish_what_died(areas)
+        try:
+            run(records_of(specification), Job(spark, specification, areas, Progress(quiet=True)))
+        except (SpecificationError, InputRejected, GateRefused) as error:
+            refusal = str(error)
+        else:
+            refusal = ""
+    if refusal:
+        assert CANARY not in refusal
+        print(refusal)
+        return None
+    folder = areas.public.release(areas.public.served()) / "microdata"
+    return ds.dataset(folder, partitioning="hive").to_table().to_pandas()
+
+
+QUICK_JOBS = _first(JOBS, QUICK)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        pytest.param(job, id=f"{number}: {job}", marks=() if job in QUICK_JOBS else pytest.mark.long)
+        for number, job in enumerate(JOBS)
+    ],
+)
+def test_a_job_ends_in_a_release_that_keeps_its_promise_or_in_a_named_refusal(spark, tmp_path, job):
+    for night in job.nights:
+        job.write(tmp_path, night)
+        specification = build_specification(job.content, tmp_path)
+        release = _published(spark, specification)
+        if release is None:
+            return
+        key = NOTE if NOTE in release else None
+        assert not list(broken(job, release, job.accepted_of(night), key))
