@@ -21,8 +21,8 @@ from pipelines.tables.cells import Cells
 from pipelines.tables.files import stage_tables
 from pipelines.tables.groupings import CodeGroups
 from pipelines.tables.manifest import layout_of, table_manifest
-from pipelines.tables.promises import guarantee_of
 from pipelines.tables.precision import with_digits_of_data
+from pipelines.tables.promises import guarantee_of
 from pipelines.tables.proportional import refuse_other_units
 from pipelines.tables.published_cells import published_cells
 from pipelines.tables.read_back import WrittenTable, verify_written_table
