@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from obstore.store import LocalStore, MemoryStore
 
+from pipelines.engine.files import FileDamaged
 from pipelines.publication import publish
+from pipelines.publication.area_identity import AreaNotThere
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.public import object_store
@@ -241,3 +243,23 @@ def test_a_store_that_compares_no_versions_is_refused_before_work_is_spent(tmp_p
     monkeypatch.setattr(connection, "connected", lambda *_: LocalStore(tmp_path))
     with pytest.raises(SpecificationError, match="whatever the version"):
         Areas.of(ADDRESS, tmp_path / "evidence").public.require_writable()
+
+
+def test_a_store_that_was_emptied_is_not_taken_for_the_area(areas, store):
+    published(areas)
+    for name in connection.names(store):
+        object_store.obstore.delete(store, name)
+    for call in (lambda: published(again(areas), SECOND), lambda: publish.finish_what_died(again(areas))):
+        with pytest.raises(AreaNotThere, match="--lost"):
+            call()
+    assert connection.names(store) == []
+    assert Ledger(areas).status(ID).event == "published"
+
+
+def test_a_torn_current_json_of_a_store_is_named_and_mended_by_the_next_call(areas, store):
+    published(areas)
+    object_store.obstore.put(store, "current.json", b'{"rele')
+    with pytest.raises(FileDamaged, match=r"current\.json of the public area"):
+        verify(ADDRESS)
+    publish.finish_what_died(again(areas))
+    assert again(areas).public.served() == ID
