@@ -19,7 +19,7 @@ from pipelines.publication.area_identity import AreaNotThere, begin_area, requir
 from pipelines.publication.areas import Areas
 from pipelines.publication.formats.table_format import TableFormat, table_format
 from pipelines.publication.identity import SERIES
-from pipelines.publication.ledger import Entry, Ledger, public_area_of
+from pipelines.publication.ledger import Entry, Ledger, is_in, public_area_of
 from pipelines.publication.retention import outlived
 from pipelines.publication.sources.collisions import ledger_of, refuse_collisions, shared_entry
 from pipelines.publication.sources.shared_ledger import lock_of
@@ -130,6 +130,7 @@ def finish_what_died(areas: Areas) -> set[str]:
         Where nobody can say which release ``current.json`` named.
     """
     settle_area(areas)
+    _mend_current(areas)
     going = set()
     for entry in Ledger(areas).unfinished():
         area = public_area_of(entry, areas)
@@ -160,26 +161,38 @@ def _is_there(area: Areas, areas: Areas) -> bool:
     try:
         if area != areas:
             settle_area(area)
+            _mend_current(area)
     except (AreaNotThere, FileDamaged):
         return False
     return True
 
 
+def _mend_current(areas: Areas) -> None:
+    """Write a damaged current.json anew, where this ledger knows all releases of the area.
+
+    Raises
+    ------
+    FileDamaged
+        Where it does not.
+    """
+    try:
+        areas.public.served()
+    except FileDamaged:
+        if not set(Ledger(areas).latest()).issuperset(areas.public.releases()):
+            raise
+        standing = [each.release_id for each in Ledger(areas).standing() if is_in(each, areas.public)]
+        with areas.public.lock():
+            areas.public.serve(next(filter(areas.public.stands, reversed(standing)), None))
+
+
 def _lead_readers(name: str, areas: Areas) -> None:
     """Make the newest release of a name current, where readers have none of this ledger's newer ones.
 
-    Where they have one that another ledger knows, nobody can say which of the two came last. A current.json
-    that is damaged is written anew where this ledger knows all releases there.
+    Where they have one that another ledger knows, nobody can say which of the two came last.
     """
     ids = [each.release_id for each in Ledger(areas).standing(name)]
     newest = next((each for each in reversed(ids) if areas.public.stands(each)), None)
-    try:
-        served = areas.public.served()
-    except FileDamaged:
-        known = {each.release_id for each in Ledger(areas).standing()}
-        if newest is None or not known.issuperset(areas.public.releases()):
-            raise
-        served = None
+    served = areas.public.served()
     if newest not in (None, served) and served in (None, *ids):
         with areas.public.lock():
             areas.public.serve(newest)

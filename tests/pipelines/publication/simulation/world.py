@@ -36,7 +36,7 @@ KNOWS_LOST = "lost" in inspect.signature(withdraw).parameters
 #: What is done, and how often.
 DEEDS = {
     "publish": 8, "submit": 3, "approve": 5, "reject": 2, "withdraw": 6, "recover": 2,
-    "unmount": 4, "mount": 4, "tear": 1, "busy": 1, "lose": 1,
+    "unmount": 4, "mount": 4, "tear": 2, "busy": 1, "lose": 3,
 }  # fmt: skip
 
 
@@ -190,12 +190,12 @@ class World:
                 file.write(b'{"event": "publ')
         else:
             os.truncate(path, self.chance.randint(0, path.stat().st_size - 1))
-            self._call(self._recovery, "recover a torn file", fails=False)
-            if path.is_file() and place == "current.json":
-                try:
-                    json.loads(path.read_text())
-                except ValueError:
-                    path.unlink()  # what a person does, as the message says
+            standing = "published" in look.status(self.evidence).values()
+            answer = self._call(self._recovery, "recover a torn file", fails=False)
+            if standing and not self.lost and not isinstance(answer, Outcome):
+                raise Violation(f"a torn {place} is not mended although a release proves which area it is")
+            if place == "current.json" and not isinstance(answer, Outcome):
+                path.unlink()  # what a person does, as the message says
 
     def busy(self) -> None:
         """Another process holds the evidence area: a call says so, and changes nothing."""
@@ -227,13 +227,15 @@ class World:
             self.story.append("the area is gone for good")
         else:
             self.lost |= look.visible(self.away)
+            shutil.rmtree(self.lake, ignore_errors=True)  # what a call wrote there while the area vanished
+            self.point = None
 
     # ---------------------------------------------------------------- how it is done
 
     def _call(self, call, told: str, *, fails: bool = True):
         """The answer of a call that may fail at one of its operations; None where it was killed."""
-        fault = self.chance.choice(FAULTS)
-        at = self.chance.randint(0, 70) if fails and self.chance.random() < 0.7 else None
+        fault = self.chance.choice((*FAULTS, "unmounted", "unmounted"))
+        at = self.chance.randint(0, 60) if fails and self.chance.random() < 0.7 else None
         disk = Disk(self.root, at, fault, self._vanish, self.chance)
         mounted = self.mounted
         self.story.append(told + ("" if at is None else f" [{fault} at {at}]"))
