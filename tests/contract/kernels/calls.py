@@ -93,6 +93,7 @@ def more_records() -> None:
     file_bound(points, 5, work=WORK["exact"])
     frame = pd.DataFrame(random.integers(0, 3, (40, 4)), columns=list("abcd"))
     partition(frame, 5, effort="fast")
+    partition(frame[["a", "b"]], 3, effort="fast")
 
 
 CALLS: dict[str, Callable[[], None]] = {

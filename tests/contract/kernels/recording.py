@@ -18,7 +18,7 @@ from tests.contract.kernels.discovery import name_of, reachable_from
 from tests.contract.kernels.intrinsics import MEANINGS
 
 #: Calls recorded of each kernel, and calls of it that run uncompiled at most.
-CALLS, UNCOMPILED = 2, 20
+CALLS, UNCOMPILED = 2, 300
 
 
 def copied(argument: Any) -> Any:
