@@ -49,12 +49,23 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
         read_as = f.when(number.rlike(_NUMBER), number).try_cast(kind)
         values[name] = without_codes(name, read_as, specification.variables[name], kind, decimal)
     if not csv:
-        for name in text.intersection(names):
-            broken = broken | f.coalesce(~f.is_valid_utf8(column(name)), f.lit(False))
+        for name in text.intersection(names) | _categories_in_bytes(raw, names, specification):
+            valid = f.is_valid_utf8(column(name).cast("string"))
+            broken = broken | f.coalesce(~valid, f.lit(False))
     flags = f.when(unreadable, NUMBER).otherwise(0) + f.when(broken, TEXT).otherwise(0)
     typed = raw.select(*[values[name].alias(name) for name in names], flags.alias(UNREADABLE))
     # Text is parsed once: kept in Spark's own encrypted scratch space for the passes that follow.
     return typed.persist(StorageLevel.DISK_ONLY) if csv else typed
+
+
+def _categories_in_bytes(raw: DataFrame, names: list[str], specification: Specification) -> set[str]:
+    """Return quasi-identifiers and regions of type binary, which Hive and Impala use for text."""
+    return {
+        entry.name
+        for entry in raw.select([column(name) for name in names]).schema
+        if isinstance(entry.dataType, t.BinaryType)
+        and specification.variables[entry.name].role in ("quasi_identifier", "region")
+    }
 
 
 def with_recodes(frame: DataFrame, specification: Specification) -> DataFrame:

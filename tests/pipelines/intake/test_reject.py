@@ -1,4 +1,4 @@
-"""Which records are rejected: repeated units, unless k counts them."""
+"""Which records are rejected: repeated units unless k counts them, and categories that are no text."""
 
 import numpy as np
 import pytest
@@ -37,3 +37,10 @@ def test_repeated_units_are_rejected_where_k_counts_records(spark, tmp_path):
     panel().to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, roles=ROLES)
     assert dict(screen(read(spark, spec), spec).rejected) == {"unit repeated": 60}
+
+
+def test_a_category_in_bytes_that_are_no_text_is_rejected_as_such(spark, tmp_path):
+    frame = persons().assign(sex=[b"f", b"m", b"\xff"] * 23 + [b"f"])
+    frame.to_parquet(tmp_path / "data", index=False)
+    spec = specification(tmp_path)
+    assert screen(read(spark, spec), spec).rejected == {"text not in the declared encoding": 23}
