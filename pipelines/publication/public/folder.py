@@ -138,9 +138,10 @@ class FolderArea:
 
     def served(self) -> str | None:
         """What ``current.json`` names."""
-        if not self.current.is_file():
+        try:
+            return current_of(self.current.read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        return current_of(self.current.read_bytes())
 
     def serve(self, release_id: str | None) -> None:
         """Replace ``current.json``, or remove it."""

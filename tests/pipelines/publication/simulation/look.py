@@ -26,6 +26,20 @@ def status(evidence: Path) -> dict[str, str]:
     return {line["release_id"]: line["event"] for line in lines(evidence)}
 
 
+def is_known(area: Path, evidence: Path) -> bool:
+    """Whether a ledger names the area at a place; of a version before, whether it names any."""
+    public = [line for line in lines(evidence) if line["event"] not in ("waiting", "rejected")]
+    identity = area / ".area.json"
+    if all("area" not in line for line in public):
+        return bool(public)
+    try:
+        return json.loads(identity.read_text())["area"] in {line["area"] for line in public}
+    except FileNotFoundError:
+        return False
+    except (ValueError, KeyError, TypeError):
+        return True  # torn
+
+
 def visible(area: Path) -> set[str]:
     """Releases that readers can see."""
     if not area.is_dir():

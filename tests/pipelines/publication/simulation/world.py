@@ -267,16 +267,15 @@ class World:
 
     def _settle(self, *, vanished: bool) -> None:
         """What a call wrote while its area vanished is at its place; where it was lost, another may begin."""
-        if self.lost and (self.lake / ".area.json").is_file() and not vanished:
+        if self.lost and look.is_known(self.lake, self.evidence) and not vanished:
             shutil.rmtree(self.away)
             self.mounted, self.lost = True, set()
-        elif vanished:
+        elif vanished or self.lost:
             self.point = look.snapshot(self.lake)
 
     def _has_area(self) -> bool:
         """Whether the area is mounted, and the ledger says something of it."""
-        public = any(line["event"] not in ("waiting", "rejected") for line in look.lines(self.evidence))
-        return self.mounted and self.lake.exists() and public
+        return self.mounted and self.lake.exists() and look.is_known(self.lake, self.evidence)
 
     def _verify(self) -> str:
         release_id = f"{self.chance.getrandbits(128):032x}"
@@ -308,15 +307,15 @@ class World:
         """Whether an answer agrees with the state."""
         if answer is None:
             return
-        shown, led = release_id in look.visible(self.area), look.current(self.area) == release_id
+        shown, led = release_id in look.visible(self.area) - self.lost, look.current(self.area) == release_id
         if isinstance(answer, Outcome):
             if event not in wanted:
                 raise Violation(f"the answer is {answer.text!r}, and the ledger says {event}")
             if shown != (event == "published"):
                 there = "there" if shown else "not there"
                 raise Violation(f"the answer is {answer.text!r}, and the release is {there}: {event}")
-        elif f"{release_id} is {event}" in str(answer):
-            return  # why it ended, and that the release is published all the same
+        elif f"{release_id} is {event}" in str(answer) or event == "abandoned":
+            return  # why it ended, and that the release is published all the same; or what was finished first
         elif event in wanted and event != before and event != "waiting" and (led or event != "published"):
             raise Violation(f"the answer is {_told(answer)}, although the release is {event}")
 
