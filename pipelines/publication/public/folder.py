@@ -103,7 +103,7 @@ class FolderArea:
         try:
             files = _files(folder)
             return all(checksum(folder / name) == named["sha256"] for name, named in files.items())
-        except (OSError, FileDamaged, ValueError, KeyError, TypeError):
+        except (FileNotFoundError, NotADirectoryError, FileDamaged, ValueError, KeyError, TypeError):
             return False
 
     def put(
