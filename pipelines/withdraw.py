@@ -41,7 +41,8 @@ def withdraw(named: str, *, lost: bool = False) -> Outcome:
         Where the public area is not the one that the ledger knows: nothing was withdrawn.
     """
     if lost:
-        return _declare_lost(areas_named(named))
+        place = areas_named(named)
+        return look_again(lambda: _declare_lost(place), lambda: _lost(place) if _is_lost(place) else None)
     release = find_release(named, gone=True)
     areas = release.areas()
     meant, before = _meant(release, Ledger(areas)), _served(areas.public)
@@ -75,9 +76,9 @@ def _withdraw(meant: str, areas: Areas) -> None:
             "the area was moved. Nothing was withdrawn. Name the release there, or by its folder in the "
             "evidence area, and delete copies by hand."
         )
-    if status is None or status.event not in {"published", *GONE}:
-        raise SpecificationError("The ledger knows no standing release of this id: nothing was withdrawn.")
     returned = areas.public.stands(meant) or areas.public.served() == meant
+    if status is None or not (returned or status.event in {"published", *GONE}):
+        raise SpecificationError("The ledger knows no standing release of this id: nothing was withdrawn.")
     if status.event == "published" or returned:
         with areas.public.lock():
             withdraw_release(status, areas)
