@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +22,12 @@ from deploy.dependency_lanes.lane import Lane
 from deploy.dependency_lanes.results import JobResult
 
 COUNT = Path(__file__).with_name("independent_count.py")
+#: Written by the independent count.
+VALUES = "values.txt"
 #: Seconds of one command: a lane must end where a worker never answers.
 TIMEOUT = 1200
 DEMO_RECORDS, FIRMS, COUNTED, PERSONS = 400, 1500, 810, 300
+_ANSWER = ("--json", "--quiet")
 _API = """
 import microguard, numpy
 for name in microguard.PUBLIC:
@@ -134,7 +140,8 @@ class Job:
             if exit_code:
                 return JobResult(exit_code, time.monotonic() - began, f"{command[0]}: {message}", tuple(ids))
             ids += [release_id] if (release_id := _release_id(last_line)) else []
-        return JobResult(0, time.monotonic() - began, "", tuple(ids))
+        values = (folder / VALUES).read_text(encoding="utf-8").splitlines() if self.lake else []
+        return JobResult(0, time.monotonic() - began, "", tuple(ids), tuple(values))
 
 
 def _call(lane: Lane, command: Sequence[str], folder: Path, key: Path, number: int) -> tuple[int, str, str]:
@@ -145,14 +152,18 @@ def _call(lane: Lane, command: Sequence[str], folder: Path, key: Path, number: i
         words = [str(lane.interpreter.with_name("microguard")), *command]
     out, error = folder / f"{number}.out", folder / f"{number}.err"
     with out.open("w") as to_out, error.open("w") as to_error:
+        process = subprocess.Popen(
+            words, cwd=folder, env=lane.environment(key), stdin=subprocess.DEVNULL, stdout=to_out,
+            stderr=to_error, start_new_session=True,
+        )  # fmt: skip
         try:
-            exit_code = subprocess.run(
-                words, cwd=folder, env=lane.environment(key), stdout=to_out, stderr=to_error,
-                stdin=subprocess.DEVNULL, timeout=TIMEOUT, check=False,
-            ).returncode  # fmt: skip
+            exit_code = process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             exit_code = -1
             to_error.write(f"\nnot finished after {TIMEOUT} seconds\n")
+        finally:
+            with suppress(ProcessLookupError):  # Java and workers that a command left, or that hang
+                os.killpg(process.pid, signal.SIGKILL)
     lines = out.read_text(errors="replace").splitlines()
     message = " ".join(error.read_text(errors="replace").split())[-400:]
     return exit_code, lines[-1] if lines else "", message
@@ -209,12 +220,12 @@ def _write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object
 
 
 def _demo(kind: str) -> Job:
-    options = ("--records", str(DEMO_RECORDS), "--kind", kind, "--set", "method.effort=fast", "--json")
+    options = ("--records", str(DEMO_RECORDS), "--kind", kind, "--set", "method.effort=fast", *_ANSWER)
     return Job(kind, (("demo", "--out", ".", *options),))
 
 
 def _protect(night: str) -> tuple[str, ...]:
-    return ("protect", "release.toml", "--set", f"input.path={night}.csv", "--json")
+    return ("protect", "release.toml", "--set", f"input.path={night}.csv", *_ANSWER)
 
 
 JOBS = (
@@ -222,7 +233,7 @@ JOBS = (
     _demo("mixed"),
     _demo("nominal"),
     _demo("numeric"),
-    Job("table", (("adjust", "table.toml", "--json"),), _firms),
-    Job("rounding", (("adjust", "table.toml", "--json"),), _counted),
+    Job("table", (("adjust", "table.toml", *_ANSWER),), _firms),
+    Job("rounding", (("adjust", "table.toml", *_ANSWER),), _counted),
     Job("register", (_protect("first"), _protect("second")), _persons),
 )

@@ -12,7 +12,7 @@ import pytest
 
 from deploy.dependency_lanes.__main__ import main, run_lanes
 from deploy.dependency_lanes.independent_count import records_fault, rounding_fault, table_fault
-from deploy.dependency_lanes.jobs import JOBS
+from deploy.dependency_lanes.jobs import JOBS, Job
 from deploy.dependency_lanes.lane import (
     FIND_PYTHON,
     InstallationFailed,
@@ -122,6 +122,32 @@ def test_every_job_of_a_lane_is_a_command_and_a_specification_that_microguard_ac
         if path := getattr(parsed, "specification", None):
             specification = read_specification(tmp_path / path, parsed.overrides)
             assert Path(specification.input_path).is_file()
+
+
+def lane_of_stand_ins(folder: Path, microguard: str, python: str) -> Lane:
+    """A lane whose commands are shell scripts."""
+    lane = Lane.from_name("pinned-3.11", folder)
+    lane.interpreter.parent.mkdir(parents=True)
+    for name, script in (("microguard", microguard), ("python", python)):
+        path = lane.interpreter.with_name(name)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    return lane
+
+
+def test_a_job_of_a_lane_returns_the_release_ids_and_the_values_that_the_count_wrote(tmp_path):
+    lane = lane_of_stand_ins(tmp_path, """echo '{"release_id": "a1"}'""", "printf 'x\\ny\\n' > values.txt")
+    result = Job("job", (("protect",),)).run(lane, tmp_path / "key")
+    assert (result.exit_code, result.release_ids, result.values) == (0, ("a1", "a1"), ("x", "y"))
+
+
+def test_a_job_of_a_lane_ends_with_the_exit_code_and_the_message_of_the_first_command_that_fails(tmp_path):
+    lane = lane_of_stand_ins(tmp_path, '[ "$1" = demo ] || { echo "no $1" >&2; exit 5; }', "exit 1")
+    result = Job("job", (("demo",), ("protect",), ("adjust",))).run(lane, tmp_path / "key")
+    assert (result.exit_code, result.message) == (5, "protect: no protect")
+    unaccepted = Job("job", (("demo",),), lake="lake")
+    lane = lane_of_stand_ins(tmp_path / "other", "exit 0", 'echo "one class of 2" >&2; exit 1')
+    assert unaccepted.run(lane, tmp_path / "key").message.endswith("independent_count.py: one class of 2")
 
 
 def records(classes: dict[str, int]) -> pd.DataFrame:
