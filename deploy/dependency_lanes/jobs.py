@@ -96,6 +96,7 @@ income = { role = "quasi_identifier", kind = "numeric" }
 diagnosis = { role = "sensitive", kind = "nominal" }
 [method]
 effort = "fast"
+min_diversity = 2
 [series]
 max_waiting = 1.0
 max_ghosts = 1.0
