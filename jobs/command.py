@@ -15,7 +15,7 @@ from jobs.verbs import VERBS, call, parse
 from schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
-    from pipelines.engine.outcome import Outcome
+    from pipelines.engine.command_result import CommandResult
     from pipelines.engine.progress import Progress
 
 
@@ -68,7 +68,7 @@ class _Command:
         self.progress: Progress | None = None
         self._answers = threading.Lock()  # held by who answers, and never released: there is one answer
 
-    def run(self) -> Outcome:
+    def run(self) -> CommandResult:
         self.answer.check()
         parsed = parse(self.arguments)
         if submitted():
@@ -84,7 +84,7 @@ class _Command:
         self.progress = Progress(quiet=self.quiet, events=self.log)
         return self.progress
 
-    def done(self, outcome: Outcome) -> int:
+    def done(self, outcome: CommandResult) -> int:
         self._answers.acquire()
         if not self.quiet or (self.verb in VERBS and VERBS[self.verb].shown_when_quiet):
             self.answer.summary(outcome.summary())

@@ -2,7 +2,7 @@
 
 To add a verb, write its pipeline, add its row and a script of its name beside this file. A pipeline takes
 what is positional on the command line by position and the options of its row by name; further it gets what
-its parameters ask for of `master`, `progress` and `show`. It answers with an `Outcome`.
+its parameters ask for of `master`, `progress` and `show`. It answers with an `CommandResult`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemas.errors import SpecificationError
 from schemas.paths import expanded
 
 if TYPE_CHECKING:
-    from pipelines.engine.outcome import Outcome
+    from pipelines.engine.command_result import CommandResult
     from pipelines.engine.progress import Progress
 
 EXIT_CODES = """exit codes:
@@ -72,7 +72,7 @@ class Verb:
     shown_when_quiet: bool = False
     starts_spark: bool = False
 
-    def function(self) -> Callable[..., Outcome]:
+    def function(self) -> Callable[..., CommandResult]:
         """Import the pipeline."""
         module, _, name = self.pipeline.partition(":")
         return getattr(importlib.import_module(module), name)
@@ -249,7 +249,7 @@ _ROWS = (
     Verb(
         "audit",
         "audit everything that stands or stood of a source together",
-        "pipelines.audit_source:audit_source",
+        "pipelines.joint_audit:audit_source",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
     ),
@@ -298,7 +298,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def call(
     parsed: argparse.Namespace, progress: Callable[[], Progress], show: Callable[[str], None]
-) -> Outcome:
+) -> CommandResult:
     """Run the verb of a parsed command line; a faulty specification is refused before an engine is loaded.
 
     `show` takes a part of the answer as soon as it is there.

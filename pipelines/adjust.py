@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.engine.outcome import Outcome, within
+from pipelines.engine.command_result import CommandResult, within
 from pipelines.engine.progress import Progress
 from pipelines.run import job_of, run
 from pipelines.tables.cell_keys.product import NoisyTables
@@ -11,7 +11,7 @@ from schemas.specification.model import Specification
 from schemas.specification.table_input import table_of
 
 
-def adjust(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
+def adjust(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:
     """Protect the table of a specification and publish it, or publish nothing.
 
     Raises

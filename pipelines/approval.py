@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipelines.engine.outcome import Outcome, look_again, now
+from pipelines.engine.command_result import CommandResult, look_again, now
 from pipelines.publication.areas import PAGE, Areas
 from pipelines.publication.find_release import find_release
 from pipelines.publication.ledger import Ledger
+from pipelines.publication.pending_approval import waiting_release
 from pipelines.publication.publish import publish
 from pipelines.publication.retention import retain
-from pipelines.publication.waiting import waiting_release
-from pipelines.redraw import at_work, redraw
+from pipelines.rebuild_report import at_work, redraw
 from pipelines.series.source import joint_of, with_night
 from pipelines.series.waiting_night import forget_state, require_as_verified
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
 
 
-def approve(named: str, *, by: str, note: str = "") -> Outcome:
+def approve(named: str, *, by: str, note: str = "") -> CommandResult:
     """Publish a release that waits; the ledger keeps who said so, when, and why.
 
     Its files are compared with the checksums of when they were verified, as in every publication. Called
@@ -43,19 +43,19 @@ def approve(named: str, *, by: str, note: str = "") -> Outcome:
     release = find_release(named)
     areas, release_id = release.areas(), release.release_id
 
-    def act() -> Outcome:
+    def act() -> CommandResult:
         with at_work(areas):
             done = _published(areas, release_id, "is published already")
             return _approve(areas, release_id, by, note) if done is None else done
 
-    def look() -> Outcome | None:
+    def look() -> CommandResult | None:
         with at_work(areas):
             return _published(areas, release_id, "is published")
 
     return look_again(act, look)
 
 
-def _approve(areas: Areas, release_id: str, by: str, note: str) -> Outcome:
+def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult:
     waiting = waiting_release(areas, release_id)
     require_as_verified(waiting, areas)
     entry = replace(waiting.entry, by=by, note=note)
@@ -71,7 +71,7 @@ def _approve(areas: Areas, release_id: str, by: str, note: str) -> Outcome:
     return retained.added_to(_answer(areas, release_id, f"is approved by {by} and published"))
 
 
-def _published(areas: Areas, release_id: str, what: str) -> Outcome | None:
+def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None:
     """The answer about a release that a person had published, and which readers can see; else None."""
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "published" or not status.by or not areas.public.stands(release_id):
@@ -80,14 +80,14 @@ def _published(areas: Areas, release_id: str, what: str) -> Outcome | None:
     return _answer(areas, release_id, f"{what}, approved by {status.by} at {status.at}")
 
 
-def _answer(areas: Areas, release_id: str, what: str) -> Outcome:
+def _answer(areas: Areas, release_id: str, what: str) -> CommandResult:
     place, page = areas.public.place(release_id), areas.record(release_id) / PAGE
     content = {"release_id": release_id, "release": place, "report": str(page)}
     night = joint_of(areas, release_id).get("night", {})
-    return with_night(Outcome(f"Release {release_id} {what}.\nRelease: {place}", content), night)
+    return with_night(CommandResult(f"Release {release_id} {what}.\nRelease: {place}", content), night)
 
 
-def reject(named: str, *, by: str, note: str = "") -> Outcome:
+def reject(named: str, *, by: str, note: str = "") -> CommandResult:
     """Refuse a release that waits: its staged files go, its evidence stays, the ledger keeps who and why.
 
     Called again of a release that is rejected, it says so.
@@ -102,14 +102,14 @@ def reject(named: str, *, by: str, note: str = "") -> Outcome:
     release = find_release(named)
     areas, release_id = release.areas(), release.release_id
 
-    def act() -> Outcome:
+    def act() -> CommandResult:
         with at_work(areas):
             return _rejected(areas, release_id, "already ") or _reject(areas, release_id, by, note)
 
     return look_again(act, lambda: _rejected(areas, release_id, ""))
 
 
-def _reject(areas: Areas, release_id: str, by: str, note: str) -> Outcome:
+def _reject(areas: Areas, release_id: str, by: str, note: str) -> CommandResult:
     waiting = waiting_release(areas, release_id)
     entry = replace(waiting.entry, event="rejected", at=now(), by=by, note=note, public=areas.public.name)
     Ledger(areas).append(entry)
@@ -121,16 +121,16 @@ def _reject(areas: Areas, release_id: str, by: str, note: str) -> Outcome:
     return outcome
 
 
-def _rejected(areas: Areas, release_id: str, already: str) -> Outcome | None:
+def _rejected(areas: Areas, release_id: str, already: str) -> CommandResult | None:
     """The answer about a release that a person has rejected; else None."""
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "rejected":
         return None
     said = f"is {already}rejected by {status.by}: nothing was published, its evidence stays."
-    return Outcome(f"Release {release_id} {said}", {"release_id": release_id})
+    return CommandResult(f"Release {release_id} {said}", {"release_id": release_id})
 
 
-def pending(specification: Specification) -> Outcome:
+def pending(specification: Specification) -> CommandResult:
     """List the releases of a specification that wait for approval."""
     areas = Areas.of(specification.public_area, specification.evidence_area)
     waiting = Ledger(areas).waiting(specification.release.name)
@@ -142,4 +142,4 @@ def pending(specification: Specification) -> Outcome:
         {"release_id": each.release_id, "since": each.at, "evidence": areas.record_place(each.release_id)}
         for each in waiting
     ]
-    return Outcome(text, {"pending": rows})
+    return CommandResult(text, {"pending": rows})

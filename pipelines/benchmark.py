@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from schemas.errors import MicroguardError, SpecificationError
 from sdc.errors import SdcError
 
@@ -20,7 +20,7 @@ PACKAGE = "tests.benchmarks"
 _ROOT = Path(__file__).resolve().parents[1]
 
 
-def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[str], None]) -> Outcome:
+def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[str], None]) -> CommandResult:
     """Run one benchmark, or all of them.
 
     Parameters
@@ -55,7 +55,9 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
         except (SdcError, AssertionError) as error:  # neither holds a value of a record
             raise MicroguardError(f"The benchmark {each} stopped. {type(error).__name__}: {error}") from error
     count = sum(map(len, content.values()))
-    return Outcome(f"{count} tables; every answer was checked before it was shown.", {"benchmarks": content})
+    return CommandResult(
+        f"{count} tables; every answer was checked before it was shown.", {"benchmarks": content}
+    )
 
 
 def _known() -> list[str]:

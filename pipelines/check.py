@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from pipelines.engine.ahead import import_ahead
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
+from pipelines.engine.prefetch_imports import prefetch_imports
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
 from pipelines.gate.expectations import EXPECTS
 from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
-from pipelines.intake.screen import ScreenedInput, screen
+from pipelines.intake.validate import ValidatedInput, screen
 from pipelines.job import Job
 from pipelines.measures.exposure import Exposure, exposure
 from pipelines.measures.k_map import Held, held
@@ -21,7 +21,7 @@ from schemas.specification.model import Specification
 from schemas.specification.table_input import require_records
 
 
-def check(specification: Specification, *, master: str | None = None, progress: Progress) -> Outcome:
+def check(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:
     """Read and judge the input of a specification, and answer with its risk.
 
     Raises
@@ -31,7 +31,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
     """
     require_records(specification)
     areas = Areas.of(specification.public_area, specification.evidence_area)
-    import_ahead(EXPECTS)
+    prefetch_imports(EXPECTS)
     with (
         areas.lock(),
         areas.session() as private,
@@ -42,7 +42,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
         return risk_of(Job(spark, specification, areas, progress), microdata)
 
 
-def risk_of(job: Job, microdata: Microdata) -> Outcome:
+def risk_of(job: Job, microdata: Microdata) -> CommandResult:
     """Judge the input and answer with its risk.
 
     Raises
@@ -69,8 +69,8 @@ QUARANTINE_OF_CHECK = "check"
 
 
 def _answer(
-    screened: ScreenedInput, exposed: Exposure, in_population: Held | None, specification: Specification
-) -> Outcome:
+    screened: ValidatedInput, exposed: Exposure, in_population: Held | None, specification: Specification
+) -> CommandResult:
     by_role: dict[str, list[str]] = {}
     for name, variable in specification.variables.items():
         by_role.setdefault(variable.role, []).append(name)
@@ -105,4 +105,4 @@ def _answer(
     }
     if in_population is not None:
         content["k_map"] = {"variables": list(specification.population_key), **asdict(in_population)}
-    return Outcome("\n".join(lines), content)
+    return CommandResult("\n".join(lines), content)

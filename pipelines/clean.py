@@ -6,13 +6,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.publication.areas import WORK, hold, is_work
 from pipelines.publication.ledger import entries_of
 from schemas.errors import SpecificationError
 
 
-def clean(named: Sequence[str]) -> Outcome:
+def clean(named: Sequence[str]) -> CommandResult:
     """Remove staging, resume and scratch folders below the named folders (this one where none is named).
 
     A run that died resumes from such a folder: after this it starts from its beginning. What waits for
@@ -43,7 +43,7 @@ def clean(named: Sequence[str]) -> Outcome:
         removed += len(left)
         waiting += len(undecided)
     stays = f" {waiting} release(s) wait for approval: theirs stay." if waiting else ""
-    return Outcome(f"Removed the work folders of {removed} run(s).{stays}", {"removed": removed})
+    return CommandResult(f"Removed the work folders of {removed} run(s).{stays}", {"removed": removed})
 
 
 def _waiting(area: Path) -> set[str]:

@@ -11,17 +11,17 @@ from typing import Any
 from pyspark.sql import functions as f
 
 from pipelines.drafting.compared import AS_IT_IS, Compared, compared_table
+from pipelines.engine.command_result import CommandResult
 from pipelines.engine.files import private_folder, write_atomically
-from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.engine.row_hash import content_of
 from pipelines.evidence import plots
 from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
-from pipelines.intake.screen import screen
 from pipelines.intake.typed import UNREADABLE
+from pipelines.intake.validate import screen
 from pipelines.job import Job
-from pipelines.measures.changed import Changed
+from pipelines.measures.data_changes import Changed
 from pipelines.measures.measure import Measure, compute_all
 from pipelines.records.product import Records
 from pipelines.run import job_of
@@ -44,7 +44,7 @@ def compare(
     choices: Mapping[str, Specification] | None = None,
     master: str | None = None,
     progress: Progress,
-) -> Outcome:
+) -> CommandResult:
     """Protect a sample for each choice and k, and answer with what it costs and what it leaves open.
 
     Parameters
@@ -87,7 +87,7 @@ def compare(
         ]
     )
     content = {"records": records, "sample": SAMPLE, "compared": [asdict(row) for row in rows]}
-    return Outcome(text, content | {"picture": str(folder / PICTURE)})
+    return CommandResult(text, content | {"picture": str(folder / PICTURE)})
 
 
 def _require_one_place(compared: Mapping[str, Specification]) -> None:

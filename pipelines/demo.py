@@ -8,9 +8,9 @@ from typing import Literal
 
 import pyarrow.parquet as pq
 
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.engine.progress import Progress
-from pipelines.town.town import town
+from pipelines.synthetic.dataset import town
 from schemas.errors import SpecificationError
 from schemas.specification.read import read_specification
 
@@ -83,7 +83,7 @@ def demo(
     overrides: Sequence[str] = (),
     master: str | None = None,
     progress: Progress,
-) -> Outcome:
+) -> CommandResult:
     """Make the town under `out` and, unless `only_data`, protect it.
 
     Parameters
@@ -105,7 +105,9 @@ def demo(
     specification = read_specification(path, overrides)
     if only_data:
         text = f"A town of {records:,} persons is in {out / 'data'}, its specification is {path}."
-        return Outcome(text, {"data": str(out / "data"), "specification": str(path), "records": records})
+        return CommandResult(
+            text, {"data": str(out / "data"), "specification": str(path), "records": records}
+        )
     from pipelines.protect import protect
 
     return protect(specification, master=master, progress=progress)

@@ -18,7 +18,7 @@ from pipelines.drafting.roles import guess, is_nameable
 from pipelines.drafting.sniff import Source, sniff
 from pipelines.drafting.table import drafted_table, quoted
 from pipelines.drafting.trial import Trial, trial
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from schemas.errors import InputRejected
 from schemas.specification.read import build_specification
 from schemas.specification.sections import Quality
@@ -29,7 +29,7 @@ ROOM = 1.5
 """Drafted limit of the loss over that of the trial, which is of a sample and of the quickest method."""
 
 
-def draft(named: str) -> Outcome:
+def draft(named: str) -> CommandResult:
     """Profile the input and write its draft specification.
 
     Parameters
@@ -39,7 +39,7 @@ def draft(named: str) -> Outcome:
 
     Returns
     -------
-    Outcome
+    CommandResult
         The text is a valid specification that fits the input, its comments say why and what the risk is.
 
     Raises
@@ -59,7 +59,7 @@ def draft(named: str) -> Outcome:
     build_specification(tomllib.loads(text), Path.cwd(), "draft")
     variables = {each.name: {"role": each.role, "kind": each.kind, "why": each.why} for each in guesses}
     content = {"records": profile.records, "k": k, "variables": variables, "risk": risk, "draft": text}
-    return Outcome(text, content | {"trial": None if tried is None else asdict(tried)})
+    return CommandResult(text, content | {"trial": None if tried is None else asdict(tried)})
 
 
 def _risk(profile: Profile, guesses: Sequence[Guess], k: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.publication.area_identity import AreaNotThere, known_area
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
@@ -12,7 +12,7 @@ from pipelines.series.source import TOLD, joint_of, releases_of, source_of
 from schemas.specification.model import Specification
 
 
-def history(specification: Specification) -> Outcome:
+def history(specification: Specification) -> CommandResult:
     """Say what was published of a source: units, who came, left and waits, and what was exposed.
 
     Parameters
@@ -25,14 +25,14 @@ def history(specification: Specification) -> Outcome:
     rows = [_row(entry, status[entry.release_id], areas) for entry in releases_of(areas, specification)]
     source = source_of(specification)
     if not rows:
-        return Outcome(
+        return CommandResult(
             f"Nothing was published of the source {source!r} yet.", {"source": source, "releases": []}
         )
     heads = ["release", "name", "period", "state", *TOLD, "below k"]
     table = [heads, *[["-" if row[head] is None else str(row[head]) for head in heads] for row in rows]]
     widths = [max(len(line[i]) for line in table) for i in range(len(heads))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table]
-    return Outcome("\n".join(line.rstrip() for line in lines), {"source": source, "releases": rows})
+    return CommandResult("\n".join(line.rstrip() for line in lines), {"source": source, "releases": rows})
 
 
 def _row(entry: Entry, last: Entry, areas: Areas) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from pipelines.evidence.evidence import Counts
 from pipelines.guarantees.guarantee import Guarantee
 from pipelines.intake.read import Microdata
-from pipelines.intake.screen import Rejects, ScreenedInput
+from pipelines.intake.validate import Rejects, ValidatedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
@@ -82,7 +82,7 @@ class Product(Protocol[P, W]):
         """What a release of a series follows, as a part of its identity; nothing where it stands alone."""
         ...
 
-    def with_data_defaults(self, screened: ScreenedInput) -> Specification:
+    def with_data_defaults(self, screened: ValidatedInput) -> Specification:
         """Return the specification with the defaults that depend on the input; called before `protect`."""
         ...
 
@@ -93,11 +93,11 @@ class Product(Protocol[P, W]):
         """What marks records that earlier releases of the series stand in the way of, if anything."""
         ...
 
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> P:
+    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> P:
         """Protect the accepted input, or fail; `NothingNew` where there is nothing to publish."""
         ...
 
-    def compare(self, screened: ScreenedInput, protected: P) -> Any:
+    def compare(self, screened: ValidatedInput, protected: P) -> Any:
         """What the measures are taken of."""
 
     def stage(self, job: Job, protected: P, release_id: str) -> Staged:
@@ -112,7 +112,7 @@ class Product(Protocol[P, W]):
         """That the files hold what was protected, and the limits of the gate."""
         ...
 
-    def counts(self, screened: ScreenedInput, protected: P, written: W) -> Counts:
+    def counts(self, screened: ValidatedInput, protected: P, written: W) -> Counts:
         """Records in and out."""
         ...
 

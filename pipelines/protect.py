@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.engine.outcome import Outcome, within
+from pipelines.engine.command_result import CommandResult, within
 from pipelines.engine.progress import Progress
 from pipelines.records.product import Records
 from pipelines.run import job_of, run
@@ -15,7 +15,7 @@ from schemas.specification.table_input import require_records
 
 def protect(
     specification: Specification, *, rebase: bool = False, master: str | None = None, progress: Progress
-) -> Outcome:
+) -> CommandResult:
     """Protect and publish, or publish nothing.
 
     Parameters

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.check import risk_of
 from pipelines.engine.column_names import column
+from pipelines.engine.command_result import CommandResult
 from pipelines.engine.failures import without_values_of_records
-from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import our_sql_settings
 from pipelines.evidence.evidence import Evidence
@@ -20,8 +20,8 @@ from pipelines.gate.gate import Verdicts
 from pipelines.intake.read import of_frame
 from pipelines.job import Job
 from pipelines.publication.areas import areas_of
+from pipelines.rebuild_report import at_work
 from pipelines.records.product import ProtectedRecords, Records
-from pipelines.redraw import at_work
 from pipelines.run import Verified, publish_verified, verified_release
 from schemas.errors import GateRefused, InputRejected, SpecificationError
 from schemas.specification.model import Specification
@@ -79,7 +79,7 @@ class Protection:
         self.specification = specification
         self._progress = progress
 
-    def check(self, frame: DataFrame) -> Outcome:
+    def check(self, frame: DataFrame) -> CommandResult:
         """Judge a frame as the input, and answer with its risk; nothing but the quarantine report is written.
 
         Raises
@@ -101,13 +101,13 @@ class Protection:
         with self._job(_session_of(frame)) as job:
             product = Records(self.specification)
             release = verified_release(product, job, of_frame(frame, self.specification))
-            if isinstance(release, Outcome):
+            if isinstance(release, CommandResult):
                 raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done anew.")
             names = [column(name) for name in release.protected.contract.names]
             published = release.protected.comparison.protected.select(*names)
             return ProtectedFrame(published, release.evidence, release.verdicts, release, self.specification)
 
-    def publish(self, protected: ProtectedFrame) -> Outcome:
+    def publish(self, protected: ProtectedFrame) -> CommandResult:
         """Publish what was protected, in the order of the verb: gate, ledger, switch.
 
         Raises

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.publication.area_identity import AreaNotThere, known_area
 from pipelines.publication.find_release import find_release
-from pipelines.redraw import write_page_of
+from pipelines.rebuild_report import write_page_of
 
 
-def report(named: str) -> Outcome:
+def report(named: str) -> CommandResult:
     """Rebuild the page of a release.
 
     Parameters
@@ -25,4 +25,4 @@ def report(named: str) -> Outcome:
             known_area(areas)
         except AreaNotThere as error:
             text += f"\nIts state is what the ledger says. {error}"
-    return Outcome(text, {"release_id": release.release_id, "report": str(page)})
+    return CommandResult(text, {"release_id": release.release_id, "report": str(page)})

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Generic
 
-from pipelines.engine.ahead import import_ahead
-from pipelines.engine.outcome import Outcome, look_again, now
+from pipelines.engine.command_result import CommandResult, look_again, now
+from pipelines.engine.prefetch_imports import prefetch_imports
 from pipelines.engine.progress import Progress
 from pipelines.engine.session import session
 from pipelines.evidence import plots
@@ -26,22 +26,27 @@ from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
 from pipelines.guarantees.registry import promised, require_stated
 from pipelines.intake.accept import accept_by_suite, accept_input
 from pipelines.intake.read import Microdata, read
-from pipelines.intake.screen import ScreenedInput, require_unchanged, screen
+from pipelines.intake.validate import ValidatedInput, require_unchanged, screen
 from pipelines.job import Job
 from pipelines.measures.measure import compute_all
 from pipelines.product import NothingNew, P, Product, W
+from pipelines.publication.add_descriptors import described
 from pipelines.publication.area_identity import require_area
 from pipelines.publication.areas import PAGE, Areas, areas_of
-from pipelines.publication.described import described
 from pipelines.publication.identity import SOFTWARE, identity
 from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.pending_approval import (
+    PendingRelease,
+    is_pending,
+    refuse_beside_pending,
+    submit_for_approval,
+)
 from pipelines.publication.publish import finish_what_died, publish, published_already
 from pipelines.publication.retention import Retained, retain
 from pipelines.publication.same_job import ids_of_job, refuse_same_job
-from pipelines.publication.sources.collisions import refuse_collisions
-from pipelines.publication.sources.sketching import keep_sketch
-from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiting, waits_already
-from pipelines.redraw import at_work, redraw, redraw_index
+from pipelines.publication.source_fingerprints.conflicts import refuse_conflicts
+from pipelines.publication.source_fingerprints.fingerprint import keep_fingerprint
+from pipelines.rebuild_report import at_work, rebuild_index, redraw
 from pipelines.series.source import joint_of, with_night
 from schemas.errors import MicroguardError
 from schemas.requirements.requirement import MetricKey
@@ -53,7 +58,7 @@ class Verified(Generic[P]):
     """A release that is staged, read back and judged; whether it passed, `verdicts` say."""
 
     protected: P
-    waiting: Waiting
+    waiting: PendingRelease
     evidence: Evidence
     page: Page
     verdicts: Verdicts
@@ -63,7 +68,7 @@ class Verified(Generic[P]):
 def job_of(specification: Specification, master: str | None, progress: Progress) -> Iterator[Job]:
     """Areas locked, what died before finished, and a Spark session that starts beside slow imports."""
     areas = areas_of(specification)
-    import_ahead(EXPECTS, plots.DRAWS)
+    prefetch_imports(EXPECTS, plots.DRAWS)
     with at_work(areas):
         clustering = specification.table is None
         with (
@@ -73,7 +78,7 @@ def job_of(specification: Specification, master: str | None, progress: Progress)
             yield Job(spark, specification, areas, progress, specification.input_path)
 
 
-def run(product: Product[P, W], job: Job) -> Outcome:
+def run(product: Product[P, W], job: Job) -> CommandResult:
     """Publish, or publish nothing.
 
     Raises
@@ -83,10 +88,10 @@ def run(product: Product[P, W], job: Job) -> Outcome:
     with job.progress.stage("read"):
         microdata = read(job.spark, product.reader, job.specification)
     release = verified_release(product, job, microdata)
-    return release if isinstance(release, Outcome) else publish_verified(product, job, release)
+    return release if isinstance(release, CommandResult) else publish_verified(product, job, release)
 
 
-def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> Verified[P] | Outcome:
+def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> Verified[P] | CommandResult:
     """All of a run that comes before anything is public: a release to publish, or why there is none to make.
 
     Raises
@@ -107,7 +112,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         return finished
     refuse_same_job(areas, made_from, specification, release_id)
     if follows:
-        refuse_beside_waiting(areas, name, release_id)
+        refuse_beside_pending(areas, name, release_id)
     with progress.stage("check"):
         judged = accept_input(screened, product.reader, areas.record(release_id)).rows
         judged += accept_by_suite(microdata, areas.record(release_id)).rows
@@ -126,8 +131,8 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         ledger=specification.shared_ledger or "",
     )
     with progress.stage("compare sources"):
-        keep_sketch(screened, product.reader, specification, entry, areas)
-        refuse_collisions(entry, areas)
+        keep_fingerprint(screened, product.reader, specification, entry, areas)
+        refuse_conflicts(entry, areas)
     try:
         protected = product.protect(job, screened, release_id)
     except NothingNew as night:
@@ -141,7 +146,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
         raise
 
 
-def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> Outcome:
+def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> CommandResult:
     """Publish what passed the gate, or let it wait for a person where the specification says so.
 
     Raises
@@ -151,7 +156,7 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
     areas, waiting = job.areas, release.waiting
     release_id, approval = waiting.entry.release_id, job.specification.publish.approval
 
-    def look() -> Outcome | None:
+    def look() -> CommandResult | None:
         with suppress(Exception):  # what it would finish, the next run does
             finish_what_died(areas)
         status = Ledger(areas).status(release_id)
@@ -165,22 +170,22 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
     return look_again(lambda: _publish(job, release), look)
 
 
-def _publish(job: Job, release: Verified[P]) -> Outcome:
+def _publish(job: Job, release: Verified[P]) -> CommandResult:
     areas, waiting = job.areas, release.waiting
     release_id = waiting.entry.release_id
     try:
         refuse(release.verdicts)
         if job.specification.publish.approval == "required":
-            let_wait(waiting, areas)
+            submit_for_approval(waiting, areas)
             release.page.write(Ledger(areas).status(release_id))
-            redraw_index(areas)
+            rebuild_index(areas)
             return _waits(areas, release_id, "Verified, and waiting for approval")
         with job.progress.stage("publish"):
             publish(waiting.staged, waiting.manifest, areas, waiting.entry, accepted=waiting.accepted)
     except MicroguardError:
         areas.forget_work(release_id)  # a refusal leaves nothing but evidence
         settle_lineage(areas.record(release_id), "FAIL")
-        redraw_index(areas)
+        rebuild_index(areas)
         raise
     retained = retain(areas, waiting.entry.name)
     release.page.write(Ledger(areas).status(release_id))
@@ -194,7 +199,7 @@ def _verified(
     product: Product[P, W],
     job: Job,
     microdata: Microdata,
-    screened: ScreenedInput,
+    screened: ValidatedInput,
     protected: P,
     entry: Entry,
     judged: tuple[Verdict, ...],
@@ -245,16 +250,16 @@ def _verified(
     require_stated(manifest, product.guarantees)
     with progress.stage("describe"):
         files = described(staged.files, manifest)
-    return Verified(protected, Waiting(files, manifest, entry, accepted), evidence, page, verdicts)
+    return Verified(protected, PendingRelease(files, manifest, entry, accepted), evidence, page, verdicts)
 
 
-def _finished(areas: Areas, release_id: str, name: str) -> Outcome | None:
+def _finished(areas: Areas, release_id: str, name: str) -> CommandResult | None:
     """The answer where a release stands or waits for approval already, None where it is to be made."""
     if published_already(areas, release_id):
         areas.forget_work(release_id)  # of a run that died after it had published
         text = "This job has published its release already"
         return _answer(areas, release_id, text, retain(areas, name))
-    if waits_already(areas, release_id):
+    if is_pending(areas, release_id):
         return _waits(areas, release_id, "This release is verified and waiting for approval already")
     return None
 
@@ -269,7 +274,7 @@ def _unaccounted(counts: Counts) -> float:
     return abs(taken_in - counts.waiting + counts.ghosts - counts.published)
 
 
-def _description(product: Product[P, W], job: Job, screened: ScreenedInput, entry: Entry) -> Description:
+def _description(product: Product[P, W], job: Job, screened: ValidatedInput, entry: Entry) -> Description:
     specification = job.specification
     return Description(
         release_id=entry.release_id,
@@ -294,21 +299,21 @@ def _answer(
     text: str,
     retained: Retained | None = None,
     night: Mapping[str, int] | None = None,
-) -> Outcome:
+) -> CommandResult:
     """The answer of a run; of a series with the counts of `night`, by default that of the release."""
     public, report = areas.public.place(release_id), f"{areas.record_place(release_id)}/{PAGE}"
     content = {"release_id": release_id, "release": public, "report": report}
-    outcome = Outcome(f"{text}.\nRelease: {public}\nReport: {report}", content)
+    outcome = CommandResult(f"{text}.\nRelease: {public}\nReport: {report}", content)
     outcome = with_night(outcome, night or joint_of(areas, release_id).get("night", {}))
     return outcome if retained is None else retained.added_to(outcome)
 
 
-def _waits(areas: Areas, release_id: str, text: str) -> Outcome:
+def _waits(areas: Areas, release_id: str, text: str) -> CommandResult:
     """The answer where a person decides: what to read, how to say so, and where the release will be."""
     record = areas.record_place(release_id)
     report = f"{record}/{PAGE}"
     decide = f"microguard approve {record} --by NAME, or microguard reject"
     release = areas.public.place(release_id)
     content = {"release_id": release_id, "release": release, "waiting": record, "report": report}
-    outcome = Outcome(f"{text}; nothing is public.\nReport: {report}\nDecide: {decide}", content)
+    outcome = CommandResult(f"{text}; nothing is public.\nReport: {report}\nDecide: {decide}", content)
     return with_night(outcome, joint_of(areas, release_id).get("night", {}))

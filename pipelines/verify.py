@@ -6,13 +6,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pipelines.audit.release import Audit, audit
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.publication.area_identity import AreaNotThere, known_area
 from pipelines.publication.find_release import FoundRelease, find_release
 from schemas.errors import GateRefused, SpecificationError
 
 
-def verify(named: str) -> Outcome:
+def verify(named: str) -> CommandResult:
     """Audit a release and say what was found.
 
     Parameters
@@ -46,7 +46,7 @@ def verify(named: str) -> Outcome:
     lines += [f"  {finding.check}: {finding.detail}" for finding in result.findings]
     lines += _beside_the_ledger(release)
     content = {"release_id": result.release_id, "findings": [asdict(finding) for finding in result.findings]}
-    return Outcome("\n".join(lines), content)
+    return CommandResult("\n".join(lines), content)
 
 
 def _beside_the_ledger(release: FoundRelease) -> list[str]:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pipelines.engine.command_result import CommandResult, look_again, now
 from pipelines.engine.files import FileDamaged
-from pipelines.engine.outcome import Outcome, look_again, now
 from pipelines.publication.area_identity import AreaNotThere, known_area, require_gone
 from pipelines.publication.areas import Areas
 from pipelines.publication.find_release import FoundRelease, areas_named, find_release, half_withdrawn
 from pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
 from pipelines.publication.public.public_area import PublicArea
 from pipelines.publication.withdrawal import withdraw_release
-from pipelines.redraw import at_work, redraw
+from pipelines.rebuild_report import at_work, redraw
 from schemas.errors import SpecificationError
 
 #: What the ledger says of releases that nobody could withdraw.
 LOST = "the public area was declared lost"
 
 
-def withdraw(named: str, *, lost: bool = False) -> Outcome:
+def withdraw(named: str, *, lost: bool = False) -> CommandResult:
     """Remove a release from the public area, the history of its table included, and record it.
 
     Where it was the current one, the release before it that still stands becomes current again. Called again
@@ -47,7 +47,7 @@ def withdraw(named: str, *, lost: bool = False) -> Outcome:
     areas = release.areas()
     meant, before = _meant(release, Ledger(areas)), _served(areas.public)
 
-    def act() -> Outcome:
+    def act() -> CommandResult:
         with at_work(areas):
             status = Ledger(areas).status(meant)
             if status is not None and status.event in GONE and _is_lost(areas):
@@ -57,7 +57,7 @@ def withdraw(named: str, *, lost: bool = False) -> Outcome:
             redraw(areas, [meant])
         return _answer(meant, areas, before, successor)
 
-    def look() -> Outcome | None:
+    def look() -> CommandResult | None:
         with at_work(areas):
             status = Ledger(areas).status(meant)
             if status is None or status.event not in GONE:
@@ -86,7 +86,7 @@ def _withdraw(meant: str, areas: Areas) -> None:
         require_gone(meant, areas)
 
 
-def _answer(meant: str, areas: Areas, before: str | None, successor: str | None) -> Outcome:
+def _answer(meant: str, areas: Areas, before: str | None, successor: str | None) -> CommandResult:
     was_current = meant == before
     text = f"Release {meant} is withdrawn: it is gone from the public area" + (
         "" if not was_current else ", and there is no current release now" if successor is None
@@ -94,10 +94,10 @@ def _answer(meant: str, areas: Areas, before: str | None, successor: str | None)
     )  # fmt: skip
     kept = "" if areas.public.folder is not None else ", and so are versions of objects that the store keeps"
     content = {"release_id": meant, "was_current": was_current, "current": successor}
-    return Outcome(f"{text}. Copies that readers have made are out of reach{kept}.", content)
+    return CommandResult(f"{text}. Copies that readers have made are out of reach{kept}.", content)
 
 
-def _declare_lost(areas: Areas) -> Outcome:
+def _declare_lost(areas: Areas) -> CommandResult:
     """Record all releases of a public area that is lost as withdrawn; another area may begin at its place.
 
     Raises
@@ -141,14 +141,14 @@ def _is_lost(areas: Areas) -> bool:
     return any(each.note == LOST for each in _here(areas)[-1:]) and known_area(areas) is None
 
 
-def _lost(areas: Areas) -> Outcome:
+def _lost(areas: Areas) -> CommandResult:
     ids = list(dict.fromkeys(each.release_id for each in _here(areas) if each.note == LOST))
     text = (
         f"The public area {areas.public.name} is recorded as lost, and {len(ids)} release(s) in it as "
         "withdrawn: nobody has looked there. Should it appear again, withdraw them once more. Another public "
         "area may begin at this place. Copies that readers have made are out of reach."
     )
-    return Outcome(text, {"lost": areas.public.name, "release_ids": ids})
+    return CommandResult(text, {"lost": areas.public.name, "release_ids": ids})
 
 
 def _served(public: PublicArea) -> str | None:

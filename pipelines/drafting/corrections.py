@@ -10,7 +10,7 @@ from pipelines.drafting.first_guess import Guess, is_key_type, most_categories
 from pipelines.drafting.keys import FEWEST_THINGS, MOST_WITNESSES, holds_together, repeats_by_period
 from pipelines.drafting.names import says
 from pipelines.drafting.profile import Column, Profile
-from pipelines.measures.guessing import Dependency
+from pipelines.measures.attribute_disclosure.conditional_mode import Dependency
 from schemas.errors import InputRejected
 
 MOST_REJECTED = 0.2

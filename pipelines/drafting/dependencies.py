@@ -9,8 +9,13 @@ import pandas as pd
 
 from pipelines.drafting.first_guess import Guess
 from pipelines.drafting.profile import Profile
-from pipelines.measures.computing import computed
-from pipelines.measures.guessing import Dependency, Guessing, dependencies_among, guessing
+from pipelines.measures.attribute_disclosure.arithmetic import computed
+from pipelines.measures.attribute_disclosure.conditional_mode import (
+    Dependency,
+    Guessing,
+    dependencies_among,
+    guessing,
+)
 
 
 def dependencies(

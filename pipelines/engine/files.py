@@ -89,7 +89,7 @@ def copy_durably(source: Path, target: Path) -> None:
         os.fsync(file.fileno())
 
 
-def name_again(source: Path, target: Path) -> None:
+def hardlink(source: Path, target: Path) -> None:
     """Give a file that nobody changes a second name, in one step; a copy where a file has one name only."""
     fresh = target.with_name(f".{target.name}")
     fresh.unlink(missing_ok=True)

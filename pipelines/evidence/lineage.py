@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
 
+from pipelines.engine.command_result import now
 from pipelines.engine.files import read_json, write_atomically
-from pipelines.engine.outcome import now
 from pipelines.evidence.evidence import Evidence
 from pipelines.gate.gate import Verdict
 from schemas.requirements.requirement import MetricKey

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipelines.engine.files import private_folder, write_atomically
 from pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
 from pipelines.intake.read import Microdata
-from pipelines.intake.screen import ScreenedInput
+from pipelines.intake.validate import ValidatedInput
 from schemas.errors import InputRejected
 from schemas.requirements.records import input_requirements
 from schemas.specification.model import Specification
@@ -16,7 +16,7 @@ from schemas.specification.model import Specification
 QUARANTINE = "quarantine.json"
 
 
-def accept_input(screened: ScreenedInput, specification: Specification, folder: Path) -> Verdicts:
+def accept_input(screened: ValidatedInput, specification: Specification, folder: Path) -> Verdicts:
     """Count rejections in the evidence and judge the input.
 
     Raises

@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import content_of
-from pipelines.intake.spellings import with_category
+from pipelines.intake.category_normalisation import with_category
 from pipelines.measures.by_class import CLASS, by_class, class_hash
 from schemas.specification.model import Specification
 from sdc.risk.individual import class_risk

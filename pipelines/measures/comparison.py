@@ -9,9 +9,9 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from pipelines.intake.magnitudes import magnitudes
-from pipelines.intake.scales import Scale
-from pipelines.intake.screen import ScreenedInput
+from pipelines.intake.fixed_point import Scale
+from pipelines.intake.numeric_parsing import magnitudes
+from pipelines.intake.validate import ValidatedInput
 from pipelines.measures.block_reports import BlockReports
 from pipelines.measures.classes import Classes, classes_of
 from pipelines.measures.exposure import Exposure
@@ -28,7 +28,7 @@ class Comparison:
     Attributes
     ----------
     specification : Specification
-    screened : ScreenedInput
+    screened : ValidatedInput
         The original records: all that were accepted.
     exposure : Exposure
         Their risk, measured before.
@@ -44,7 +44,7 @@ class Comparison:
     """
 
     specification: Specification
-    screened: ScreenedInput
+    screened: ValidatedInput
     exposure: Exposure
     protected: DataFrame
     records: int

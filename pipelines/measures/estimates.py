@@ -14,8 +14,8 @@ import pandas as pd
 from pyspark.sql import types as t
 
 from pipelines.engine.column_names import column
-from pipelines.intake.screen import REGION
 from pipelines.intake.totals import total_sums, totals_of
+from pipelines.intake.validate import REGION
 from pipelines.measures.comparison import Comparison
 from pipelines.measures.measure import Measure
 from sdc.utility.estimates import estimates, relative_changes

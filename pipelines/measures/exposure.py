@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipelines.intake.screen import ScreenedInput
+from pipelines.intake.validate import ValidatedInput
+from pipelines.measures.attribute_disclosure.functional_dependencies import Dependency, dependencies
 from pipelines.measures.classes import Classes, classes_of
-from pipelines.measures.determination import Dependency, dependencies
 from schemas.specification.model import Specification
 
 
@@ -19,7 +19,7 @@ class Exposure:
     dependencies: tuple[Dependency, ...]
 
 
-def exposure(screened: ScreenedInput, specification: Specification) -> Exposure:
+def exposure(screened: ValidatedInput, specification: Specification) -> Exposure:
     """Risk before protection, and the columns that determine a protected one."""
     keys = [] if specification.region is None else [specification.region]
     classes = {

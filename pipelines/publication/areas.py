@@ -27,9 +27,9 @@ from pipelines.engine.files import damaged, private_folder
 from pipelines.engine.lock import locked
 from pipelines.publication.key import create_once, key_file, key_of, required_key
 from pipelines.publication.public.public_area import PublicArea, public_area
+from pipelines.publication.staging.folder import FolderStagingArea
+from pipelines.publication.staging.staging_area import StagingArea
 from pipelines.publication.stored_evidence import WORK, address_of, stored_evidence
-from pipelines.publication.work.folder import FolderWorkplace
-from pipelines.publication.work.workplace import Workplace
 from schemas.errors import MicroguardError, SpecificationError
 from schemas.specification.model import Specification
 
@@ -134,7 +134,7 @@ class Areas:
                 )
         return folder
 
-    def workplace(self, release_id: str, purpose: str, folder: Path | None = None) -> Workplace:
+    def staging_area(self, release_id: str, purpose: str, folder: Path | None = None) -> StagingArea:
         """Where the tasks of a run write and read what nobody has verified yet.
 
         Parameters
@@ -144,15 +144,15 @@ class Areas:
         """
         folder = self.work(release_id, purpose) if folder is None else folder
         if self.stored is None:
-            return FolderWorkplace(folder)
-        from pipelines.publication.work.object_store import StoreWorkplace
+            return FolderStagingArea(folder)
+        from pipelines.publication.staging.object_store import StoreStagingArea
 
-        return StoreWorkplace(self.stored.address, f"{WORK}/{release_id}/{purpose}", folder)
+        return StoreStagingArea(self.stored.address, f"{WORK}/{release_id}/{purpose}", folder)
 
     def frame(self, spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
         """The Parquet files of folders of the evidence area as it is kept, read by tasks."""
         if self.stored is not None:
-            from pipelines.publication.work.object_store import fetched
+            from pipelines.publication.staging.object_store import fetched
 
             parts = [part for folder in folders for part in self.stored.parts(folder)]
             return fetched(spark, self.stored.address, parts, schema)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pipelines.engine.files import checksum
 from pipelines.engine.versions import deciding_versions
-from pipelines.intake.screen import ScreenedInput
+from pipelines.intake.validate import ValidatedInput
 from schemas.specification.model import Specification
 
 #: Moves when, and only when, the same input and specification give another answer than before.
@@ -33,7 +33,7 @@ SERIES = "series"
 PERMISSIONS = ("quality", "population")
 
 
-def identity(screened: ScreenedInput, specification: Specification, content: str) -> dict[str, Any]:
+def identity(screened: ValidatedInput, specification: Specification, content: str) -> dict[str, Any]:
     """What decides the answer of a run.
 
     Parameters

@@ -13,20 +13,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pipelines.engine.command_result import now
 from pipelines.engine.files import FileDamaged
-from pipelines.engine.outcome import now
 from pipelines.publication.area_identity import AreaNotThere, begin_area, require_area, settle_area
 from pipelines.publication.areas import Areas
 from pipelines.publication.formats.table_format import TableFormat, table_format
 from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Entry, Ledger, is_in, public_area_of
-from pipelines.publication.retention import outlived
-from pipelines.publication.sources.collisions import ledger_of, refuse_collisions, shared_entry
-from pipelines.publication.sources.shared_ledger import lock_of
-from pipelines.publication.sources.source_sketch import SHARED
+from pipelines.publication.retention import expired_releases
+from pipelines.publication.source_fingerprints.conflicts import ledger_of, refuse_conflicts, shared_entry
+from pipelines.publication.source_fingerprints.shared_ledger import lock_of
+from pipelines.publication.source_fingerprints.source_fingerprint import SHARED
 from pipelines.publication.stage import StagedFiles
 from pipelines.publication.store.faults import AreaTaken
-from pipelines.publication.withdrawal import take_out, withdraw_release
+from pipelines.publication.withdrawal import remove_release, withdraw_release
 from schemas.errors import ProtectionFailed
 
 
@@ -71,7 +71,7 @@ def publish(
         ledger.refuse_successive(entry.name, staged.release_id, accepted)
         if SERIES in entry.identity:
             ledger.refuse_unknown(staged.release_id)
-        refuse_collisions(entry, areas)
+        refuse_conflicts(entry, areas)
         ledger.append(replace(entry, event="intended", at=now()))
         try:
             if shared is not None:  # after the line, by which whoever comes after a kill knows the entry
@@ -79,7 +79,7 @@ def publish(
             areas.public.put(staged.release_id, staged.folder, staged.checksums, manifest)
             _commit(table_format(str(manifest.get("format", "parquet"))), manifest, areas.public.folder)
         except Exception:
-            take_out(entry, areas, "abandoned")
+            remove_release(entry, areas, "abandoned")
             raise
         require_area(areas)  # else the release went to another place
         ledger.append(replace(entry, event="published", at=now()))
@@ -139,17 +139,17 @@ def finish_what_died(areas: Areas) -> set[str]:
         going.add(entry.release_id)
         with area.public.lock():
             if entry.event == "withdrawing":
-                take_out(entry, area, "withdrawn")
+                remove_release(entry, area, "withdrawn")
             elif entry.by:
-                take_out(replace(entry, by="", note=""), area, "waiting")
+                remove_release(replace(entry, by="", note=""), area, "waiting")
             else:
-                take_out(entry, area, "abandoned")
+                remove_release(entry, area, "abandoned")
     standing = [(each.name, public_area_of(each, areas)) for each in Ledger(areas).standing()]
     for name, area in dict.fromkeys(standing):
         if not _is_there(area, areas):
             continue
         _lead_readers(name, area)
-        for entry in outlived(area, name):
+        for entry in expired_releases(area, name):
             going.add(entry.release_id)
             with area.public.lock():
                 withdraw_release(entry, area)

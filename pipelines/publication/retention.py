@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger, is_in
 from pipelines.publication.withdrawal import withdraw_release
@@ -30,7 +30,7 @@ class Retained:
     withdrawn: tuple[str, ...]
     left: tuple[str, ...]
 
-    def added_to(self, outcome: Outcome) -> Outcome:
+    def added_to(self, outcome: CommandResult) -> CommandResult:
         """The answer of a verb that published, with what became of the older releases."""
         text, content = outcome.text, dict(outcome.content)
         if self.withdrawn:
@@ -43,7 +43,7 @@ class Retained:
                 "again, and goes no further until they are gone."
             )
             content["not_withdrawn"] = list(self.left)
-        return Outcome(text, content)
+        return CommandResult(text, content)
 
 
 def retain(areas: Areas, name: str) -> Retained:
@@ -52,7 +52,7 @@ def retain(areas: Areas, name: str) -> Retained:
     To be called with the evidence area locked, once the publication is done.
     """
     withdrawn, left = [], []
-    for entry in outlived(areas, name):
+    for entry in expired_releases(areas, name):
         try:
             with areas.public.lock():
                 withdraw_release(entry, areas)
@@ -63,7 +63,7 @@ def retain(areas: Areas, name: str) -> Retained:
     return Retained(tuple(withdrawn), tuple(left))
 
 
-def outlived(areas: Areas, name: str) -> list[Entry]:
+def expired_releases(areas: Areas, name: str) -> list[Entry]:
     """Releases of a name that are to go, oldest first, as lines that say why.
 
     As many stay as the newest publication asks for; the current release stays in any case. Releases of the

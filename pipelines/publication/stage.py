@@ -26,8 +26,8 @@ from pipelines.publication.record_files.batches import record_batches
 from pipelines.publication.record_files.csv_file import CSV, write_csv
 from pipelines.publication.record_files.encoding import encoded
 from pipelines.publication.record_files.partition_files import write_partitions
-from pipelines.publication.work.task_frames import write_in_tasks
-from pipelines.publication.work.workplace import Workplace
+from pipelines.publication.staging.staging_area import StagingArea
+from pipelines.publication.staging.task_frames import write_in_tasks
 from schemas.specification.consistency import FREQUENCY
 
 RECORDS_PER_FILE = 500_000
@@ -68,7 +68,7 @@ class Staged:
     contract : Contract
     content : (int, int)
         Records and sum of row hashes, before they were written.
-    place : Workplace
+    place : StagingArea
         Where tasks read the records, as `RECORDS`.
     formulas : tuple of str
         Columns of the CSV file with text that a spreadsheet takes for a formula.
@@ -79,7 +79,7 @@ class Staged:
     files: StagedFiles
     contract: Contract
     content: tuple[int, int]
-    place: Workplace
+    place: StagingArea
     formulas: tuple[str, ...] = ()
     schema: StructType | None = None
 
@@ -128,11 +128,11 @@ def stage(
     shutil.rmtree(folder)
     folder = areas.work(release_id, "staging")
     columns = [column(name) for name in contract.names]
-    published, place = frame.select(*columns), areas.workplace(release_id, "staging")
+    published, place = frame.select(*columns), areas.staging_area(release_id, "staging")
     whole = contract.partition_by is None
     write = _write_files if whole else write_partitions
     said = write(place, published, RECORDS, contract, records, RECORDS_PER_FILE)
-    place.bring(RECORDS)
+    place.fetch(RECORDS)
     _write_tables(tables, contract, folder / "tables")
     formulas: tuple[str, ...] = ()
     if contract.csv:
@@ -149,7 +149,7 @@ def record_files(folder: Path) -> list[Path]:
 
 
 def _write_files(
-    place: Workplace, frame: DataFrame, name: str, contract: Contract, records: int, most: int
+    place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
 ) -> list[str]:
     """Write files of at most about so many records each; what their tasks said, as `_encode` does."""
     columns = [column(each) for each in contract.names]

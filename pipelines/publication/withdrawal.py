@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipelines.engine.outcome import now
+from pipelines.engine.command_result import now
 from pipelines.publication.area_identity import require_area, require_gone
 from pipelines.publication.areas import Areas
 from pipelines.publication.formats.table_format import forget_everywhere
@@ -23,10 +23,10 @@ def withdraw_release(entry: Entry, areas: Areas) -> None:
     """
     entry = replace(entry, public=areas.public.name, area=require_area(areas))
     Ledger(areas).append(replace(entry, event="withdrawing", at=now()))
-    take_out(entry, areas, "withdrawn")
+    remove_release(entry, areas, "withdrawn")
 
 
-def take_out(entry: Entry, areas: Areas, event: Event) -> None:
+def remove_release(entry: Entry, areas: Areas, event: Event) -> None:
     """Remove a release whose going the ledger has announced; any part of it may be gone already.
 
     ``current.json`` goes back to the release before it that still stands, or goes where there is none; then

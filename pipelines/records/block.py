@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from pipelines.engine.versions import deciding_versions, in_words
 from pipelines.measures.classes import CLOSE
+from pipelines.records.block_config import BlockConfig
 from pipelines.records.blocks import BLOCK
-from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.coordinates import numbers
 from pipelines.records.finished_blocks import FinishedBlock
 from pipelines.records.points import Points
@@ -31,7 +31,7 @@ from sdc.errors import ImpossibleProtection, InvalidParameter, SdcError
 from sdc.measures.moments import Moments
 from sdc.microaggregation import microaggregate
 from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
-from sdc.microaggregation.file_bound.bound import WORK, file_bound
+from sdc.microaggregation.global_bound.bound import WORK, file_bound
 from sdc.microaggregation.sse import sum_of_squares
 
 #: Beside a record where representatives are chosen together: its cluster, and with the position of a nominal
@@ -49,7 +49,7 @@ BOUND_RECORDS, BOUND_WORK = 20_000, 2 * 10**10
 
 
 def protect_block(
-    block: pa.Table, clustering: ClusteringTask
+    block: pa.Table, clustering: BlockConfig
 ) -> tuple[pa.Table, dict[str, Any], Moments | None]:
     """One block: its protected records, its report, and its moments (None where it has no numbers).
 
@@ -93,7 +93,7 @@ def protect_block(
 
 
 def _labels(
-    points: Points, diversity: Diversity | None, block: int, clustering: ClusteringTask
+    points: Points, diversity: Diversity | None, block: int, clustering: BlockConfig
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Cluster of each record and what was proved, from the folder of finished blocks where it is there."""
     if points.alike:
@@ -118,7 +118,7 @@ def _labels(
 
 
 def _solve(
-    points: Points, diversity: Diversity | None, seed: int, clustering: ClusteringTask
+    points: Points, diversity: Diversity | None, seed: int, clustering: BlockConfig
 ) -> tuple[np.ndarray, dict[str, Any]]:
     options: dict[str, Any] = {
         "standardise": False,
@@ -161,7 +161,7 @@ def block_seed(run: int, block: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{run}/{block}".encode(), digest_size=7).digest(), "big")
 
 
-def _diversity(block: pa.Table, clustering: ClusteringTask) -> Diversity | None:
+def _diversity(block: pa.Table, clustering: BlockConfig) -> Diversity | None:
     """What clusters hold beside k records: k units, and enough values of every sensitive variable."""
     least = {} if clustering.counted is None else {clustering.counted: clustering.k}
     if clustering.min_diversity > 1:
@@ -176,7 +176,7 @@ def _diversity(block: pa.Table, clustering: ClusteringTask) -> Diversity | None:
     return Diversity.of(np.concatenate([*codes.values()], axis=1), required, known)
 
 
-def _sensitive_codes(block: pa.Table, name: str, clustering: ClusteringTask) -> np.ndarray:
+def _sensitive_codes(block: pa.Table, name: str, clustering: BlockConfig) -> np.ndarray:
     """(n, 1 or 2) codes of which each column must have enough: of close numbers they are equal in one."""
     apart = clustering.close.get(name, 0.0)
     if apart > 0.0:
@@ -185,7 +185,7 @@ def _sensitive_codes(block: pa.Table, name: str, clustering: ClusteringTask) -> 
     return codes(block[name])[:, np.newaxis]
 
 
-def _spread(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> np.ndarray:
+def _spread(block: pa.Table, points: Points, labels: np.ndarray, clustering: BlockConfig) -> np.ndarray:
     """Clusters merged until nobody makes up too much of one."""
     weighing = clustering.weighing
     return labels if weighing is None else weighing.spread(block, points.spread(), labels)
@@ -205,22 +205,22 @@ def _merged(certificate: Mapping[str, Any], points: Points, labels: np.ndarray) 
     }
 
 
-def _weights(block: pa.Table, clustering: ClusteringTask) -> np.ndarray | None:
+def _weights(block: pa.Table, clustering: BlockConfig) -> np.ndarray | None:
     """What the records weigh, (n,), where they do."""
     weighing = clustering.weighing
     return None if weighing is None or weighing.name is None else weighing.weights(block)
 
 
-def _units(block: pa.Table, clustering: ClusteringTask) -> int:
+def _units(block: pa.Table, clustering: BlockConfig) -> int:
     """How many of what k counts the block holds."""
     return len(block) if clustering.counted is None else len(block[clustering.counted].unique())
 
 
-def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: ClusteringTask) -> pa.Table:
+def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: BlockConfig) -> pa.Table:
     """The block with representatives: what is a record's own value is voted on, the rest is a mean."""
     asked, weighing, coordinates = clustering.representative, clustering.weighing, clustering.coordinates
-    means = None if weighing is None else weighing.of_means(block, labels)
-    votes = None if weighing is None else weighing.of_votes(block, labels)
+    means = None if weighing is None else weighing.mean_weights(block, labels)
+    votes = None if weighing is None else weighing.mode_weights(block, labels)
     steps = None if weighing is None else weighing.steps
     if asked == "medoid":
         return represent(
@@ -249,7 +249,7 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: C
 
 
 def _with_clusters(
-    protected: pa.Table, block: pa.Table, labels: np.ndarray, clustering: ClusteringTask
+    protected: pa.Table, block: pa.Table, labels: np.ndarray, clustering: BlockConfig
 ) -> pa.Table:
     """Beside the protected records: their cluster in the file, and their nominal values before."""
     cluster = block[BLOCK][0].as_py() * CLUSTERS_OF_A_BLOCK + labels.astype(np.int64)
@@ -259,14 +259,14 @@ def _with_clusters(
     return protected
 
 
-def _moments(before: pa.Table, after: pa.Table, clustering: ClusteringTask) -> Moments | None:
+def _moments(before: pa.Table, after: pa.Table, clustering: BlockConfig) -> Moments | None:
     if not clustering.numeric or len(after) == 0:
         return None
     numeric = clustering.coordinates.numeric
     return Moments.of(numeric(before), numeric(after), _weights(before, clustering))
 
 
-def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -> dict[str, Any]:
+def _clusters(block: pa.Table, labels: np.ndarray, clustering: BlockConfig) -> dict[str, Any]:
     """What is reported of the clusters as they are published: number, dominance, diversity."""
     n, k = clustering.dominance
     counts: dict[str, Any] = {
@@ -276,7 +276,7 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -
     if clustering.weighing is not None:
         weights = clustering.weighing.weights(block)
         counts["steps"] = {name: float(step) for name, step in clustering.weighing.steps.items()}
-        counts["trimmed"] = int(np.count_nonzero(clustering.weighing.of_means(block, labels) < weights))
+        counts["trimmed"] = int(np.count_nonzero(clustering.weighing.mean_weights(block, labels) < weights))
     if clustering.min_diversity > 1:
         counts["diversity"] = {
             name: min(least_distinct(codes, labels) for codes in _sensitive_codes(block, name, clustering).T)
@@ -286,7 +286,7 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: ClusteringTask) -
 
 
 def _file_bound(
-    block: pa.Table, points: Points, clustering: ClusteringTask, lower_bound: float | None
+    block: pa.Table, points: Points, clustering: BlockConfig, lower_bound: float | None
 ) -> float | None:
     """What these records cost at least in any clustering of the whole file; None for too large a block.
 

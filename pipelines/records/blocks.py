@@ -23,9 +23,9 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import HASH, content_order, with_hash
 from pipelines.intake.cost_matrices import cost_matrices
+from pipelines.intake.fixed_point import Scale
 from pipelines.intake.recode import orders_of, trees_of
-from pipelines.intake.scales import Scale
-from pipelines.intake.screen import PATTERN, REGION
+from pipelines.intake.validate import PATTERN, REGION
 from pipelines.measures.pairs import drawn_order
 from pipelines.records.coordinates import Coordinates
 from schemas.errors import InputRejected, ProtectionFailed

@@ -1,4 +1,4 @@
-"""Checkpoint: what a finished step left in the workplace, believed only where nothing of it changed."""
+"""Checkpoint: what a finished step left in the staging area, believed only where nothing of it changed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from pipelines.engine.files import FileDamaged
+from pipelines.publication.staging.staging_area import StagingArea
 from pipelines.publication.store.faults import StoreDamaged
-from pipelines.publication.work.workplace import Workplace
 
 
-def write_checkpoint(spark: SparkSession, place: Workplace, name: str, reports: Sequence[Any] = ()) -> None:
+def write_checkpoint(spark: SparkSession, place: StagingArea, name: str, reports: Sequence[Any] = ()) -> None:
     """Declare a frame finished, with the reports that go with it."""
     content = {"files": dict(place.checksums(spark, name)), "reports": list(reports)}
     place.save(_seal(name), lambda file: file.write(json.dumps(content).encode()))
 
 
-def read_checkpoint(spark: SparkSession, place: Workplace, name: str) -> list[Any] | None:
+def read_checkpoint(spark: SparkSession, place: StagingArea, name: str) -> list[Any] | None:
     """Reports of a finished frame; None where it is not finished, or is not as it was then."""
     try:
         with place.open(_seal(name)) as file:

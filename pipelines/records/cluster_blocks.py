@@ -15,13 +15,13 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pipelines.records.block import BEFORE, CLUSTER, protect_block
+from pipelines.records.block_config import BlockConfig
 from pipelines.records.blocks import BLOCK
-from pipelines.records.clustering_task import ClusteringTask
 from sdc.measures.moments import Moments
 
 
 def cluster_blocks(
-    batches: Iterable[pa.RecordBatch], clustering: ClusteringTask, schema: t.StructType
+    batches: Iterable[pa.RecordBatch], clustering: BlockConfig, schema: t.StructType
 ) -> Iterator[tuple[pa.Table, str]]:
     """Protected records of each block with its report, then the moments of all of them.
 
@@ -29,7 +29,7 @@ def cluster_blocks(
     ----------
     batches : iterable of RecordBatch
         Blocked records: sorted by `BLOCK`.
-    clustering : ClusteringTask
+    clustering : BlockConfig
     schema : StructType
         From `protected_schema`.
 
@@ -53,7 +53,7 @@ def cluster_blocks(
         yield columns.empty_table(), json.dumps({"first_block": first, "moments": listed})
 
 
-def protected_schema(blocked: t.StructType, clustering: ClusteringTask) -> t.StructType:
+def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.StructType:
     """Columns of protected records: those of the blocked ones, and what is kept beside them."""
     beside: list[tuple[str, t.DataType]] = []
     if clustering.jointly:

@@ -1,7 +1,8 @@
 """Combinations in parts of whole regions, where there are too many for one process.
 
-Parts are written down by tasks and searched in tasks, stage by stage (`sdc.nominal.parts`). The driver holds
-the cells that parts share, those of the tables without the region, and the regions; codes, counts and moves
+Parts are written down by tasks and searched in tasks, stage by stage (`sdc.nominal.partitions`). The driver
+holds the cells that parts share, those of the tables without the region, and the regions; codes, counts and
+moves
 of combinations are in the files of the parts alone. What the parts are is decided by the combinations of the
 regions in their order: the answer is the same for any partitioning and any number of tasks.
 """
@@ -21,7 +22,7 @@ from pyspark.sql import functions as f
 
 from pipelines.engine.row_hash import DIGESTS
 from pipelines.engine.tasks import in_tasks
-from pipelines.publication.work.workplace import Workplace
+from pipelines.publication.staging.staging_area import StagingArea
 from pipelines.records.combinations import (
     COLLISION,
     COUNT,
@@ -32,8 +33,8 @@ from pipelines.records.combinations import (
     keys_of,
     texts_of,
 )
-from pipelines.records.moves import moves_schema, write_moves
 from pipelines.records.part_files import PartFiles
+from pipelines.records.reassignment import moves_schema, write_moves
 from pipelines.records.similarity import distances
 from schemas.errors import ProtectionFailed
 from schemas.specification.model import Specification
@@ -41,9 +42,9 @@ from schemas.specification.sections import Group
 from sdc.nominal.bounds import free_bound
 from sdc.nominal.distances import Distance
 from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.parts.cell_index import CellIndex
-from sdc.nominal.parts.part import Asked, Part, Seen, Stage, Standing
-from sdc.nominal.parts.reconcile import Held, cut_regions
+from sdc.nominal.partitions.cell_index import CellIndex
+from sdc.nominal.partitions.part import Part, PartitionRequest, Stage, Standing, VisibleErrors
+from sdc.nominal.partitions.reconcile import SharedState, cut_regions
 from sdc.nominal.similarity import Similarity
 
 #: Values that are read at a time.
@@ -57,7 +58,7 @@ class Layout:
 
     Attributes
     ----------
-    place : Workplace
+    place : StagingArea
     source : str
         What `write_combinations` wrote there.
     names : tuple of str
@@ -68,7 +69,7 @@ class Layout:
     distances : mapping of name to Distance, or None where every mismatch costs the same
     """
 
-    place: Workplace
+    place: StagingArea
     source: str
     names: tuple[str, ...]
     keys: dict[str, pa.Array]
@@ -76,7 +77,7 @@ class Layout:
     distances: Mapping[Hashable, Distance] | None
 
     @classmethod
-    def of(cls, place: Workplace, source: str, group: Group, specification: Specification) -> Layout:
+    def of(cls, place: StagingArea, source: str, group: Group, specification: Specification) -> Layout:
         """Look at the combinations once, column by column.
 
         Raises
@@ -136,27 +137,27 @@ class Layout:
 
 @dataclass
 class CombinationParts:
-    """The parts of a file in a workplace, and what Spark does with them.
+    """The parts of a file in a staging area, and what Spark does with them.
 
     Attributes
     ----------
     spark : SparkSession
     layout : Layout
-    asked : Asked
+    asked : PartitionRequest
     files : PartFiles
     finished : stages of parts that are done
     """
 
     spark: SparkSession
     layout: Layout
-    asked: Asked
+    asked: PartitionRequest
     files: PartFiles
     finished: int = 0
     _stage: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def write(
-        cls, spark: SparkSession, layout: Layout, asked: Asked, place: Workplace, name: str
+        cls, spark: SparkSession, layout: Layout, asked: PartitionRequest, place: StagingArea, name: str
     ) -> CombinationParts:
         """Write down the parts, each with the index of its cells.
 
@@ -191,10 +192,10 @@ class CombinationParts:
         for part in range(len(self)):
             mine = self.files.index(part)
             places = index.places(mine)
-            self.files.write_held(part, Held(places, mine.original), index.original[places])
+            self.files.write_held(part, SharedState(places, mine.original), index.original[places])
         return index
 
-    def held(self, part: int) -> Held:
+    def held(self, part: int) -> SharedState:
         """What a part holds of the shared cells."""
         return self.files.held(part)
 
@@ -207,7 +208,7 @@ class CombinationParts:
             number, before, errors = task
             part = files.part(number)
             standing = Standing(part.frequencies.counts) if before is None else files.standing(number, before)
-            seen = Seen(files.original(number), errors, moving)
+            seen = VisibleErrors(files.original(number), errors, moving)
             after, tried = part.advanced(asked, stage, seen, standing)
             change = part.errors(after.counts) - part.errors(standing.counts)
             files.write_standing(number, stage.number, after, change)
@@ -256,7 +257,7 @@ class CombinationParts:
         if None in reports:
             raise ProtectionFailed("A part of the combinations is not protected. Nothing was published.")
         written = [report.pop("moves") for report in reports]
-        files.place.gather(moves, written, moves_schema(layout.categories))
+        files.place.commit_parts(moves, written, moves_schema(layout.categories))
         return reports
 
 
@@ -275,7 +276,7 @@ def _coded(layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.R
     return task
 
 
-def _written(layout: Layout, asked: Asked, files: PartFiles) -> Callable[[pa.Table], pa.Table]:
+def _written(layout: Layout, asked: PartitionRequest, files: PartFiles) -> Callable[[pa.Table], pa.Table]:
     """In a task: a part with its index, written down."""
 
     def task(rows: pa.Table) -> pa.Table:
@@ -287,7 +288,7 @@ def _written(layout: Layout, asked: Asked, files: PartFiles) -> Callable[[pa.Tab
     return task
 
 
-def _pieces(place: Workplace, source: str, name: str) -> Iterator[pa.Array]:
+def _pieces(place: StagingArea, source: str, name: str) -> Iterator[pa.Array]:
     """A column of the combinations, some rows at a time, in the order of the files."""
     for part in place.parts(source):
         with pq.ParquetFile(place.file(source, part)) as file:

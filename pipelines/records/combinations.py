@@ -23,7 +23,7 @@ from pipelines.engine.column_names import column
 from pipelines.engine.row_hash import DIGESTS, digest
 from pipelines.engine.versions import deciding_versions, in_words
 from pipelines.measures.block_reports import OF_FILE
-from pipelines.publication.work.workplace import Workplace
+from pipelines.publication.staging.staging_area import StagingArea
 from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
 from pipelines.records.method_parameters import combination_parameters
 from pipelines.records.similarity import similarity
@@ -72,7 +72,7 @@ def on_combinations(group: Group, specification: Specification) -> bool:
 
 
 def write_combinations(
-    frame: DataFrame, group: Group, specification: Specification, place: Workplace, name: str
+    frame: DataFrame, group: Group, specification: Specification, place: StagingArea, name: str
 ) -> int:
     """Collapse records to distinct combinations, which tasks write down with their counts; their number."""
     values = {name: f"v{i}" for i, name in enumerate(keys_of(group, specification))}
@@ -82,7 +82,7 @@ def write_combinations(
     return place.rows(name)
 
 
-def combinations(place: Workplace, source: str, group: Group, specification: Specification) -> Combinations:
+def combinations(place: StagingArea, source: str, group: Group, specification: Specification) -> Combinations:
     """All combinations that were written down; missing values are one more category, the last.
 
     They are read column by column, so that values are never held beside their codes.
@@ -140,7 +140,7 @@ def texts_of(categories: Sequence[pa.Array]) -> list[list[str | None]]:
     return [values.cast(pa.string()).to_pylist() for values in categories]
 
 
-def _read(place: Workplace, source: str, name: str) -> pa.ChunkedArray:
+def _read(place: StagingArea, source: str, name: str) -> pa.ChunkedArray:
     files = (place.file(source, part) for part in place.parts(source))
     return pa.concat_tables(
         [pq.read_table(file, columns=[name], partitioning=None) for file in files]

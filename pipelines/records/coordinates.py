@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.intake.scales import Scale
+from pipelines.intake.fixed_point import Scale
 from sdc.clusters.cost_matrix import CostMatrix
 from sdc.clusters.ordinal import MISSING, ordinal_coordinates, ranks_of
 

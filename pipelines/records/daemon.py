@@ -16,8 +16,8 @@ from importlib.util import find_spec
 def load() -> None:
     """What a worker that clusters records needs: its task, and compiled code where it was compiled before."""
     import pipelines.records.cluster_blocks  # noqa: F401
-    from sdc.compile_ahead import clusters
     from sdc.kernels.compile import compiled
+    from sdc.precompile import clusters
 
     if compiled():
         clusters()

@@ -1,4 +1,4 @@
-"""Clusters of the blocks that are solved, in the workplace: a run that died goes on where it was."""
+"""Clusters of the blocks that are solved, in the staging area: a run that died goes on where it was."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pipelines.engine.versions import deciding_versions
-from pipelines.publication.work.workplace import Workplace
-from pipelines.records.clustering_task import ClusteringTask
+from pipelines.publication.staging.staging_area import StagingArea
+from pipelines.records.block_config import BlockConfig
 from pipelines.records.points import Points
 from sdc.clusters.diversity import Diversity
 
@@ -22,7 +22,7 @@ class FinishedBlock:
 
     Attributes
     ----------
-    place : Workplace
+    place : StagingArea
     name : str
     records, k : int
     diversity : Diversity or None
@@ -30,7 +30,7 @@ class FinishedBlock:
         are diverse.
     """
 
-    place: Workplace
+    place: StagingArea
     name: str
     records: int
     k: int
@@ -38,7 +38,7 @@ class FinishedBlock:
 
     @classmethod
     def of(
-        cls, points: Points, diversity: Diversity | None, seed: int, block: int, task: ClusteringTask
+        cls, points: Points, diversity: Diversity | None, seed: int, block: int, task: BlockConfig
     ) -> FinishedBlock | None:
         """The file of a block; None where no place is named."""
         if task.resume is None:

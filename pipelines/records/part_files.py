@@ -1,4 +1,4 @@
-"""The files of the parts of the combinations: arrays, in the workplace.
+"""The files of the parts of the combinations: arrays, in the staging area.
 
 A file is written in one step and never written again with other content, so that a task that is tried again
 finds what it began with.
@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.publication.work.workplace import Workplace
+from pipelines.publication.staging.staging_area import StagingArea
 from sdc.nominal.control_tables import ControlTables
 from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.parts.cell_index import CellIndex
-from sdc.nominal.parts.part import Part, Standing
-from sdc.nominal.parts.reconcile import Held
+from sdc.nominal.partitions.cell_index import CellIndex
+from sdc.nominal.partitions.part import Part, Standing
+from sdc.nominal.partitions.reconcile import SharedState
 
 _OF_CELLS = ("cells", "original", "dimension", "table", "level")
 
 
 @dataclass(frozen=True)
 class PartFiles:
-    """Where the parts of a file lie: below a name in the workplace."""
+    """Where the parts of a file lie: below a name in the staging area."""
 
-    place: Workplace
+    place: StagingArea
     name: str
 
     def write_part(self, part: Part, digests: np.ndarray) -> None:
@@ -78,14 +78,14 @@ class PartFiles:
         tables = tuple(tuple(names) for names in json.loads(str(arrays["tables"])))
         return CellIndex(tables, tuple(arrays[f"keys{t}"] for t in range(len(tables))), arrays["original"])
 
-    def write_held(self, number: int, held: Held, original: np.ndarray) -> None:
+    def write_held(self, number: int, held: SharedState, original: np.ndarray) -> None:
         """Where a part's cells are among those of the file, and what the whole file has in them."""
         self._write(f"{number}-held", places=held.places, records=held.records, original=original)
 
-    def held(self, number: int) -> Held:
+    def held(self, number: int) -> SharedState:
         """What a part holds of the shared cells."""
         arrays = self._read(f"{number}-held")
-        return Held(arrays["places"], arrays["records"])
+        return SharedState(arrays["places"], arrays["records"])
 
     def original(self, number: int) -> np.ndarray:
         """What the whole file has in the cells that a part shares."""

@@ -20,11 +20,11 @@ from pipelines.evidence.evidence import Counts
 from pipelines.gate.gate import EXPECTATIONS
 from pipelines.gate.published_suite import write_published_suite
 from pipelines.intake.contract import Contract
-from pipelines.intake.magnitudes import magnitudes
+from pipelines.intake.fixed_point import Scale
+from pipelines.intake.numeric_parsing import magnitudes
 from pipelines.intake.read import Microdata
-from pipelines.intake.scales import Scale
-from pipelines.intake.screen import Rejects, ScreenedInput, pattern_of, strata_of
 from pipelines.intake.unit_key import UNIT
+from pipelines.intake.validate import Rejects, ValidatedInput, pattern_of, strata_of
 from pipelines.job import Job
 from pipelines.measures.block_reports import BlockReports, block_table, collected
 from pipelines.measures.classes import close
@@ -38,18 +38,18 @@ from pipelines.publication.manifest import manifest
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.record_files.layout import laid_out, require_regions
 from pipelines.publication.stage import Staged, stage
-from pipelines.publication.work.task_frames import write_in_tasks
-from pipelines.publication.work.workplace import Workplace
+from pipelines.publication.staging.staging_area import StagingArea
+from pipelines.publication.staging.task_frames import write_in_tasks
+from pipelines.records.block_config import BlockConfig
 from pipelines.records.blocks import Plan, blocked, plan
-from pipelines.records.by_combination import by_combination
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from pipelines.records.cluster_blocks import cluster_blocks, protected_schema
-from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.combinations import on_combinations
-from pipelines.records.joint import chosen_together, with_joint_representatives
+from pipelines.records.joint_representatives import chosen_together, with_joint_representatives
 from pipelines.records.method_parameters import cluster_parameters
 from pipelines.records.promises import guarantees_of, limits_of
-from pipelines.records.weighing import Weighing
+from pipelines.records.protect_by_frequency import protect_by_frequency
+from pipelines.records.sampling_weights import SamplingWeights
 from schemas.requirements.records import integrity_requirements
 from schemas.requirements.requirement import Requirement
 from schemas.specification.model import Specification
@@ -94,7 +94,7 @@ class Records:
         """Nothing: a release that stands alone."""
         return {}
 
-    def with_data_defaults(self, screened: ScreenedInput) -> Specification:
+    def with_data_defaults(self, screened: ValidatedInput) -> Specification:
         """The specification as it is: no default of records depends on the input."""
         return self.specification
 
@@ -111,7 +111,7 @@ class Records:
         """
         self._contract = laid_out(microdata.contract, self.specification.publish)
 
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedRecords:
+    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedRecords:
         """The protected records, written down once; clusterings follow each other."""
         assert self._contract is not None
         specification = self.specification
@@ -122,18 +122,20 @@ class Records:
         frame, reports = with_originals(screened.frame, specification, screened.remaining), {}
         for group in specification.clusterings:
             if on_combinations(group, specification):
-                frame, reports[group.name] = by_combination(job, frame, group, release_id)
+                frame, reports[group.name] = protect_by_frequency(job, frame, group, release_id)
             else:
                 pattern = pattern_of(group, specification)
                 strata = strata_of(screened.strata, pattern)
-                made = by_cluster(job, frame, strata, pattern, group, factors, screened, release_id)
+                made = protect_by_microaggregation(
+                    job, frame, strata, pattern, group, factors, screened, release_id
+                )
                 frame, reports[group.name] = made
         return ProtectedRecords(
             Comparison(specification, screened, exposed, frame, screened.remaining, reports, factors),
             self._contract,
         )
 
-    def compare(self, screened: ScreenedInput, protected: ProtectedRecords) -> Comparison:
+    def compare(self, screened: ValidatedInput, protected: ProtectedRecords) -> Comparison:
         """The protected records beside the original ones."""
         return protected.comparison
 
@@ -157,7 +159,7 @@ class Records:
         for measure in self.measures:
             yield from measure.limits(self.specification)
 
-    def counts(self, screened: ScreenedInput, protected: ProtectedRecords, written: Written) -> Counts:
+    def counts(self, screened: ValidatedInput, protected: ProtectedRecords, written: Written) -> Counts:
         """Records in and out."""
         return Counts(
             input=screened.records,
@@ -202,14 +204,14 @@ class Records:
         pq.write_table(block_table(protected.comparison.reports), folder / BLOCKS)
 
 
-def by_cluster(
+def protect_by_microaggregation(
     job: Job,
     frame: DataFrame,
     strata: pa.Table,
     pattern: int,
     group: Group,
     factors: Mapping[str, Scale],
-    screened: ScreenedInput,
+    screened: ValidatedInput,
     release_id: str,
 ) -> tuple[DataFrame, BlockReports]:
     """Protect one clustering; strata whose trees leave a leaf with too few units or values are solved whole.
@@ -218,14 +220,14 @@ def by_cluster(
     ----------
     strata : pyarrow.Table
         Records by region and by the bits `pattern` of the missing pattern.
-    screened : ScreenedInput
+    screened : ValidatedInput
         For what is known of its variables.
     """
     specification, records = job.specification, int(pc.sum(strata["records"]).as_py() or 0)
     with job.progress.stage("block"):
         chosen = plan(frame, strata, group, specification, factors, screened.domains)
-        weighing = Weighing.of(frame, group, specification, factors, screened.magnitude, records)
-    place = job.areas.workplace(release_id, "resume")
+        weighing = SamplingWeights.of(frame, group, specification, factors, screened.magnitude, records)
+    place = job.areas.staging_area(release_id, "resume")
     finished_blocks, target = f"blocks-{group.name}", f"protected-{group.name}"
     # the counts of the rule are in the reports, the columns in the files, and neither is in the id
     counted_by = [list(dominance_rule(specification)), frame.columns]
@@ -269,7 +271,7 @@ def _apart(frame: DataFrame, specification: Specification) -> Mapping[str, float
     return close(frame, {name: number for name, number in numbers.items() if name in typed})
 
 
-def secret_seed(screened: ScreenedInput, specification: Specification) -> int:
+def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
     """The seed; where sensitive values are concealed from who knows the method, one that nobody can guess.
 
     It follows from the content of the whole input: whoever would try them all must know the sensitive values
@@ -288,7 +290,7 @@ def _content(frame: DataFrame, specification: Specification) -> list[str]:
     return [name for name in frame.columns if name in specification.published or name in hidden]
 
 
-def _represented(job: Job, protected: DataFrame, group: Group, place: Workplace) -> DataFrame:
+def _represented(job: Job, protected: DataFrame, group: Group, place: StagingArea) -> DataFrame:
     """The records with representatives chosen together, written down once."""
     target = f"represented-{group.name}"
     if read_checkpoint(job.spark, place, target) is None:
@@ -303,12 +305,12 @@ def _clustering_task(
     group: Group,
     specification: Specification,
     seed: int,
-    resume: tuple[Workplace, str],
+    resume: tuple[StagingArea, str],
     jointly: bool,
     close: Mapping[str, float],
-    weighing: Weighing | None,
-) -> ClusteringTask:
-    return ClusteringTask(
+    weighing: SamplingWeights | None,
+) -> BlockConfig:
+    return BlockConfig(
         k=specification.release.k,
         seed=seed,
         effort=specification.method.effort,

@@ -20,13 +20,13 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column
 from pipelines.evidence.evidence import Counts
 from pipelines.intake.reject import PUBLISHED_BEFORE, REASON
-from pipelines.intake.screen import Rejects, ScreenedInput
 from pipelines.intake.unit_key import ROW, UNIT, with_unit_key
+from pipelines.intake.validate import Rejects, ValidatedInput
 from pipelines.job import Job
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.read_back import Written
 from pipelines.publication.stage import Staged
-from pipelines.publication.work.workplace import Workplace
+from pipelines.publication.staging.staging_area import StagingArea
 from pipelines.records.product import ProtectedRecords
 from pipelines.series.identifiers import RENAMED, nights_of_the_same_records
 from pipelines.series.membership import MEMBERS, UNITS
@@ -74,7 +74,7 @@ class Append(Nights):
         known = units.select(f.col("unit").alias(UNIT)).distinct()
         return lambda records: self._marked(records, known.withColumn(_BEFORE, f.lit(True)), job)
 
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedRecords:
+    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedRecords:
         """Protect the night by itself; the identifier of a unit goes no further than its key.
 
         Raises
@@ -87,7 +87,7 @@ class Append(Nights):
         self._refuse_renamed(job, release_id, published)
         self._nights = tuple(each for each in published if each in standing)
         self._number = len(published) + 1
-        work = _resumed(job.areas.workplace(release_id, "resume"), published)
+        work = _resumed(job.areas.staging_area(release_id, "resume"), published)
         with job.progress.stage("night"):
             keyed = self._keyed(screened.frame, job).drop(ROW)
             keyed = written_down(keyed.drop(self.specification.unit or ""), work, "tonight")
@@ -98,7 +98,7 @@ class Append(Nights):
         comparison = protected.comparison
         return self._audited(job, comparison.protected, comparison.screened.frame, staged)
 
-    def counts(self, screened: ScreenedInput, protected: ProtectedRecords, written: Written) -> Counts:
+    def counts(self, screened: ValidatedInput, protected: ProtectedRecords, written: Written) -> Counts:
         """Records in and out."""
         counts = super().counts(screened, protected, written)
         self._counts = {"units": counts.input, "published": counts.published, "comers": counts.published}
@@ -140,8 +140,8 @@ class Append(Nights):
         return joined.select(*columns, f.coalesce(f.col(REASON), reason).alias(REASON))
 
 
-def _resumed(work: Workplace, published: list[str]) -> Workplace:
-    """The workplace; emptied where it was begun after other nights, since other units were rejected."""
+def _resumed(work: StagingArea, published: list[str]) -> StagingArea:
+    """The staging area; emptied where it was begun after other nights, since other units were rejected."""
     text, begun_after = "\n".join(published).encode(), None
     with suppress(FileNotFoundError), work.open(_EARLIER) as file:
         begun_after = file.read()

@@ -19,9 +19,9 @@ from pyspark.sql import functions as f
 from pipelines.intake.unit_key import ROW
 from pipelines.publication.areas import Areas
 from pipelines.publication.key import key_name
-from pipelines.publication.sources.coincidence import HASHES, LOG_CHANCE, CellCounts, coincide
-from pipelines.publication.sources.source_sketch import FILE, SourceSketch, same_records
-from pipelines.publication.sources.unit_sketch import likeness
+from pipelines.publication.source_fingerprints.overlap import HASHES, LOG_CHANCE, CellCounts, coincide
+from pipelines.publication.source_fingerprints.source_fingerprint import FILE, SourceSketch, same_records
+from pipelines.publication.source_fingerprints.unit_fingerprint import likeness
 from pipelines.series.settings import EVENT, GHOST, GONE, SUPERSEDED
 from schemas.errors import GateRefused
 

@@ -21,7 +21,7 @@ MEMBERS, UNITS = "members", "units.parquet"
 
 
 def write_members(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
-    """Write the map of a release in the form that `pipelines.audit.joint.members` reads.
+    """Write the map of a release in the form that `pipelines.audit.differencing.members` reads.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
         The map goes to ``members`` in the evidence folder of the release.
     """
     target = private_folder(private_folder(areas.record(release_id)) / MEMBERS)
-    place = areas.workplace(release_id, MEMBERS, target)
+    place = areas.staging_area(release_id, MEMBERS, target)
     region = [specification.region] if specification.region else []
     groups = [list(group.variables) for group in specification.clusterings]
     classes = [
@@ -55,12 +55,12 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
     ]
     units = frame.select(f.col(UNIT).alias("unit"), *version, *classes, *sensitive, *values, *weights)
     place.write(units, UNITS)
-    place.bring(UNITS)
+    place.fetch(UNITS)
     for i, names in enumerate(groups):
         keys = [column(name) for name in [*region, *names]]
         shown = frame.select(classes[i].alias("__class"), *keys).groupBy("__class", *keys)
         place.write(shown.agg(f.count(f.lit(1)).alias("__records")), f"classes{i}.parquet")
-        place.bring(f"classes{i}.parquet")
+        place.fetch(f"classes{i}.parquet")
     about = {
         "release_id": release_id,
         "k": specification.release.k,

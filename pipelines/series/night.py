@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
-from pipelines.intake.spellings import with_category
+from pipelines.intake.category_normalisation import with_category
 from pipelines.intake.unit_key import ROW, UNIT
 from pipelines.series.settings import (
     BORN,

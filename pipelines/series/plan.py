@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.intake.contract import Contract
-from pipelines.intake.scales import Scale
-from pipelines.intake.screen import ScreenedInput
+from pipelines.intake.fixed_point import Scale
+from pipelines.intake.validate import ValidatedInput
 from pipelines.series.generations import Generation
 from pipelines.series.settings import SeriesSettings
 from schemas.errors import GateRefused
@@ -63,7 +63,7 @@ def refuse_other_plan(begun: Mapping[str, Any], tonight: Mapping[str, Any]) -> N
 
 
 def frozen_scales(
-    latest: Generation | None, originals: ScreenedInput, specification: Specification
+    latest: Generation | None, originals: ValidatedInput, specification: Specification
 ) -> dict[str, Scale]:
     """Means and scales of the numeric variables: those of the night the series began.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from pipelines.audit.joint.exposure import JointExposure
+from pipelines.audit.differencing.exposure import JointExposure
 from pipelines.engine.files import write_atomically
 from pipelines.job import Job
 from pipelines.measures.measure import Measured
@@ -23,7 +23,7 @@ from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Ledger
 from pipelines.publication.read_back import Written, verify_written
 from pipelines.publication.stage import Staged
-from pipelines.publication.work.workplace import Workplace
+from pipelines.publication.staging.staging_area import StagingArea
 from pipelines.records.product import Records
 from pipelines.series.generations import nights_of
 from pipelines.series.identifiers import refuse_other_key
@@ -123,7 +123,7 @@ class Nights(Records, ABC):
         return nights_of(job.areas, self.specification.release.name)
 
 
-def written_down(frame: DataFrame, place: Workplace, name: str) -> DataFrame:
+def written_down(frame: DataFrame, place: StagingArea, name: str) -> DataFrame:
     """Write a frame and read it back, by its own schema: no file is opened to infer one."""
     place.write(frame, name)
     return place.read(frame.sparkSession, name, frame.schema)

@@ -22,8 +22,8 @@ from pyspark.sql import types as t
 from pipelines.engine.column_names import column
 from pipelines.engine.files import write_atomically
 from pipelines.evidence.evidence import Counts
-from pipelines.intake.screen import ScreenedInput
 from pipelines.intake.unit_key import ROW, UNIT, with_unit_key
+from pipelines.intake.validate import ValidatedInput
 from pipelines.job import Job
 from pipelines.measures.block_reports import BlockReports
 from pipelines.measures.comparison import Comparison
@@ -34,8 +34,8 @@ from pipelines.publication.publish import published_already
 from pipelines.publication.read_back import Written
 from pipelines.publication.record_files.layout import require_regions
 from pipelines.publication.stage import Staged, stage
-from pipelines.publication.work.workplace import Workplace
-from pipelines.records.product import ProtectedRecords, by_cluster
+from pipelines.publication.staging.staging_area import StagingArea
+from pipelines.records.product import ProtectedRecords, protect_by_microaggregation
 from pipelines.series.birth import births_of, next_units, published_records, with_classes
 from pipelines.series.counts import NightCounts, by_region, counts_by_region, night_counts
 from pipelines.series.generations import (
@@ -116,7 +116,7 @@ class Register(Nights):
         plain, ids = super().follows(job), self._published(job)
         return {**plain, "after": ids[-1] if ids else "", "rebase": self._rebase}
 
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedNight:
+    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedNight:
         """Lay tonight beside the state, protect those whose classes are born, and make the next state.
 
         Raises
@@ -136,8 +136,8 @@ class Register(Nights):
         plan = plan_of(specification, contract)
         if latest is not None and not self._rebase:
             refuse_other_plan(latest.plan(), plan)
-        work, pending = job.areas.workplace(release_id, "resume"), generations.pending(release_id)
-        state = job.areas.workplace(release_id, "generation", pending)
+        work, pending = job.areas.staging_area(release_id, "resume"), generations.pending(release_id)
+        state = job.areas.staging_area(release_id, "generation", pending)
         with job.progress.stage("night"):
             tonight = written_down(self._keyed(job, screened), work, "tonight")
             nobody = _no_units(tonight)
@@ -164,7 +164,7 @@ class Register(Nights):
         (group,) = specification.clusterings
         protected, reports = arrivals, BlockReports([], Moments.none(len(factors)))
         if len(strata):
-            protected, reports = by_cluster(
+            protected, reports = protect_by_microaggregation(
                 job, arrivals, strata, WHOLE_PATTERN, group, factors, screened, release_id
             )
         with job.progress.stage("next state"):
@@ -234,7 +234,7 @@ class Register(Nights):
         """Count on the files, and audit them with all releases of the source."""
         return self._audited(job, self._tonight.published, None, staged)
 
-    def counts(self, screened: ScreenedInput, protected: ProtectedRecords, written: Written) -> Counts:
+    def counts(self, screened: ValidatedInput, protected: ProtectedRecords, written: Written) -> Counts:
         """Records in and out: those who wait are not out yet, ghosts are still."""
         counts = self._tonight.counts
         plain = super().counts(screened, protected, written)
@@ -255,7 +255,7 @@ class Register(Nights):
         super().write_annex(folder, protected)
         self._write_joint(folder, asdict(self._tonight.counts))
         for name in (UNITS, MOVED, BIRTHS, POOLED):
-            self._pending.bring(name)
+            self._pending.fetch(name)
         self._generations.seal(folder.name, asdict(self._tonight.counts))
 
     @property
@@ -269,7 +269,7 @@ class Register(Nights):
         assert self._night is not None
         return self._night
 
-    def _keyed(self, job: Job, screened: ScreenedInput) -> DataFrame:
+    def _keyed(self, job: Job, screened: ValidatedInput) -> DataFrame:
         """Tonight's records under unit keys; the identifier goes no further."""
         assert self._contract is not None
         assert self.specification.unit is not None
@@ -283,7 +283,7 @@ class Register(Nights):
     def _state(
         self,
         job: Job,
-        state: Workplace,
+        state: StagingArea,
         earlier: Sequence[Generation],
         beside: DataFrame,
         moved: DataFrame,

@@ -8,21 +8,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pipelines.audit.joint.cells import PublishedTable, is_table, read_table, seen_through
-from pipelines.audit.joint.classes import Classes
-from pipelines.audit.joint.exposure import JointExposure, joint_exposure
-from pipelines.audit.joint.members import Members, classes_of
-from pipelines.audit.joint.published import PublishedRecords, is_records, read_microdata, read_records
-from pipelines.audit.joint.repeated import Repeated, every_one_has_k
+from pipelines.audit.differencing.cells import PublishedTable, is_table, read_table, seen_through
+from pipelines.audit.differencing.classes import Classes
+from pipelines.audit.differencing.exposure import JointExposure, joint_exposure
+from pipelines.audit.differencing.members import Members, classes_of
+from pipelines.audit.differencing.published import PublishedRecords, is_records, read_microdata, read_records
+from pipelines.audit.differencing.repeated import Repeated, every_one_has_k
+from pipelines.engine.command_result import CommandResult
 from pipelines.engine.files import damaged, read_json
-from pipelines.engine.outcome import Outcome
 from pipelines.publication.area_identity import known_area
 from pipelines.publication.areas import Areas
 from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Entry, Ledger, public_area_of
 from pipelines.publication.public.public_area import PublicArea
-from pipelines.publication.sources.collisions import Collision, same_under_another_source
-from pipelines.publication.sources.collisions import source_of as source_of_entry
+from pipelines.publication.source_fingerprints.conflicts import Collision, same_under_another_source
+from pipelines.publication.source_fingerprints.conflicts import source_of as source_of_entry
 from pipelines.publication.stage import Staged
 from pipelines.series.compared import COMPARED, checksums_of, compared_before, keep_comparison
 from pipelines.series.membership import MEMBERS
@@ -91,12 +91,12 @@ def joint_of(areas: Areas, release_id: str) -> dict[str, Any]:
     return read_json(path, f"{JOINT} of release {release_id}", "Restore the evidence area from its back-up.")
 
 
-def with_night(outcome: Outcome, night: Mapping[str, int]) -> Outcome:
+def with_night(outcome: CommandResult, night: Mapping[str, int]) -> CommandResult:
     """Add the counts of a night to an answer, those of `TOLD` for a person; without any it stays as it is."""
     if not night:
         return outcome
     told = ", ".join(f"{count} {name}" for name, count in night.items() if name in TOLD)
-    return Outcome(f"{outcome.text}\nNight: {told}", outcome.content | {"night": dict(night)})
+    return CommandResult(f"{outcome.text}\nNight: {told}", outcome.content | {"night": dict(night)})
 
 
 def joint_exposure_of(

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from pipelines.engine.column_names import column
-from pipelines.intake.scales import Scale
+from pipelines.intake.fixed_point import Scale
 from pipelines.intake.unit_key import UNIT
 from pipelines.records.coordinates import Coordinates, numbers
 from sdc.measures.moments import Moments

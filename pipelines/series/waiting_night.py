@@ -9,15 +9,15 @@ from __future__ import annotations
 from pipelines.publication.areas import Areas
 from pipelines.publication.identity import SERIES
 from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.sources.collisions import source_of
-from pipelines.publication.waiting import Waiting
+from pipelines.publication.pending_approval import PendingRelease
+from pipelines.publication.source_fingerprints.conflicts import source_of
 from pipelines.series.generations import generations_of
 from pipelines.series.membership import MEMBERS
 from pipelines.series.waiting_table import refuse_second_values
 from schemas.errors import GateRefused
 
 
-def require_as_verified(waiting: Waiting, areas: Areas) -> None:
+def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
     """Refuse to publish a night of a series, or a table, beside other releases than it was verified with.
 
     Raises
@@ -48,13 +48,13 @@ def require_as_verified(waiting: Waiting, areas: Areas) -> None:
         generations_of(areas, waiting.entry.name).require_next(release_id)
 
 
-def forget_state(waiting: Waiting, areas: Areas) -> None:
+def forget_state(waiting: PendingRelease, areas: Areas) -> None:
     """Remove the generation of a night that was rejected."""
     if waiting.entry.identity.get(SERIES) == "register":
         generations_of(areas, waiting.entry.name).forget(waiting.entry.release_id)
 
 
-def _published_since(waiting: Waiting, areas: Areas) -> list[Entry]:
+def _published_since(waiting: PendingRelease, areas: Areas) -> list[Entry]:
     """Releases that were published after this one began to wait."""
     entries = Ledger(areas).entries()
     waits = (waiting.entry.release_id, "waiting")

@@ -15,17 +15,17 @@ import pyarrow.parquet as pq
 
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry
-from pipelines.publication.sources.collisions import source_of
-from pipelines.publication.waiting import Waiting
-from pipelines.tables.proportional import FEWEST, REVISED
+from pipelines.publication.pending_approval import PendingRelease
+from pipelines.publication.source_fingerprints.conflicts import source_of
 from pipelines.tables.published_cells import FILE
+from pipelines.tables.rescaled_duplicates import FEWEST, REVISED
 from schemas.errors import GateRefused
 
 #: Difference of two ratios that are one: how many records were rounded is not kept with a published cell.
 CLOSE = 0.01
 
 
-def refuse_second_values(waiting: Waiting, since: list[Entry], areas: Areas) -> None:
+def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Areas) -> None:
     """Refuse to publish a table beside others that have cells of it and were published while it waited.
 
     Parameters

@@ -15,7 +15,7 @@ from pipelines.tables.files import decimals
 from pipelines.tables.problem import TableProblem
 from schemas.specification.table import Table
 from sdc.cta import Adjustment
-from sdc.cta.attacker import Intervals
+from sdc.cta.disclosure_audit import Intervals
 
 CELLS = "cells.parquet"
 

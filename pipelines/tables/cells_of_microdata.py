@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from pipelines.engine.column_names import column
-from pipelines.publication.sources.sketching import value_hash
+from pipelines.publication.source_fingerprints.fingerprint import value_hash
 from pipelines.tables.cells import Cells, tabulated, units_of
 from pipelines.tables.groupings import Grouping
 from schemas.errors import InputRejected

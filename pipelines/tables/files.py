@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pipelines.intake.contract import Contract
 from pipelines.publication.areas import Areas
 from pipelines.publication.stage import Staged, StagedFiles, table_files
-from pipelines.publication.work.task_frames import ROW_GROUP
+from pipelines.publication.staging.task_frames import ROW_GROUP
 from pipelines.tables.empty_cells import of_nothing_but_zeros
 from pipelines.tables.tau_argus import write_tau_argus
 from schemas.specification.table import Table
@@ -85,7 +85,7 @@ def stage_tables(contents: Mapping[str, pa.Table], table: Table, areas: Areas, r
         write_tau_argus(folder, contents, table)
     first = next(iter(contents.values()))
     files, rows = StagedFiles.of(release_id, folder), sum(map(len, contents.values()))
-    return Staged(files, Contract(first.schema), (rows, 0), areas.workplace(release_id, "staging"))
+    return Staged(files, Contract(first.schema), (rows, 0), areas.staging_area(release_id, "staging"))
 
 
 def decimals(units: np.ndarray, digits: int) -> list[Decimal]:

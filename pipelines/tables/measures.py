@@ -48,14 +48,14 @@ import numpy as np
 from pipelines.engine.versions import deciding_versions
 from pipelines.evidence import table_plots
 from pipelines.measures.measure import Measure
-from pipelines.tables.attacks import attacks
 from pipelines.tables.cells import Cells
+from pipelines.tables.disclosure_audit import attacks
 from pipelines.tables.preserved import fits, lost_statistics
 from pipelines.tables.problem import TableProblem
 from schemas.requirements.requirement import MetricKey
 from schemas.specification.table import Table
 from sdc.cta import Adjustment
-from sdc.cta.attacker import Intervals
+from sdc.cta.disclosure_audit import Intervals
 
 _CLASSES = 12
 """Classes of size that changes are shown by."""

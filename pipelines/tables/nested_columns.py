@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pipelines.tables.cells_of_microdata import label
 from pipelines.tables.hierarchy import families
-from pipelines.tables.standing import PublishedCell
+from pipelines.tables.published_before import PublishedCell
 from schemas.errors import GateRefused
 from schemas.specification.table import Table
 

@@ -12,14 +12,14 @@ import numpy as np
 from pipelines.tables.a_priori import APriori, a_priori_information
 from pipelines.tables.cells import Cells
 from pipelines.tables.preserved import quality_of
-from pipelines.tables.sensitive_zeros import refuse_fixed_zeros, refuse_levels_of_zero
-from pipelines.tables.standing import (
-    StandingCells,
+from pipelines.tables.published_before import (
+    PublishedValues,
     held_values,
     keep_standing,
     of_the_same_units,
     refuse_other_multiples,
 )
+from pipelines.tables.sensitive_zeros import refuse_fixed_zeros, refuse_levels_of_zero
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from sdc.cta import CellTable
@@ -120,7 +120,7 @@ class TableProblem:
 
 
 def table_problem(
-    cells: Cells, specification: Specification, key: bytes, standing: StandingCells | None = None
+    cells: Cells, specification: Specification, key: bytes, standing: PublishedValues | None = None
 ) -> TableProblem:
     """Apply the rules of a specification to its cells; everything in units of the last published digit.
 
@@ -130,7 +130,7 @@ def table_problem(
     specification : Specification
     key : bytes
         The secret that factors and draws come from.
-    standing : StandingCells, optional
+    standing : PublishedValues, optional
         Values at which cells of this table were published before; they are kept.
 
     Raises

@@ -10,27 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.guarantees.original_cells import OriginalCells
-from pipelines.intake.screen import ScreenedInput
+from pipelines.intake.validate import ValidatedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.tables.adjusted import protected_by_method, refusal, whole_adjustment
-from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cell_list import write_cells
 from pipelines.tables.cells import Cells
 from pipelines.tables.cells_of_microdata import cells_of_microdata
 from pipelines.tables.cells_of_table import cells_of_table
+from pipelines.tables.disclosure_audit import intervals_of
 from pipelines.tables.files import published
 from pipelines.tables.groupings import CodeGroups
 from pipelines.tables.measures import TABLE_MEASURES, TableComparison
 from pipelines.tables.nested_columns import refuse_nested_columns
 from pipelines.tables.problem import TableProblem, few_with_nothing, table_problem
-from pipelines.tables.published_cells import write_published_cells
-from pipelines.tables.standing import (
-    StandingCells,
+from pipelines.tables.published_before import (
+    PublishedValues,
     StandingValueFails,
     new_cells,
     standing_cells,
 )
+from pipelines.tables.published_cells import write_published_cells
 from pipelines.tables.table_product import ProtectedTable, TableProduct
 from schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from schemas.requirements.requirement import Requirement
@@ -38,9 +38,9 @@ from schemas.requirements.tables import table_requirements
 from schemas.specification.model import Specification
 from schemas.specification.table import Table
 from sdc.cta import Adjustment
-from sdc.cta.attacker import Intervals
+from sdc.cta.disclosure_audit import Intervals
 from sdc.cta.program.infeasible import NoSolutionFound
-from sdc.cta.rules.less_room import with_less_room
+from sdc.cta.rules.tighten_bounds import tighten_bounds
 from sdc.errors import ImpossibleProtection, SdcError
 
 #: Sensitive cells times cells that "auto" examines: each costs two linear programs over the table.
@@ -55,7 +55,7 @@ class Tables(TableProduct[TableComparison]):
 
     measures: tuple[Measure[Any, Any], ...] = TABLE_MEASURES
 
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable[TableComparison]:
+    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[TableComparison]:
         """Tabulate, adjust, and examine what an attacker is left with.
 
         Raises
@@ -92,7 +92,7 @@ class Tables(TableProduct[TableComparison]):
             shown = intervals.cells[intervals.determined]
             if not len(shown) or attempt == _ATTEMPTS - 1:
                 break
-            narrower = with_less_room(problem.secret, adjustment.deviations, shown)
+            narrower = tighten_bounds(problem.secret, adjustment.deviations, shown)
             if narrower is None:
                 break
             try:
@@ -127,7 +127,7 @@ class Tables(TableProduct[TableComparison]):
             comparison.intervals,
         )
 
-    def _standing(self, job: Job, cells: Cells, screened: ScreenedInput) -> StandingCells:
+    def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
         """Cells of this table that readers have seen in another, whatever its name, seed or version."""
         before = self._before(job, cells)
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
@@ -138,7 +138,7 @@ class Tables(TableProduct[TableComparison]):
         except StandingValueFails as error:
             raise contradicts(error) from error
 
-    def _cells(self, screened: ScreenedInput, key: bytes) -> Cells:
+    def _cells(self, screened: ValidatedInput, key: bytes) -> Cells:
         try:
             if self.table.source == "cells":
                 return cells_of_table(screened.frame, self.table)
@@ -157,7 +157,9 @@ class Tables(TableProduct[TableComparison]):
         )
 
 
-def _problem(cells: Cells, specification: Specification, key: bytes, standing: StandingCells) -> TableProblem:
+def _problem(
+    cells: Cells, specification: Specification, key: bytes, standing: PublishedValues
+) -> TableProblem:
     try:
         return table_problem(cells, specification, key, standing)
     except StandingValueFails as error:

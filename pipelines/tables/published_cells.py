@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pipelines.engine.files import private_folder
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import NEVER_PUBLIC, Ledger
-from pipelines.tables.standing import PublishedCell
+from pipelines.tables.published_before import PublishedCell
 from schemas.errors import GateRefused
 
 FILE = "published_cells.parquet"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pipelines.evidence.evidence import Counts
 from pipelines.guarantees.original_cells import OriginalCells
 from pipelines.intake.read import Microdata
-from pipelines.intake.screen import Rejects, ScreenedInput
+from pipelines.intake.validate import Rejects, ValidatedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.publication.stage import Staged
@@ -23,10 +23,10 @@ from pipelines.tables.groupings import CodeGroups
 from pipelines.tables.manifest import layout_of, table_manifest
 from pipelines.tables.precision import with_digits_of_data
 from pipelines.tables.promises import guarantee_of
-from pipelines.tables.proportional import refuse_other_units
+from pipelines.tables.published_before import PublishedCell, PublishedValues, measures_of, of_the_same_records
 from pipelines.tables.published_cells import published_cells
 from pipelines.tables.read_back import WrittenTable, verify_written_table
-from pipelines.tables.standing import PublishedCell, StandingCells, measures_of, of_the_same_records
+from pipelines.tables.rescaled_duplicates import refuse_other_units
 from schemas.requirements.requirement import Requirement
 from schemas.specification.model import Specification
 from schemas.specification.table_input import as_input, table_of
@@ -43,7 +43,7 @@ class ProtectedTable(Generic[Comparison]):
     comparison : original cells beside protected ones
     contents : mapping
         File name -> what is to be published.
-    standing : StandingCells
+    standing : PublishedValues
         Those of its cells that were published before, which keep their values.
     origin : mapping
         ``source``, ``period`` and ``release_id`` of its cells.
@@ -51,7 +51,7 @@ class ProtectedTable(Generic[Comparison]):
 
     comparison: Comparison
     contents: Mapping[str, pa.Table]
-    standing: StandingCells
+    standing: PublishedValues
     origin: Mapping[str, str]
 
 
@@ -72,7 +72,7 @@ class TableProduct(ABC, Generic[Comparison]):
         """Nothing: a table stands alone."""
         return {}
 
-    def with_data_defaults(self, screened: ScreenedInput) -> Specification:
+    def with_data_defaults(self, screened: ValidatedInput) -> Specification:
         """Return the specification with the number of decimals that the values need; see `precision`."""
         self.specification = with_digits_of_data(screened.frame, self.specification)
         self.table = table_of(self.specification)
@@ -86,10 +86,10 @@ class TableProduct(ABC, Generic[Comparison]):
         """Every format holds codes and numbers."""
 
     @abstractmethod
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable[Comparison]:
+    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[Comparison]:
         """Tabulate, protect, and examine what an attacker is left with."""
 
-    def compare(self, screened: ScreenedInput, protected: ProtectedTable[Comparison]) -> Comparison:
+    def compare(self, screened: ValidatedInput, protected: ProtectedTable[Comparison]) -> Comparison:
         """The protected cells beside the original ones."""
         return protected.comparison
 
@@ -114,7 +114,7 @@ class TableProduct(ABC, Generic[Comparison]):
         """The promise on the written files, and the limits of `[table.quality]`."""
 
     def counts(
-        self, screened: ScreenedInput, protected: ProtectedTable[Comparison], written: WrittenTable
+        self, screened: ValidatedInput, protected: ProtectedTable[Comparison], written: WrittenTable
     ) -> Counts:
         """Records or cells in, cells out."""
         return Counts(screened.records, dict(screened.rejected), screened.suppressed, written.records)

@@ -35,7 +35,7 @@ class Diversity:
         Distinct values of each variable in a cluster, at least 1, which asks for nothing.
     known : (q,) bool array
         Variables that an attacker knows wherever they know the clustered ones, as households are. What the
-        clusters tell of the others is concealed (`sdc.microaggregation.concealment`).
+        clusters tell of the others is concealed (`sdc.microaggregation.minimality_attack_mitigation`).
     """
 
     codes: np.ndarray

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from sdc.cta.reach import Reach
+from sdc.cta.feasible_range import Reach
 from sdc.cta.table.cell_table import CellTable
 from sdc.cta.table.rows import kept_rows
 from sdc.solver import INFINITY, Limits, Program, Status, solve

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sdc.arguments import check_name
-from sdc.cta.annealing.beliefs import pattern_count
+from sdc.cta.annealing.belief_propagation import pattern_count
 from sdc.cta.annealing.local_search import LocalSearchParams
 from sdc.cta.annealing.resummed_margins import ResumParams
 from sdc.cta.program.line_classes import disjoint_classes

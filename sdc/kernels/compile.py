@@ -3,7 +3,7 @@
 Compiled code is cached in ``NUMBA_CACHE_DIR`` where that is set, else beside the source where that is
 writable, else in the user's cache folder; in a read-only installation without either, in a private folder
 of the machine's temporary one; where nothing is writable it is compiled in memory.
-``python -m sdc.compile_ahead`` compiles everything ahead. Kernels are single-threaded (Spark's workers are
+``python -m sdc.precompile`` compiles everything ahead. Kernels are single-threaded (Spark's workers are
 forked) and keep IEEE arithmetic (no fastmath): the same input gives the same bits.
 """
 

@@ -11,7 +11,7 @@ from sdc.arguments import check_name, checked_seed
 from sdc.clusters.diversity import Diversity
 from sdc.errors import InvalidParameter, SolverFailed
 from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.file_bound.bound import KIND, WORK, file_bound
+from sdc.microaggregation.global_bound.bound import KIND, WORK, file_bound
 from sdc.microaggregation.heuristics.genetic import GeneticParams
 from sdc.microaggregation.local_search.by_effort import made_diverse
 from sdc.microaggregation.methods import EFFORTS, algorithm_named, automatic
@@ -67,7 +67,7 @@ def microaggregate(
         of every other algorithm are merged until they do, and those of an algorithm that has effort thorough
         searched from there, but at effort fast. Bounds are of clusterings that need not. So that the clusters
         do not tell hidden values, they are searched among concealed records
-        (`sdc.microaggregation.concealment`), which costs loss.
+        (`sdc.microaggregation.minimality_attack_mitigation`), which costs loss.
     share_of_run : float
         Share that these records are of all that a run clusters, block by block; above 0, at most 1. At effort
         standard a small file is searched longer, and the blocks of a long run share what work it may take.

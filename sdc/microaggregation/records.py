@@ -18,7 +18,7 @@ from sdc.errors import (
     ShapeMismatch,
     TooFewRecords,
 )
-from sdc.microaggregation.contents import content_order
+from sdc.microaggregation.distinct_rows import content_order
 from sdc.microaggregation.sse import sum_of_squares
 
 #: Half the square root of the largest float: a coordinate beyond it would overflow a sum of squares.

@@ -13,7 +13,7 @@ from pipelines.engine.jvm import InputSize
 from pipelines.engine.session import open_session
 from pipelines.intake.accept import accept_input
 from pipelines.intake.read import read
-from pipelines.intake.screen import screen
+from pipelines.intake.validate import screen
 from schemas.errors import MicroguardError
 from schemas.specification.read import build_specification
 from tests.benchmarks.table import Table

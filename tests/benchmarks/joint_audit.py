@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipelines.audit.joint.classes import Classes
-from pipelines.audit.joint.exposure import JointExposure, joint_exposure
+from pipelines.audit.differencing.classes import Classes
+from pipelines.audit.differencing.exposure import JointExposure, joint_exposure
 from sdc.microaggregation import microaggregate
 from tests.benchmarks.table import Table
 from tests.reference import REFERENCE_FOLDER

@@ -19,11 +19,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from pipelines.demo import QUASI_IDENTIFIERS
-from pipelines.town.town import town
+from pipelines.synthetic.dataset import town
 from sdc.clusters.codes import category_codes
 from sdc.clusters.diversity import Diversity
 from sdc.microaggregation import microaggregate
-from sdc.microaggregation.concealment import BLUR, TO_VARIANCE_1
+from sdc.microaggregation.minimality_attack_mitigation import BLUR, TO_VARIANCE_1
 from sdc.microaggregation.sse import typical_cost
 from tests.benchmarks.mergers import OVERLOOKED, Mergers, members_of
 from tests.benchmarks.table import Table

@@ -13,11 +13,11 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from sdc.compile_ahead import compile_ahead
 from sdc.microaggregation import Clustering, microaggregate
 from sdc.microaggregation.methods import ALGORITHMS
 from sdc.microaggregation.principal_cuts import cut_into_blocks
 from sdc.microaggregation.records import Records
+from sdc.precompile import precompile
 from tests.benchmarks.microaggregation import diverse, generated, papers_2002, papers_2020
 from tests.benchmarks.misses import Misses
 from tests.benchmarks.parts import say
@@ -75,7 +75,7 @@ BLOCKS = (250, 500, 1_000, 2_000, 5_000, 20_000)
 def run(quick: bool = False) -> Iterator[Table]:
     """All tables, and at the end the figures missed; quick leaves out what takes more than a few minutes."""
     misses = Misses()
-    compile_ahead()
+    precompile()
     yield whole_files(misses, quick)
     yield representations(misses, quick)
     yield codes(40 if quick else 400)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.demo import NEVER_PUBLISHED, PART, PUBLISHED_AS_IT_IS, QUASI_IDENTIFIERS, SEED, Kind
-from pipelines.town.town import town
+from pipelines.synthetic.dataset import town
 from tests.benchmarks.processes import PeakMemory, microguard, timed
 from tests.benchmarks.table import Table
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobs import command
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 
 ROOT = Path(__file__).parents[2]
 CANARY = "Zebedee"
@@ -16,9 +16,9 @@ CANARY = "Zebedee"
 def ending(monkeypatch: pytest.MonkeyPatch, raised: BaseException | None) -> None:
     """Let every verb end in this way."""
 
-    def call(*_: object) -> Outcome:
+    def call(*_: object) -> CommandResult:
         if raised is not None:
             raise raised
-        return Outcome("Published.", {"release_id": "abc"})
+        return CommandResult("Published.", {"release_id": "abc"})
 
     monkeypatch.setattr(command, "call", call)

@@ -17,8 +17,8 @@ import pytest
 
 from jobs.command import run_command
 from jobs.verbs import SPECIFICATION, VERBS, Verb
+from pipelines.engine.command_result import CommandResult
 from pipelines.engine.events import ALLOWED, emit
-from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from schemas.errors import GateRefused, InputRejected, MicroguardError, ProtectionFailed, SpecificationError
 from schemas.specification.model import Specification
@@ -135,9 +135,9 @@ def test_a_verb_that_starts_spark_has_a_specification_that_says_for_which_input(
 def test_each_choice_is_laid_over_what_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
 
-    def compare(specification: Specification, *, k: str, choices: dict[str, Specification]) -> Outcome:
+    def compare(specification: Specification, *, k: str, choices: dict[str, Specification]) -> CommandResult:
         asked.update(choices, **{"": specification})
-        return Outcome("Compared.", {})
+        return CommandResult("Compared.", {})
 
     monkeypatch.setattr("pipelines.compare.compare", compare)
     monkeypatch.setattr("pipelines.engine.session.start_java_ahead", lambda *_: None)

@@ -16,7 +16,7 @@ import pytest
 from jobs import command, interruption
 from jobs.command import run_command
 from jobs.interruption import SIGNALS
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
 from tests.jobs.endings import ROOT, ending
@@ -76,7 +76,7 @@ def _heeded() -> Iterator[None]:
 def test_a_signal_ends_a_command_with_its_name_and_no_traceback(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def call(*_: object) -> Outcome:
+    def call(*_: object) -> CommandResult:
         signal.raise_signal(number)
         raise AssertionError("not interrupted")
 
@@ -93,7 +93,7 @@ def test_a_signal_ends_a_command_with_its_name_and_no_traceback(
 def test_what_is_raised_after_a_signal_is_its_consequence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def call(*_: object) -> Outcome:
+    def call(*_: object) -> CommandResult:
         try:
             signal.raise_signal(signal.SIGTERM)
         except KeyboardInterrupt:
@@ -106,9 +106,9 @@ def test_what_is_raised_after_a_signal_is_its_consequence(
 
 
 def test_an_ignored_signal_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    def call(*_: object) -> Outcome:
+    def call(*_: object) -> CommandResult:
         signal.raise_signal(signal.SIGHUP)
-        return Outcome("Published.", {})
+        return CommandResult("Published.", {})
 
     monkeypatch.setattr(command, "call", call)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
@@ -140,7 +140,7 @@ def test_an_interrupt_says_what_the_ledger_holds_of_the_releases_of_this_process
     monkeypatch.setattr("pipelines.publication.ledger._WRITTEN", {})
     areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
 
-    def call(*_: object) -> Outcome:
+    def call(*_: object) -> CommandResult:
         areas.evidence.mkdir()
         for event in events:
             Ledger(areas).append(Entry(event, "r", "persons", "2026-01-01", {}))  # type: ignore[arg-type]
@@ -157,7 +157,7 @@ def test_an_interrupt_says_what_the_ledger_holds_of_the_releases_of_this_process
 def test_a_signal_after_the_verb_has_ended_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Slow(Outcome):
+    class Slow(CommandResult):
         def summary(self) -> str:
             signal.raise_signal(signal.SIGINT)
             return super().summary()

@@ -22,11 +22,11 @@ VERB = """
 import sys
 from jobs import command
 import microguard
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 def call(parsed, progress, show):
     import banner
     show("| a table |")
-    return Outcome("Published.", {{"name": "é"}})
+    return CommandResult("Published.", {{"name": "é"}})
 command.call = call
 sys.exit(microguard.main(["protect", "x.toml", *{arguments!r}]))
 """

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.publication.areas import Areas
 from schemas.specification.model import Specification
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
@@ -36,7 +36,7 @@ class StandardRelease:
     original: pd.DataFrame
     population: pd.DataFrame
     spec: Specification
-    answer: Outcome
+    answer: CommandResult
     areas: Areas
     frame: pd.DataFrame
     found: dict[str, Any]

@@ -43,7 +43,7 @@ def waiting(verified):
 def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark, waiting):
     spec, areas, record = waiting
     assert [row["release_id"] for row in pending(spec).content["pending"]] == [record.name]
-    assert "<strong>Waiting for approval</strong>" in (record / "report.html").read_text()
+    assert "<strong>PendingRelease for approval</strong>" in (record / "report.html").read_text()
     assert "already" in run(spark, spec)[0].text
     approve(str(record), by="A. Steward", note="as last year")
     assert areas.public.served() == record.name

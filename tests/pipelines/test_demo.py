@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.demo import Kind, demo, specification_text, write_town
 from pipelines.engine.progress import Progress
-from pipelines.town.town import CHUNK, town
+from pipelines.synthetic.dataset import CHUNK, town
 from schemas.errors import SpecificationError
 from schemas.specification.read import read_specification
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.draft import draft
-from pipelines.town.town import town
+from pipelines.synthetic.dataset import town
 from schemas.errors import InputRejected
 from schemas.specification.read import build_specification
 from tests.reference import reference_file

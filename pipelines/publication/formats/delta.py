@@ -21,8 +21,8 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Sc
 from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
-from pipelines.engine.files import name_again, sync_folder, sync_tree
-from pipelines.engine.outcome import now
+from pipelines.engine.command_result import now
+from pipelines.engine.files import hardlink, sync_folder, sync_tree
 from pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
 from schemas.errors import ProtectionFailed
 from schemas.specification.consistency import NOT_IN_DELTA
@@ -105,7 +105,7 @@ def _name_anew(public: Path, release_id: str) -> None:
     """Give the table the files of a release that was damaged, with them, and was made again."""
     for file, name in _names(public / FOLDER, public, release_id):
         if name.exists() and not name.samefile(file):
-            name_again(file, name)
+            hardlink(file, name)
     sync_tree(public / FOLDER)
 
 
@@ -156,7 +156,7 @@ def _commit(table: Path, public: Path, release_id: str) -> None:
     else:
         named = _names(table, public, release_id)
         for file, name in named:
-            name_again(file, name)
+            hardlink(file, name)
         _register(table, [name for _, name in named], release_id, add=how == "add")
     sync_tree(table)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pipelines.intake.contract import Contract
-from pipelines.intake.screen import REGION
+from pipelines.intake.validate import REGION
 from pipelines.publication.formats.table_format import table_format
 from pipelines.publication.record_files import csv_file
 from pipelines.publication.record_files.partitions import partition_type, require_partitions

@@ -20,14 +20,14 @@ from pipelines.engine.row_hash import HASH, summed, with_hash
 from pipelines.intake.contract import Contract
 from pipelines.publication.record_files.encoding import encoded
 from pipelines.publication.record_files.partitions import partition_folder, require_partitions
-from pipelines.publication.work.task_frames import write_parts_in_tasks
-from pipelines.publication.work.workplace import Workplace, part_file
+from pipelines.publication.staging.staging_area import StagingArea, part_file
+from pipelines.publication.staging.task_frames import write_parts_in_tasks
 
 _FILE, _RECORDS = "__file", "__records"
 
 
 def write_partitions(
-    place: Workplace, frame: DataFrame, name: str, contract: Contract, records: int, most: int
+    place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
 ) -> list[str]:
     """Write files of at most about so many records of a region each; what their tasks said, part by part.
 

@@ -23,6 +23,7 @@ from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import ObjectStore
 
 from pipelines.engine.files import PRIVATE, PRIVATE_FILE, checksum, damaged, write_atomically
+from pipelines.publication.staging.staging_area import Part
 from pipelines.publication.store.connection import (
     CHUNK,
     asked,
@@ -32,7 +33,6 @@ from pipelines.publication.store.connection import (
 )
 from pipelines.publication.store.faults import AreaTaken, StoreDamaged
 from pipelines.publication.store.lease import Lease
-from pipelines.publication.work.workplace import Part
 from schemas.errors import MicroguardError
 
 STATE, OBJECTS = "state.json", ".objects"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipelines.tables.cells import Cells
-from pipelines.tables.standing import (
+from pipelines.tables.published_before import (
     PublishedCell,
-    StandingCells,
+    PublishedValues,
     StandingValueFails,
     cell_codes,
     standing_cells,
@@ -64,7 +64,7 @@ def noise_table(specification: Specification) -> NoiseTable:
 
 def standing_counts(
     cells: Cells, table: Table, before: Iterable[PublishedCell], *, accepted: bool
-) -> StandingCells:
+) -> PublishedValues:
     """Cells of this table that readers have seen; nothing new beside others, which it is not judged with.
 
     Parameters
@@ -91,7 +91,7 @@ def standing_counts(
 
 
 def published_counts(
-    cells: Cells, keys: np.ndarray, noise: NoiseTable, standing: StandingCells
+    cells: Cells, keys: np.ndarray, noise: NoiseTable, standing: PublishedValues
 ) -> np.ndarray:
     """(cells,) int64 what each cell is published at; cells of records that stand published keep their value.
 

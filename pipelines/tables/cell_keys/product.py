@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.guarantees.original_cells import OriginalCells
-from pipelines.intake.screen import ScreenedInput
+from pipelines.intake.validate import ValidatedInput
 from pipelines.job import Job
 from pipelines.measures.measure import Measure, Measured
 from pipelines.tables.cell_keys.measures import NOISE_MEASURES, NoiseComparison, write_noisy_cells
@@ -21,8 +21,8 @@ from pipelines.tables.cells_of_microdata import cells_of_microdata
 from pipelines.tables.files import published
 from pipelines.tables.groupings import CodeGroups
 from pipelines.tables.product import contradicts, examined_at_most
+from pipelines.tables.published_before import StandingValueFails, new_cells
 from pipelines.tables.published_cells import write_published_cells
-from pipelines.tables.standing import StandingValueFails, new_cells
 from pipelines.tables.table_product import ProtectedTable, TableProduct
 from schemas.errors import InputRejected, ProtectionFailed
 from schemas.requirements.requirement import Requirement
@@ -35,7 +35,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
 
     measures: tuple[Measure[Any, Any], ...] = NOISE_MEASURES
 
-    def protect(self, job: Job, screened: ScreenedInput, release_id: str) -> ProtectedTable[NoiseComparison]:
+    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[NoiseComparison]:
         """Tabulate, add the noise, and examine what an attacker is left with.
 
         Raises

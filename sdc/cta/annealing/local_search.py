@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdc.cta.annealing.annealing import StandIn
-from sdc.cta.annealing.beliefs import Beliefs
+from sdc.cta.annealing.belief_propagation import Beliefs
 from sdc.cta.annealing.block_descent import BlockDescent
+from sdc.cta.annealing.constraint_residuals import LineSums
 from sdc.cta.annealing.dual_cuts import CutParams, anneal_under_cuts
 from sdc.cta.annealing.dual_flips import flip_by_duals
-from sdc.cta.annealing.line_sums import LineSums
 from sdc.cta.annealing.neighbourhoods import search_neighbourhoods
 from sdc.cta.annealing.residuals import LineClasses
 from sdc.cta.annealing.resummed_margins import ResummedMargins

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from sdc.cta.annealing.annealing import Stretch, temperature_at, turn
-from sdc.cta.annealing.line_sums import LineSums
+from sdc.cta.annealing.constraint_residuals import LineSums
 from sdc.cta.program.directions import random_directions
 from sdc.cta.program.problem import Problem
 from sdc.kernels.compile import kernel

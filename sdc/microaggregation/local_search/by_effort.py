@@ -21,17 +21,17 @@ import numpy as np
 
 from sdc.kernels.random import new_stream
 from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.concealment import concealed, merged
-from sdc.microaggregation.contents import number_contents
+from sdc.microaggregation.distinct_rows import deduplicate
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
-from sdc.microaggregation.local_search.crossing import cross, without_gaps
+from sdc.microaggregation.local_search.construction import Blocks, cut, start
+from sdc.microaggregation.local_search.crossover import cross, without_gaps
 from sdc.microaggregation.local_search.descent import descend
-from sdc.microaggregation.local_search.dissolution import dissolve_dearest
 from sdc.microaggregation.local_search.neighbours import near_contents
 from sdc.microaggregation.local_search.recombination import Recombination
+from sdc.microaggregation.local_search.ruin_and_recreate import dissolve_dearest
 from sdc.microaggregation.local_search.scales import local_scales
 from sdc.microaggregation.local_search.search_state import SearchState, search_state_of
-from sdc.microaggregation.local_search.starts import Blocks, cut, start
+from sdc.microaggregation.minimality_attack_mitigation import concealed, merged
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import typical_cost
 from sdc.stop import Deadline, StoppedBy
@@ -148,7 +148,7 @@ def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clu
 
     No randomness, no clock.
     """
-    labels = start(records, number_contents(records.values), cut(records, k), k)
+    labels = start(records, deduplicate(records.values), cut(records, k), k)
     return _started(records, labels, "mdav-in-blocks")
 
 
@@ -164,7 +164,7 @@ def search(
     """standard, thorough and the start of a proof: local search over the whole file, at standard as long as
     its share of a run allows."""
     k = _smallest_size(records, k)
-    contents = number_contents(records.values)
+    contents = deduplicate(records.values)
     blocks = cut(records, k)
     labels = start(records, contents, blocks, k)
     seen = concealed(records, labels, seed)
@@ -200,7 +200,7 @@ def made_diverse(
     work = Counter(clustering.work)
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:
-        contents, blocks = number_contents(records.values), cut(records, k)
+        contents, blocks = deduplicate(records.values), cut(records, k)
         most = WORK["standard" if effort == "standard" else "thorough"].shared(len(records), share_of_run)
         labels, searched = _searched(seen, labels, contents, blocks, k, seed, most, deadline)
         work.update(searched)

@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.demo import QUASI_IDENTIFIERS, SEED
-from pipelines.town.town import town
+from pipelines.synthetic.dataset import town
 from sdc.nominal.control_tables import ControlTables, named_tables
 from sdc.nominal.frequency import FrequencyVector, collapse
 from sdc.nominal.frequency_search.search import protect_frequencies
-from sdc.nominal.parts.part import Asked
-from sdc.nominal.parts.reconcile import PART
+from sdc.nominal.partitions.part import Asked
+from sdc.nominal.partitions.reconcile import PART
 from sdc.nominal.region_levels import REGION, RegionLevels
 from tests.benchmarks.table import Table
-from tests.sdc.nominal.parts.in_memory import protected_in_parts
+from tests.sdc.nominal.partitions.in_memory import protected_in_parts
 
 K = 3
 NAMES = tuple(QUASI_IDENTIFIERS["nominal"])

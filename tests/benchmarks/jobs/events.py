@@ -17,10 +17,10 @@ import pandas as pd
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
-from pipelines.audit_source import audit_source
 from pipelines.engine.files import checksum
 from pipelines.engine.progress import Progress
 from pipelines.job import Job
+from pipelines.joint_audit import audit_source
 from pipelines.protect import records_of
 from pipelines.publication.areas import Areas
 from pipelines.publication.publish import finish_what_died

@@ -22,10 +22,10 @@ import pipelines.check as the_check
 from pipelines import run as the_run
 from pipelines.adjust import adjust
 from pipelines.approval import approve, pending, reject
-from pipelines.audit_source import audit_source
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.engine.progress import Progress
 from pipelines.history import history
+from pipelines.joint_audit import audit_source
 from pipelines.protect import protect
 from pipelines.verify import verify
 from pipelines.withdraw import withdraw
@@ -146,7 +146,7 @@ class VerbsJob:
             if each.evidence == office.evidence:
                 each.calm = calm
 
-    def _ended(self, call: Callable[[], Outcome]) -> tuple[str, Outcome | None]:
+    def _ended(self, call: Callable[[], CommandResult]) -> tuple[str, CommandResult | None]:
         self.said = ""
         try:
             outcome = call()
@@ -160,7 +160,7 @@ class VerbsJob:
         happened = [what for text, what in HAPPENED.items() if outcome.text.startswith(text)]
         return (happened or ["done"])[0], outcome
 
-    def _drawn(self, office: Office, verb: str) -> tuple[str, Callable[[], Outcome], set[str]]:
+    def _drawn(self, office: Office, verb: str) -> tuple[str, Callable[[], CommandResult], set[str]]:
         """The release that a verb is about, the verb, and how it may end."""
         random, quiet = self.random, Progress(quiet=True)
         if verb in ("protect", "rebase"):
@@ -220,7 +220,7 @@ class VerbsJob:
 
     # ---- the model
 
-    def _happened(self, office: Office, verb: str, ending: str, target: str, outcome: Outcome) -> None:
+    def _happened(self, office: Office, verb: str, ending: str, target: str, outcome: CommandResult) -> None:
         answer = outcome.content
         if verb in ("protect", "rebase"):
             target = answer["release_id"]

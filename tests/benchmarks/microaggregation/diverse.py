@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from pipelines.demo import QUASI_IDENTIFIERS
-from pipelines.town.town import town
+from pipelines.synthetic.dataset import town
 from sdc.clusters.codes import category_codes
 from sdc.clusters.diversity import Diversity, diversify
 from sdc.microaggregation import microaggregate

@@ -13,7 +13,7 @@ from tests.benchmarks.registers import copies as public_copies
 from tests.benchmarks.registers import equations
 from tests.benchmarks.registers.attack import attack
 from tests.benchmarks.registers.copies import Copy
-from tests.pipelines.audit.joint.public_files import write_records
+from tests.pipelines.audit.differencing.public_files import write_records
 
 INCOME = {1: 1000.0, 2: 1700.0, 3: 2600.0, 4: 3100.0, 5: 4400.0, 6: 5200.0, 7: 9300.0}
 ROLES = {"region": ("region", None), "income": ("quasi_identifier", "numeric")}

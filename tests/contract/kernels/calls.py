@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from sdc.clusters.diversity import Diversity, diversify
-from sdc.compile_ahead import PARTS
 from sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
 from sdc.cta.controlled_rounding.annealing import annealed_multiples
 from sdc.cta.controlled_rounding.box import Box
@@ -23,11 +22,12 @@ from sdc.microaggregation.certified.odd_set_cuts import separate_larger
 from sdc.microaggregation.certified.subset_row_cuts import WIDTH, separate
 from sdc.microaggregation.column_generation.columns import as_members
 from sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
-from sdc.microaggregation.concealment import merged
-from sdc.microaggregation.file_bound.bound import WORK, file_bound
+from sdc.microaggregation.global_bound.bound import WORK, file_bound
+from sdc.microaggregation.minimality_attack_mitigation import merged
 from sdc.microaggregation.records import Records
 from sdc.nominal import partition, transport
 from sdc.nominal.frequency import from_frame
+from sdc.precompile import PARTS
 from sdc.stop import Deadline
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
 

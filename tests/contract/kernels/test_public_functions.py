@@ -12,7 +12,7 @@ from sdc.clusters.weight_shares import spread, trimmed
 from sdc.errors import SdcError
 from sdc.microaggregation import individual_ranking, microaggregate
 from sdc.microaggregation.bounds import nearest_neighbour_bound
-from sdc.microaggregation.file_bound.bound import file_bound
+from sdc.microaggregation.global_bound.bound import file_bound
 from sdc.microaggregation.local_search.neighbours import nearest_neighbours
 from sdc.microaggregation.nearest_records import nearest_records
 from sdc.microaggregation.principal_cuts import CutTree, cut_into_blocks

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.intake.scales import Scale
+from pipelines.intake.fixed_point import Scale
 from pipelines.records.block import protect_block
+from pipelines.records.block_config import BlockConfig
 from pipelines.records.blocks import BLOCK, Plan
-from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.coordinates import Coordinates
-from pipelines.records.weighing import Weighing
+from pipelines.records.sampling_weights import SamplingWeights
 from sdc.clusters.weight_shares import largest_share
 
 NAMES = ("income", "age")
@@ -28,7 +28,7 @@ def protected(numbers, weights, k, effort):
     table = pa.table({**columns, "weight": weights, BLOCK: np.zeros(n, dtype=np.int64)})
     scales = {name: Scale(0.0, 1.0, n) for name in columns}
     one = pa.table({"records": [n], "__first": [0], "__tree": [-1]})
-    task = ClusteringTask(
+    task = BlockConfig(
         k=k,
         seed=1,
         effort=effort,
@@ -42,7 +42,7 @@ def protected(numbers, weights, k, effort):
         nominal=(),
         dominance=(1, 85.0),
         resume=None,
-        weighing=Weighing("weight", 1.0, {}, k, None),
+        weighing=SamplingWeights("weight", 1.0, {}, k, None),
     )
     after, report, _ = protect_block(table, task)
     assert report["status"] == "done", report.get("why")

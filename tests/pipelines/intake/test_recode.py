@@ -9,7 +9,7 @@ import pytest
 from pipelines.intake.accept import accept_input
 from pipelines.intake.read import read
 from pipelines.intake.recode import band_labels, hierarchy, recodes_of
-from pipelines.intake.screen import screen
+from pipelines.intake.validate import screen
 from schemas.errors import InputRejected, SpecificationError
 from tests.pipelines.microdata import specification
 

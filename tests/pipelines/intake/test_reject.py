@@ -5,7 +5,7 @@ import pytest
 
 from pipelines.intake.accept import accept_input
 from pipelines.intake.read import read
-from pipelines.intake.screen import screen
+from pipelines.intake.validate import screen
 from tests.pipelines.microdata import ROLES, persons, published, run, specification
 
 pytestmark = pytest.mark.spark

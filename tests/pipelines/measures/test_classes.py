@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import functions as f
 
-from pipelines.intake.spellings import with_category
+from pipelines.intake.category_normalisation import with_category
 from pipelines.measures.classes import Homogeneity, Risk, classes_of
 from sdc.risk.individual import individual_risk
 

@@ -14,10 +14,10 @@ from pipelines.publication import publish
 from pipelines.publication.area_identity import AreaNotThere
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Ledger
+from pipelines.publication.pending_approval import PendingRelease, submit_for_approval
 from pipelines.publication.public.folder import FolderArea
 from pipelines.publication.retention import retain
-from pipelines.publication.waiting import Waiting, let_wait
-from pipelines.redraw import at_work
+from pipelines.rebuild_report import at_work
 from pipelines.report import report
 from pipelines.verify import verify
 from pipelines.withdraw import withdraw
@@ -50,7 +50,7 @@ def _evidence(areas, release_id):
 
 def _waiting(areas, release_id):
     ready, record = staged(areas, release_id), _evidence(areas, release_id)
-    let_wait(Waiting(ready, manifest(release_id), entry(release_id), accepted=True), areas)
+    submit_for_approval(PendingRelease(ready, manifest(release_id), entry(release_id), accepted=True), areas)
     return record
 
 

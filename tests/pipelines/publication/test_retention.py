@@ -7,16 +7,16 @@ import pytest
 
 import pipelines.run
 from pipelines.approval import approve
-from pipelines.engine.outcome import Outcome
+from pipelines.engine.command_result import CommandResult
 from pipelines.engine.progress import Progress
 from pipelines.gate.gate import Verdicts
 from pipelines.job import Job
 from pipelines.publication import publish, retention, withdrawal
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.pending_approval import PendingRelease, submit_for_approval
 from pipelines.publication.public.folder import FolderArea
-from pipelines.publication.retention import outlived, retain
-from pipelines.publication.waiting import Waiting, let_wait
+from pipelines.publication.retention import expired_releases, retain
 from pipelines.run import Verified
 from pipelines.withdraw import withdraw
 from schemas.errors import SpecificationError
@@ -56,10 +56,10 @@ def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
     gone = Ledger(areas).status(A)
     assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: outlived by release {C}")
     assert Ledger(areas).ever("persons") == [A, B, C]
-    answer = retained.added_to(Outcome("Published", {}))
+    answer = retained.added_to(CommandResult("Published", {}))
     assert answer.content == {"withdrawn": [A]}
     assert A in answer.text
-    assert retain(areas, "persons").added_to(Outcome("Published", {})) == Outcome("Published", {})
+    assert retain(areas, "persons").added_to(CommandResult("Published", {})) == CommandResult("Published", {})
 
 
 def test_without_keep_every_release_stands_and_a_raised_one_brings_none_back(areas):
@@ -113,7 +113,7 @@ def kill(*_, **__):
     ("module", "step"),
     [
         (retention, "withdraw_release"),
-        (withdrawal, "take_out"),
+        (withdrawal, "remove_release"),
         (withdrawal, "forget_everywhere"),
         (FolderArea, "remove"),
     ],
@@ -131,7 +131,7 @@ def test_what_a_kill_left_between_publication_and_withdrawal_is_finished_by_the_
         publish.finish_what_died(areas)
     assert folders(areas) == [C]
     assert "publish.keep" in Ledger(areas).status(A).note
-    assert outlived(areas, "persons") == []
+    assert expired_releases(areas, "persons") == []
 
 
 def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas, monkeypatch):
@@ -143,7 +143,7 @@ def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas
         patched.setattr(FolderArea, "remove", full)
         retained = retain(areas, "persons")
         assert retained.left == (A,)
-        answer = retained.added_to(Outcome("Published", {"release_id": C}))
+        answer = retained.added_to(CommandResult("Published", {"release_id": C}))
         assert answer.content == {"release_id": C, "not_withdrawn": [A]}
         assert "Readers may still find them" in answer.text
         assert areas.public.served() == C
@@ -165,7 +165,7 @@ def test_retention_comes_with_the_approval(areas, monkeypatch):
     areas.record(B).mkdir()
     quality = {"release": {"public_area": str(areas.public.folder)}}
     (areas.record(B) / "quality.json").write_text(json.dumps(quality))
-    let_wait(Waiting(staged(areas, B), manifest(B), entry(B, keep=1), accepted=True), areas)
+    submit_for_approval(PendingRelease(staged(areas, B), manifest(B), entry(B, keep=1), accepted=True), areas)
     publish.finish_what_died(areas)
     assert folders(areas) == [A]
     outcome = approve(str(areas.record(B)), by="A. Steward", note="as last year")
@@ -178,7 +178,7 @@ def test_retention_comes_with_the_publication_of_a_run(areas, tmp_path):
     published(areas, A)
     spec = specification(tmp_path, publish={"path": "lake/persons", "successive": "accept", "keep": 1})
     job = Job(None, spec, areas, Progress(quiet=True))
-    waiting, page = Waiting(staged(areas, B), manifest(B), entry(B, keep=1), True), SimpleNamespace()
+    waiting, page = PendingRelease(staged(areas, B), manifest(B), entry(B, keep=1), True), SimpleNamespace()
     page.write = lambda status: setattr(page, "event", status.event)
     release = Verified(None, waiting, None, page, VERDICTS)
     outcome = pipelines.run.publish_verified(None, job, release)

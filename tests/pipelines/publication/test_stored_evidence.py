@@ -16,12 +16,12 @@ from pipelines.publication.areas import AreaBusy, Areas, hold
 from pipelines.publication.find_release import find_release
 from pipelines.publication.key import KEY_VARIABLE
 from pipelines.publication.ledger import Ledger
+from pipelines.publication.pending_approval import PendingRelease, submit_for_approval, waiting_release
 from pipelines.publication.public import object_store
 from pipelines.publication.store import connection, lease, stored_folder
 from pipelines.publication.store.faults import AreaTaken, StoreFailed
 from pipelines.publication.store.lease import Lease
 from pipelines.publication.stored_evidence import VARIABLE
-from pipelines.publication.waiting import Waiting, let_wait, waiting_release
 from schemas.errors import SpecificationError
 from tests.pipelines.publication.public.stores import Faulty
 from tests.pipelines.releases import ID, Killed, entry, manifest, staged
@@ -115,7 +115,7 @@ def test_what_waits_for_a_person_can_be_looked_at_and_approved_from_another_mach
     areas = Areas.of(LAKE, EVIDENCE)
     with areas.lock():
         record(areas)
-        let_wait(Waiting(staged(areas), manifest(), entry(), False), areas)
+        submit_for_approval(PendingRelease(staged(areas), manifest(), entry(), False), areas)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))
     south = Areas.of(LAKE, EVIDENCE)
     with south.lock():

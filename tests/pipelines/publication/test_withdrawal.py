@@ -33,7 +33,7 @@ def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released
 
 
 STEPS = [
-    (withdrawal, "take_out"),
+    (withdrawal, "remove_release"),
     (folder.FolderArea, "serve"),
     (withdrawal, "forget_everywhere"),
     (folder.FolderArea, "remove"),

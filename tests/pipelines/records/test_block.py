@@ -9,16 +9,16 @@ import pyarrow as pa
 import pytest
 
 from pipelines.engine.versions import deciding_versions, in_words
-from pipelines.intake.scales import Scale
-from pipelines.publication.work.folder import FolderWorkplace
+from pipelines.intake.fixed_point import Scale
+from pipelines.publication.staging.folder import FolderStagingArea
 from pipelines.records import block as protect
 from pipelines.records import finished_blocks
-from pipelines.records import weighing as weighing_module
+from pipelines.records import sampling_weights as weighing_module
 from pipelines.records.block import protect_block
+from pipelines.records.block_config import BlockConfig
 from pipelines.records.blocks import BLOCK, Plan
-from pipelines.records.clustering_task import ClusteringTask
 from pipelines.records.coordinates import Coordinates
-from pipelines.records.weighing import Weighing
+from pipelines.records.sampling_weights import SamplingWeights
 from sdc.microaggregation import microaggregate
 
 CANARY = "CANARY"
@@ -47,7 +47,7 @@ def clustering(**changes):
         "dominance": (1, 85.0),
         "resume": None,
     }
-    return ClusteringTask(**base | changes)
+    return BlockConfig(**base | changes)
 
 
 def block(income, kind=None, **others):
@@ -153,7 +153,7 @@ def test_records_stay_with_those_alike_in_what_weighs_more():
 
 
 def weighing(**changes):
-    return Weighing(**{"name": "weight", "mean": 1.0, "steps": {}, "k": 2, "counted": None} | changes)
+    return SamplingWeights(**{"name": "weight", "mean": 1.0, "steps": {}, "k": 2, "counted": None} | changes)
 
 
 def test_means_losses_and_clusters_are_weighted_and_weighted_totals_stay():
@@ -222,7 +222,7 @@ def test_a_unit_of_many_records_is_not_its_class():
 
 
 def test_blocks_of_other_weights_are_solved_anew(tmp_path):
-    task = clustering(resume=(FolderWorkplace(tmp_path), "blocks"), weighing=weighing())
+    task = clustering(resume=(FolderStagingArea(tmp_path), "blocks"), weighing=weighing())
     for weights, resumed in (([1.0] * 4, False), ([1.0] * 4, True), ([1.0, 1.0, 1.0, 2.0], False)):
         _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0], weight=weights), task)
         assert report.get("resumed", False) == resumed
@@ -293,7 +293,7 @@ def test_what_no_method_can_carry_is_not_replaced_by_a_fallback():
 
 
 def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
-    table, kept = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderWorkplace(tmp_path), "blocks"))
+    table, kept = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
     first, _, _ = protect_block(table, kept)
     monkeypatch.setattr(protect, "_solve", None)
     again, report, _ = protect_block(table, kept)
@@ -306,7 +306,7 @@ def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
 
 
 def test_a_block_that_another_solver_finished_is_solved_anew(tmp_path, monkeypatch):
-    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderWorkplace(tmp_path), "blocks"))
+    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
     _, first, _ = protect_block(table, resuming)
     assert first["software"] == in_words(deciding_versions())
     assert protect_block(table, resuming)[1]["resumed"]
@@ -316,7 +316,7 @@ def test_a_block_that_another_solver_finished_is_solved_anew(tmp_path, monkeypat
 
 @pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])
 def test_a_finished_block_that_cannot_be_believed_is_solved_anew(damage, tmp_path):
-    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderWorkplace(tmp_path), "blocks"))
+    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
     first, _, _ = protect_block(table, resuming)
     (path,) = tmp_path.glob("blocks/*.npz")
     if damage == "cut off":

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.engine.row_hash import HASH
-from pipelines.intake.screen import PATTERN
+from pipelines.intake.validate import PATTERN
 from pipelines.measures.pairs import ORIGINAL
 from pipelines.records.blocks import BLOCK, MOST_NUMBERS, Plan, block_and_hash, blocked, records_within_memory
 from pipelines.records.coordinates import Coordinates

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.publication.work.folder import FolderWorkplace
+from pipelines.publication.staging.folder import FolderStagingArea
 from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 
 NAME = "protected-all"
@@ -18,9 +18,9 @@ def folder(tmp_path):
 
 
 def test_a_finished_folder_gives_its_reports_back(folder):
-    assert read_checkpoint(None, FolderWorkplace(folder.parent), NAME) is None
-    write_checkpoint(None, FolderWorkplace(folder.parent), NAME, [{"block": 0}])
-    assert read_checkpoint(None, FolderWorkplace(folder.parent), NAME) == [{"block": 0}]
+    assert read_checkpoint(None, FolderStagingArea(folder.parent), NAME) is None
+    write_checkpoint(None, FolderStagingArea(folder.parent), NAME, [{"block": 0}])
+    assert read_checkpoint(None, FolderStagingArea(folder.parent), NAME) == [{"block": 0}]
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,6 @@ def test_a_finished_folder_gives_its_reports_back(folder):
     ],
 )
 def test_a_folder_that_has_changed_is_not_finished(folder, change):
-    write_checkpoint(None, FolderWorkplace(folder.parent), NAME)
+    write_checkpoint(None, FolderStagingArea(folder.parent), NAME)
     change(folder)
-    assert read_checkpoint(None, FolderWorkplace(folder.parent), NAME) is None
+    assert read_checkpoint(None, FolderStagingArea(folder.parent), NAME) is None

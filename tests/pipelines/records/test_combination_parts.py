@@ -8,17 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.measures.block_reports import OF_FILE
-from pipelines.publication.work.folder import FolderWorkplace
-from pipelines.records import by_combination, combination_parts
-from pipelines.records.by_combination import protected_in_parts
+from pipelines.publication.staging.folder import FolderStagingArea
+from pipelines.records import combination_parts, protect_by_frequency
 from pipelines.records.combination_parts import CombinationParts, Layout
 from pipelines.records.combinations import combinations, tables_of, write_combinations
+from pipelines.records.protect_by_frequency import protected_in_parts
 from schemas.errors import ProtectionFailed
 from sdc.nominal.bounds import free_bound
 from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.parts.reconcile import cut_regions
+from sdc.nominal.partitions.reconcile import cut_regions
 from tests.pipelines.microdata import published, run, specification
-from tests.sdc.nominal.parts import in_memory
+from tests.sdc.nominal.partitions import in_memory
 
 QUASI = {"role": "quasi_identifier", "kind": "nominal"}
 ROLES = {
@@ -33,7 +33,7 @@ MOST = 60
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     monkeypatch.setattr(combination_parts, "cut_regions", lambda regions: cut_regions(regions, MOST))
-    monkeypatch.setattr(by_combination, "MOST_IN_ONE", 10)
+    monkeypatch.setattr(protect_by_frequency, "MOST_IN_ONE", 10)
 
 
 def persons(n=1_500, seed=2):
@@ -55,10 +55,10 @@ def asked_for(folder, **more):
 def divided(spark, frame, folder, asked):
     """The parts of the combinations of a frame, protected; their report and the rows of their moves."""
     group = asked.clusterings[0]
-    place = FolderWorkplace(folder)
+    place = FolderStagingArea(folder)
     write_combinations(frame, group, asked, place, "combinations")
     layout = Layout.of(place, "combinations", group, asked)
-    request = by_combination._asked(layout, group, asked)
+    request = protect_by_frequency._asked(layout, group, asked)
     parts = CombinationParts.write(spark, layout, request, place, "parts")
     report = protected_in_parts(parts, "moves")
     return parts, report, pq.read_table(folder / "moves")
@@ -78,7 +78,7 @@ def test_every_partitioning_and_row_order_gives_the_same_moves_which_are_those_o
     assert len(parts) > 8
     assert all(answer[0].equals(answers[0][0]) and answer[1] == answers[0][1] for answer in answers)
     group = asked.clusterings[0]
-    occurring = combinations(FolderWorkplace(folder), "combinations", group, asked)
+    occurring = combinations(FolderStagingArea(folder), "combinations", group, asked)
     counts, _, errors = in_memory.protected_in_parts(occurring.frequencies, parts.asked, MOST)
     tables = ControlTables.of(occurring.frequencies, tables_of(group, asked), levels=parts.asked.levels)
     assert np.array_equal(tables.errors(counts)[tables.level == 0], errors)
@@ -115,11 +115,13 @@ def test_a_region_below_k_is_refused_with_its_number(spark, tmp_path):
 def test_combinations_that_share_a_digest_end_the_run(spark, tmp_path):
     asked, folder = asked_for(tmp_path), tmp_path / "combinations"
     group = asked.clusterings[0]
-    place = FolderWorkplace(tmp_path)
+    place = FolderStagingArea(tmp_path)
     write_combinations(spark.createDataFrame(persons(300)), group, asked, place, "combinations")
     spark.read.parquet(str(folder)).selectExpr(
         *[f"v{i}" for i in range(4)], "1L as __digest0", "2L as __digest1", "__count"
     ).write.parquet(str(tmp_path / "alike"))
     layout = Layout.of(place, "alike", group, asked)
     with pytest.raises(ProtectionFailed, match="could not be told apart"):
-        CombinationParts.write(spark, layout, by_combination._asked(layout, group, asked), place, "parts")
+        CombinationParts.write(
+            spark, layout, protect_by_frequency._asked(layout, group, asked), place, "parts"
+        )

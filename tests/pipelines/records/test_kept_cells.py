@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pipelines.records.combinations import Combinations, protected_counts
-from pipelines.records.joint import MOST_RECORDS, chosen_together
+from pipelines.records.joint_representatives import MOST_RECORDS, chosen_together
 from schemas.errors import ProtectionFailed
 from sdc.nominal.frequency import from_frame
 from tests.pipelines.microdata import specification

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.intake.scales import Scale
+from pipelines.intake.fixed_point import Scale
 from pipelines.records.coordinates import Coordinates
 from pipelines.records.points import Points
 from sdc.clusters.cost_matrix import CostMatrix

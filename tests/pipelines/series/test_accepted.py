@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.audit_source import audit_source
+from pipelines.joint_audit import audit_source
 from schemas.errors import GateRefused
 from tests.pipelines.series.test_identifiers import anew
 from tests.pipelines.series.test_register import Series, population

@@ -11,10 +11,10 @@ import pytest
 from pyiceberg.table import StaticTable
 
 from pipelines.audit.release import audit
-from pipelines.audit_source import audit_source
 from pipelines.engine.progress import Progress
 from pipelines.history import history
 from pipelines.job import Job
+from pipelines.joint_audit import audit_source
 from pipelines.protect import records_of
 from pipelines.publication.areas import Areas
 from pipelines.publication.publish import finish_what_died

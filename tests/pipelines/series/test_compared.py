@@ -8,8 +8,8 @@ import json
 import pytest
 
 from pipelines.series.compared import COMPARED, checksums_of, compared_before, keep_comparison
-from tests.pipelines.audit.joint.public_files import write_members, write_records
-from tests.pipelines.audit.joint.test_files import ROLES, keys, published
+from tests.pipelines.audit.differencing.public_files import write_members, write_records
+from tests.pipelines.audit.differencing.test_files import ROLES, keys, published
 
 KEY = b"secret"
 NIGHT = [[0, 1, 2, 3], [4, 5, 6, 7]]

@@ -7,7 +7,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from pipelines.audit.release import audit
-from pipelines.audit_source import audit_source
+from pipelines.joint_audit import audit_source
 from pipelines.publication.ledger import Ledger
 from pipelines.series import compared, source
 from pipelines.withdraw import withdraw

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.audit.joint.classes import Classes
-from pipelines.audit.joint.exposure import joint_exposure
+from pipelines.audit.differencing.classes import Classes
+from pipelines.audit.differencing.exposure import joint_exposure
 from pipelines.series.settings import CLASS, VERSION, SeriesSettings
 from tests.pipelines.series.register import Register, streams
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from pyspark.sql import functions as f
 
-from pipelines.audit_source import audit_source
 from pipelines.intake.unit_key import UNIT
+from pipelines.joint_audit import audit_source
 from pipelines.series.numbers import original_values, with_numbers_of_before
 from pipelines.series.settings import ORIGIN, VERSION
 from tests.pipelines.series.test_register import Series, population, rows

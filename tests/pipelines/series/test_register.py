@@ -16,13 +16,13 @@ import pytest
 from deltalake import DeltaTable
 
 from pipelines.approval import approve
-from pipelines.audit.joint.alignment import aligned
-from pipelines.audit.joint.exposure import joint_exposure
-from pipelines.audit.joint.published import read_records
-from pipelines.audit_source import audit_source
+from pipelines.audit.differencing.alignment import aligned
+from pipelines.audit.differencing.exposure import joint_exposure
+from pipelines.audit.differencing.published import read_records
 from pipelines.engine.progress import Progress
 from pipelines.history import history
 from pipelines.job import Job
+from pipelines.joint_audit import audit_source
 from pipelines.protect import records_of
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Ledger
@@ -32,7 +32,7 @@ from pipelines.series.membership import MEMBERS
 from pipelines.withdraw import withdraw
 from schemas.errors import GateRefused
 from sdc.microaggregation.microaggregate import microaggregate
-from tests.pipelines.audit.joint.public_files import write_records
+from tests.pipelines.audit.differencing.public_files import write_records
 from tests.pipelines.microdata import specification
 
 pytestmark = pytest.mark.spark

@@ -12,7 +12,7 @@ from pipelines.protect import records_of
 from pipelines.publication import identity as identities
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Ledger
-from pipelines.publication.sources.source_sketch import FILE
+from pipelines.publication.source_fingerprints.source_fingerprint import FILE
 from pipelines.run import run
 from pipelines.tables.product import Tables
 from pipelines.withdraw import withdraw

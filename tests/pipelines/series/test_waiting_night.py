@@ -9,8 +9,8 @@ from pipelines.approval import approve, reject
 from pipelines.publication import publish
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.pending_approval import PendingRelease, refuse_beside_pending, submit_for_approval
 from pipelines.publication.public.folder import FolderArea
-from pipelines.publication.waiting import Waiting, let_wait, refuse_beside_waiting
 from pipelines.publication.withdrawal import withdraw_release
 from pipelines.series.generations import UNITS, generations_of
 from pipelines.series.membership import MEMBERS
@@ -38,7 +38,9 @@ def made(areas, release_id, kind="register", nights=()):
         sealed(areas.evidence / "series" / NAME, generations_of(areas, NAME)._published, release_id)
     series = {"kind": kind, "releases": [*nights, release_id]} if kind == "append" else {"kind": kind}
     night = entry(release_id, kind)
-    return Waiting(staged(areas, release_id), manifest(release_id, series=series), night, accepted=True)
+    return PendingRelease(
+        staged(areas, release_id), manifest(release_id, series=series), night, accepted=True
+    )
 
 
 def published(areas, night):
@@ -55,7 +57,7 @@ def areas(tmp_path, monkeypatch):
     monkeypatch.setattr("pipelines.approval.redraw", lambda areas, each: None)
     register_areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     published(register_areas, made(register_areas, A))
-    let_wait(made(register_areas, B), register_areas)
+    submit_for_approval(made(register_areas, B), register_areas)
     return register_areas
 
 
@@ -63,7 +65,7 @@ def test_a_waiting_night_is_not_the_state_to_go_on_from_before_it_is_approved(ar
     assert (areas.public.served(), latest(areas)) == (A, A)
     approve(str(areas.record(B)), by="A. Steward")
     assert (areas.public.served(), latest(areas)) == (B, B)
-    refuse_beside_waiting(areas, NAME, C)
+    refuse_beside_pending(areas, NAME, C)
 
 
 def test_who_approves_is_told_who_came_and_who_left(areas):
@@ -76,14 +78,14 @@ def test_who_approves_is_told_who_came_and_who_left(areas):
 
 def test_no_other_night_begins_while_one_waits(areas):
     with pytest.raises(GateRefused, match=rf"Release {B} .*microguard approve .*{B} --by NAME"):
-        refuse_beside_waiting(areas, NAME, C)
-    refuse_beside_waiting(areas, NAME, B)
-    refuse_beside_waiting(areas, "another", C)
+        refuse_beside_pending(areas, NAME, C)
+    refuse_beside_pending(areas, NAME, B)
+    refuse_beside_pending(areas, "another", C)
 
 
 def test_a_rejected_night_leaves_the_state_as_it_was(areas):
     reject(str(areas.record(B)), by="A. Steward")
-    refuse_beside_waiting(areas, NAME, C)
+    refuse_beside_pending(areas, NAME, C)
     assert latest(areas) == A
     assert [path.name for path in (areas.evidence / "series" / NAME).iterdir()] == [f"000001-{A}"]
     published(areas, made(areas, C))
@@ -96,7 +98,7 @@ def test_a_rejected_night_leaves_the_state_as_it_was(areas):
         (FolderArea, "put"),
         (publish, "_commit"),
         (FolderArea, "serve"),
-        (publish, "take_out"),
+        (publish, "remove_release"),
     ],
 )
 def test_an_approval_that_was_killed_is_whole_or_waits_again_and_nothing_forks(
@@ -104,11 +106,11 @@ def test_an_approval_that_was_killed_is_whole_or_waits_again_and_nothing_forks(
 ):
     with monkeypatch.context() as patched:
         patched.setattr(module, step, kill)
-        if step == "take_out":  # killed again while what a first kill left is taken back
+        if step == "remove_release":  # killed again while what a first kill left is taken back
             patched.setattr(publish, "_commit", kill)
         with pytest.raises(Killed):
             approve(str(areas.record(B)), by="A. Steward")
-        if step == "take_out":
+        if step == "remove_release":
             with pytest.raises(Killed):
                 publish.finish_what_died(areas)
     with areas.lock():
@@ -119,7 +121,7 @@ def test_an_approval_that_was_killed_is_whole_or_waits_again_and_nothing_forks(
     else:
         assert (areas.public.served(), areas.public.releases(), latest(areas)) == (A, [A], A)
         with pytest.raises(GateRefused, match="waits for approval"):
-            refuse_beside_waiting(areas, NAME, C)
+            refuse_beside_pending(areas, NAME, C)
         approve(str(areas.record(B)), by="A. Steward", note="once more")
         assert Ledger(areas).status(B).note == "once more"
     assert (areas.public.served(), latest(areas)) == (B, B)
@@ -152,7 +154,7 @@ def test_a_night_that_others_of_its_source_have_overtaken_is_not_published(areas
 
 def test_a_night_is_not_published_beside_what_another_evidence_area_put_there_meanwhile(tmp_path):
     one, other = (Areas.of(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
-    let_wait(made(one, A), one)
+    submit_for_approval(made(one, A), one)
     published(other, made(other, B))
     with pytest.raises(GateRefused, match=rf"1 release\(s\) that the ledger does not know \({B}\)"):
         approve(str(one.record(A)), by="A. Steward")
@@ -171,7 +173,7 @@ def test_what_a_killed_approval_left_can_be_rejected(areas, monkeypatch):
 def test_an_appended_night_does_not_name_one_that_was_withdrawn_meanwhile(tmp_path):
     areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     published(areas, made(areas, A, "append"))
-    let_wait(made(areas, B, "append", [A]), areas)
+    submit_for_approval(made(areas, B, "append", [A]), areas)
     withdraw_release(entry(A, "append"), areas)
     with pytest.raises(GateRefused, match=rf"1 night.*{A}.*run the job anew"):
         approve(str(areas.record(B)), by="A. Steward")

@@ -9,11 +9,11 @@ import pytest
 
 from pipelines.approval import approve, reject
 from pipelines.publication.areas import Areas
+from pipelines.publication.pending_approval import PendingRelease
 from pipelines.publication.stage import StagedFiles
-from pipelines.publication.waiting import Waiting
 from pipelines.series.waiting_table import refuse_second_values
+from pipelines.tables.published_before import PublishedCell
 from pipelines.tables.published_cells import write_published_cells
-from pipelines.tables.standing import PublishedCell
 from schemas.errors import GateRefused
 from tests.pipelines.published_tables import tables
 from tests.pipelines.releases import ID, entry
@@ -49,7 +49,7 @@ def test_a_table_that_waits_is_refused_beside_the_same_amounts_in_another_unit(a
         ]
         write_published_cells(areas.record(release_id), cells)
     first, second = (replace(entry(each), identity=table) for each in (ID, other))
-    waiting = Waiting(StagedFiles(ID, areas.evidence, {}), {}, first, False)
+    waiting = PendingRelease(StagedFiles(ID, areas.evidence, {}), {}, first, False)
     if not refused:
         refuse_second_values(waiting, [second], areas)
         return

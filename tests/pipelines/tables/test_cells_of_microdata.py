@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipelines.intake.read import read
-from pipelines.intake.screen import screen
+from pipelines.intake.validate import screen
 from pipelines.tables.cells_of_microdata import cells_of_microdata
 from schemas.errors import InputRejected
 from schemas.specification.table_input import as_input

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from pipelines.tables.adjusted import protected_by_method
-from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cells import Cells, tabulated
+from pipelines.tables.disclosure_audit import intervals_of
 from pipelines.tables.measures import measured
 from pipelines.tables.preserved import finest_cells, fits, lost_statistics
 from pipelines.tables.problem import table_problem

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from pipelines.tables.adjusted import protected_by_method
-from pipelines.tables.attacks import intervals_of
+from pipelines.tables.disclosure_audit import intervals_of
 from pipelines.tables.manifest import RELAXED
 from pipelines.tables.measures import measured
 from pipelines.tables.problem import table_problem
 from pipelines.tables.product import original_cells
-from pipelines.tables.standing import StandingCells
+from pipelines.tables.published_before import PublishedValues
 from schemas.errors import ProtectionFailed, SpecificationError
 from schemas.specification.model import Specification
 from tests.pipelines.tables.manifests import manifest_of
@@ -26,7 +26,7 @@ def specification(folder: Path, *relax: str, capacity: float = 1) -> Specificati
     return regional(folder, "region,status\nTotal,fixed\n", capacity=capacity, relax=list(relax))
 
 
-def relaxed(chosen: Specification, standing: StandingCells | None = None):
+def relaxed(chosen: Specification, standing: PublishedValues | None = None):
     assert chosen.table is not None
     cells = regional_cells(chosen, 1000.0)
     problem = table_problem(cells, chosen, KEY, standing)
@@ -68,7 +68,7 @@ def test_a_fixed_cell_gives_way_where_it_must_and_a_published_one_never(tmp_path
     assert problem.relaxation.added == 200
     published = (cells.codes["region"] != "n").to_numpy()
     with pytest.raises(ProtectionFailed, match="cannot be protected"):
-        relaxed(chosen, StandingCells(published, np.where(published, cells.units, 0.0)))
+        relaxed(chosen, PublishedValues(published, np.where(published, cells.units, 0.0)))
 
 
 def test_counts_have_nothing_to_give_way() -> None:

@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 
 from pipelines.tables.adjusted import protected_by_method
-from pipelines.tables.attacks import attacks, intervals_of
+from pipelines.tables.disclosure_audit import attacks, intervals_of
 from pipelines.tables.problem import table_problem
 from pipelines.tables.product import original_cells
-from pipelines.tables.standing import COUNT, StandingCells, StandingValueFails, new_cells, standing_cells
+from pipelines.tables.published_before import (
+    COUNT,
+    PublishedValues,
+    StandingValueFails,
+    new_cells,
+    standing_cells,
+)
 from schemas.errors import ProtectionFailed
 from sdc.cta.counts.posterior import count_posterior
 from tests.pipelines.tables.manifests import manifest_of
-from tests.pipelines.tables.test_standing import COUNTS, KEY, ORIGIN, OTHER_KEY, counted
+from tests.pipelines.tables.test_published_before import COUNTS, KEY, ORIGIN, OTHER_KEY, counted
 from tests.schemas.specification.test_table import build
 
 ROUNDED = COUNTS | {"method": "rounding", "base": 5}
@@ -79,7 +85,7 @@ def test_a_total_that_stands_too_far_away_is_refused_with_what_to_do_and_relaxed
     cells = counted(specification)
     total = (cells.codes == "Total").all(axis=1).to_numpy()
     far = np.where(total, np.ceil(cells.units / 5) * 5 + 25, 0.0)
-    standing = StandingCells(total, far)
+    standing = PublishedValues(total, far)
     with pytest.raises(ProtectionFailed, match=r"table.relax = \[\"adjacent\"\]"):
         rounded(specification, cells, standing=standing)
     relaxing = build(ROUNDED | {"relax": ["adjacent"]})

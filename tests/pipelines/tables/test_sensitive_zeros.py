@@ -12,8 +12,8 @@ import pytest
 from pipelines.guarantees.additive_table import AdditiveTable
 from pipelines.guarantees.original_cells import Published
 from pipelines.tables.adjusted import whole_adjustment
-from pipelines.tables.attacks import intervals_of
 from pipelines.tables.cells import Cells, tabulated
+from pipelines.tables.disclosure_audit import intervals_of
 from pipelines.tables.measures import TABLE_MEASURES, judged_intervals, measured
 from pipelines.tables.problem import TableProblem, table_problem
 from pipelines.tables.product import original_cells
@@ -21,7 +21,7 @@ from schemas.errors import InputRejected, SpecificationError
 from schemas.requirements.tables import table_requirements
 from schemas.specification.model import Specification
 from sdc.cta import Adjustment
-from sdc.cta.attacker import Intervals, attacker_intervals
+from sdc.cta.disclosure_audit import Intervals, attacker_intervals
 from tests.pipelines.tables.regions import KEY, regional
 from tests.schemas.specification.test_table import build
 from tests.sdc.cta.tables import two_cells_and_total

@@ -9,9 +9,9 @@ import pytest
 from numba.core.caching import IndexDataCacheFile
 from numba.core.event import install_recorder
 
-from sdc.compile_ahead import PARTS, compile_ahead
 from sdc.errors import UnsupportedArguments
 from sdc.kernels import compile as kernels
+from sdc.precompile import PARTS, precompile
 
 
 def test_where_nothing_is_writable_a_kernel_is_compiled_in_memory(monkeypatch):
@@ -141,7 +141,7 @@ def test_a_folder_that_others_can_write_or_that_is_a_link_is_refused(tmp_path, m
 
 @pytest.mark.parametrize("part", PARTS)
 def test_what_was_compiled_ahead_is_compiled_once(part):
-    compile_ahead([part])
+    precompile([part])
     with install_recorder("numba:compile") as compilations:
-        compile_ahead([part])
+        precompile([part])
     assert compilations.buffer == []

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from pipelines.engine.column_names import column
 from pipelines.intake.read import read
-from pipelines.intake.screen import screen
+from pipelines.intake.validate import screen
 from pipelines.publication.areas import Areas
 from pipelines.publication.read_back import verify_written
 from pipelines.publication.stage import stage

@@ -19,18 +19,18 @@ import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.engine.row_hash import HASH
+from pipelines.intake.fixed_point import Scale
 from pipelines.intake.recode import band_labels
-from pipelines.intake.scales import Scale
-from pipelines.intake.screen import PATTERN, REGION, pattern_of, strata_of
+from pipelines.intake.validate import PATTERN, REGION, pattern_of, strata_of
 from pipelines.measures.block_reports import BlockReports, collected
 from pipelines.measures.classes import CLOSE
-from pipelines.publication.work.folder import FolderWorkplace
-from pipelines.records import blocks, combination_blocks, combinations, joint, product
+from pipelines.publication.staging.folder import FolderStagingArea
+from pipelines.records import blocks, combination_blocks, combinations, joint_representatives, product
 from pipelines.records.block import BEFORE, CLUSTER
 from pipelines.records.cluster_blocks import cluster_blocks, protected_schema
 from pipelines.records.coordinates import numbers
-from pipelines.records.moves import write_moves
-from pipelines.records.weighing import Weighing
+from pipelines.records.reassignment import write_moves
+from pipelines.records.sampling_weights import SamplingWeights
 from schemas.specification.model import Specification
 from schemas.specification.sections import Group
 from sdc.clusters.granularity import step_of
@@ -105,7 +105,7 @@ def _by_cluster(
         if specification.method.min_diversity > 1 and frame[name].dtype.kind == "f"
     }
     weighing = _weighing(table, group, specification, scales)
-    jointly = joint.chosen_together(group, specification, len(table))
+    jointly = joint_representatives.chosen_together(group, specification, len(table))
     while True:
         task = product._clustering_task(plan, group, specification, 7, None, jointly, close, weighing)
         blocked = _blocked(table, of_stratum, plan)
@@ -148,13 +148,13 @@ def _scale(values: pa.ChunkedArray) -> Scale:
 
 def _weighing(
     table: pa.Table, group: Group, specification: Specification, scales: dict[str, Scale]
-) -> Weighing | None:
+) -> SamplingWeights | None:
     name, counted, k = specification.weighted_by(group), specification.counted, specification.release.k
     if name is None:
-        return None if counted is None else Weighing(None, 1.0, {}, k, counted)
+        return None if counted is None else SamplingWeights(None, 1.0, {}, k, counted)
     numeric = [each for each in group.variables if each in specification.numeric]
     steps = {each: step_of(numbers(table[each]), scales[each].deviation) for each in numeric}
-    return Weighing(name, float(numbers(table[name]).mean()), steps, k, counted)
+    return SamplingWeights(name, float(numbers(table[name]).mean()), steps, k, counted)
 
 
 def _blocked(table: pa.Table, of_stratum: np.ndarray, plan: blocks.Plan) -> pa.Table:
@@ -172,7 +172,7 @@ def _blocked(table: pa.Table, of_stratum: np.ndarray, plan: blocks.Plan) -> pa.T
 
 
 def _represented(protected: pa.Table, group: Group, specification: Specification) -> pa.Table:
-    """As `pipelines.records.joint.with_joint_representatives`."""
+    """As `pipelines.records.joint_representatives.with_joint_representatives`."""
     names = [name for name in group.variables if name in specification.nominal]
     before = [f"{BEFORE}{position}" for position in range(len(names))]
     regions = pa.chunked_array([[0] * len(protected)])
@@ -180,7 +180,7 @@ def _represented(protected: pa.Table, group: Group, specification: Specification
         regions = protected[specification.region]
     cells = protected.append_column("__region", regions).group_by([CLUSTER, "__region", *before])
     counted = cells.aggregate([([], "count_all")]).rename_columns([CLUSTER, "__region", *before, "n"])
-    chosen = joint.representatives(
+    chosen = joint_representatives.representatives(
         counted.sort_by([(name, "ascending") for name in (CLUSTER, *before)]), group, specification
     )
     places = pd.Index(chosen[CLUSTER].to_numpy()).get_indexer(protected[CLUSTER].to_numpy())
@@ -193,7 +193,7 @@ def _represented(protected: pa.Table, group: Group, specification: Specification
 def _by_combination(
     table: pa.Table, group: Group, specification: Specification, folder: Path
 ) -> tuple[pa.Table, BlockReports]:
-    """As `pipelines.records.by_combination`, every block in this process."""
+    """As `pipelines.records.protect_by_frequency`, every block in this process."""
     keys = combinations.keys_of(group, specification)
     counted = (
         table.group_by(keys).aggregate([([], "count_all")]).sort_by([(key, "ascending") for key in keys])
@@ -216,7 +216,7 @@ def _by_combination(
         combination_blocks, "in_tasks", lambda _, solve, tasks: [solve(each) for each in tasks]
     ):
         protected, reports = combinations.protected_counts(None, occurring, group, specification)
-    place = FolderWorkplace(folder)
+    place = FolderStagingArea(folder)
     write_moves(place, group.name, 0, occurring, protected)
     moves = pq.read_table(folder / group.name / "part-00000.parquet").to_pylist()
     of_combination = {tuple(row[key] for key in keys): i for i, row in enumerate(counted.to_pylist())}

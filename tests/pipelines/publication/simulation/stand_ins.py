@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from pipelines import redraw
+from pipelines import rebuild_report
 from pipelines.engine.files import write_atomically
 from tests.pipelines.publication.simulation.disk import Clock
 
@@ -21,8 +21,8 @@ def stand_ins():
         write_atomically(areas.evidence / "index.html", "")
 
     with (
-        patch.object(redraw, "_write", page),
-        patch.object(redraw, "write_index", index),
-        patch("pipelines.engine.outcome.datetime", Clock),
+        patch.object(rebuild_report, "_write", page),
+        patch.object(rebuild_report, "write_index", index),
+        patch("pipelines.engine.command_result.datetime", Clock),
     ):
         yield

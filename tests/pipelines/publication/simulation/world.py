@@ -12,18 +12,18 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-from pipelines import redraw, run
+from pipelines import rebuild_report, run
 from pipelines.approval import approve, reject
+from pipelines.engine.command_result import CommandResult
 from pipelines.engine.files import write_atomically
-from pipelines.engine.outcome import Outcome
 from pipelines.engine.progress import Progress
 from pipelines.gate.gate import Verdicts
 from pipelines.job import Job
 from pipelines.publication.areas import Areas
 from pipelines.publication.ledger import Entry
+from pipelines.publication.pending_approval import PendingRelease
 from pipelines.publication.publish import published_already
 from pipelines.publication.stage import StagedFiles
-from pipelines.publication.waiting import Waiting
 from pipelines.withdraw import withdraw
 from schemas.errors import MicroguardError
 from tests.pipelines.publication.simulation import look
@@ -87,19 +87,19 @@ class World:
         keep = self.chance.choice([None, None, 1, 2])
         ready, before = self._staged(release_id), look.status(self.evidence).get(release_id)
 
-        def call() -> Outcome:
+        def call() -> CommandResult:
             areas = Areas.of(self.lake, self.evidence)
             areas.public.require_writable()
-            with redraw.at_work(areas):
+            with rebuild_report.at_work(areas):
                 if published_already(areas, release_id):
-                    return Outcome("already published")
+                    return CommandResult("already published")
                 entry = Entry("intended", release_id, "persons", "", {}, keep=keep, successive="accept")
                 page = SimpleNamespace(
                     write=lambda _: write_atomically(areas.record(release_id) / "report.html", "")
                 )
                 manifest = {"release_id": release_id}
                 release = run.Verified(
-                    None, Waiting(ready, manifest, entry, True), None, page, Verdicts((), (), ())
+                    None, PendingRelease(ready, manifest, entry, True), None, page, Verdicts((), (), ())
                 )
                 spec = SimpleNamespace(publish=SimpleNamespace(approval=approval))
                 return run.publish_verified(None, Job(None, spec, areas, Progress(quiet=True), None), release)
@@ -140,11 +140,11 @@ class World:
         named = self.chance.choice([self.evidence / release_id, self.lake / release_id, self.lake])
         before = look.status(self.evidence)
         answer = self._call(lambda: withdraw(str(named)), f"withdraw {named.relative_to(self.root)}")
-        if isinstance(answer, Outcome):
+        if isinstance(answer, CommandResult):
             if "lost" in answer.content:
                 return
             release_id = answer.content["release_id"]
-        if named != self.lake or isinstance(answer, Outcome):
+        if named != self.lake or isinstance(answer, CommandResult):
             event = look.status(self.evidence).get(release_id)
             self._agrees(answer, release_id, {"withdrawn", "abandoned"}, event, before.get(release_id))
 
@@ -192,9 +192,9 @@ class World:
             os.truncate(path, self.chance.randint(0, path.stat().st_size - 1))
             standing = "published" in look.status(self.evidence).values()
             answer = self._call(self._recovery, "recover a torn file", fails=False)
-            if standing and not self.lost and not isinstance(answer, Outcome):
+            if standing and not self.lost and not isinstance(answer, CommandResult):
                 raise Violation(f"a torn {place} is not mended although a release proves which area it is")
-            if place == "current.json" and not isinstance(answer, Outcome):
+            if place == "current.json" and not isinstance(answer, CommandResult):
                 path.unlink()  # what a person does, as the message says
 
     def busy(self) -> None:
@@ -217,7 +217,7 @@ class World:
             return
         named = str(self.evidence / self.chance.choice(known))
         answer = self._call(lambda: withdraw(named, lost=True), "withdraw --lost")
-        if not isinstance(answer, Outcome):
+        if not isinstance(answer, CommandResult):
             self.lost |= look.visible(self.away)
         elif self.chance.random() < 0.5:
             self._untouched()
@@ -255,9 +255,9 @@ class World:
         self.story.append(f"   -> {_told(answer)}")
         return answer
 
-    def _recovery(self) -> Outcome:
-        with redraw.at_work(Areas.of(self.lake, self.evidence)):
-            return Outcome("done")
+    def _recovery(self) -> CommandResult:
+        with rebuild_report.at_work(Areas.of(self.lake, self.evidence)):
+            return CommandResult("done")
 
     def _vanish(self) -> None:
         if self._has_area():
@@ -308,7 +308,7 @@ class World:
         if answer is None:
             return
         shown, led = release_id in look.visible(self.area) - self.lost, look.current(self.area) == release_id
-        if isinstance(answer, Outcome):
+        if isinstance(answer, CommandResult):
             if event not in wanted:
                 raise Violation(f"the answer is {answer.text!r}, and the ledger says {event}")
             if shown != (event == "published"):
@@ -342,7 +342,7 @@ class World:
         identity = self.lake / ".area.json"
         if isinstance(answer, MicroguardError) and identity.is_file() and len(identity.read_bytes()) < 44:
             return  # torn, and nothing stands that proves which area this is: named, and a person decides
-        if not isinstance(answer, Outcome):
+        if not isinstance(answer, CommandResult):
             raise Violation(f"the next run does not recover: {_told(answer)}")
         for release_id in sorted(self.lost & look.visible(self.lake)):
             self._again(withdraw, release_id)
@@ -366,13 +366,13 @@ class World:
         """What is done already is done, and said to be so."""
         named = str(self.evidence / release_id)
         answer = self._call(lambda: verb(named), f"{release_id[:4]}, asked again", fails=False)
-        if not isinstance(answer, Outcome):
+        if not isinstance(answer, CommandResult):
             raise Violation(f"what is done already, asked again: {_told(answer)}")
 
 
 def _told(answer: object) -> str:
     if answer is None:
         return "killed"
-    if isinstance(answer, Outcome):
+    if isinstance(answer, CommandResult):
         return answer.text.split("\n")[0][:60]
     return f"{type(answer).__name__}: {str(answer)[:90]}"

@@ -9,10 +9,10 @@ import pytest
 
 from pipelines.tables.cell_keys.measures import NoiseComparison
 from pipelines.tables.cell_keys.noise import attacked, noise_table, published_counts, standing_counts
-from pipelines.tables.standing import StandingCells, StandingValueFails, new_cells
+from pipelines.tables.published_before import PublishedValues, StandingValueFails, new_cells
 from sdc.cta.cell_keys.noise_table import KEY_SPAN
 from tests.pipelines.tables.manifests import manifest_of
-from tests.pipelines.tables.test_standing import COUNTS, ORIGIN, counted
+from tests.pipelines.tables.test_published_before import COUNTS, ORIGIN, counted
 from tests.schemas.specification.test_table import build
 
 NOISY = COUNTS | {"method": "cell_key"}
@@ -33,7 +33,7 @@ def keyed(cells, seed=0):
 
 
 def nothing_standing(cells):
-    return StandingCells(np.zeros(len(cells), dtype=bool), np.zeros(len(cells)))
+    return PublishedValues(np.zeros(len(cells), dtype=bool), np.zeros(len(cells)))
 
 
 def test_cells_of_the_same_records_are_published_alike_and_none_is_small_or_far() -> None:
@@ -57,18 +57,18 @@ def test_a_value_that_stands_is_kept_with_all_cells_of_its_records_and_refused_w
     shown = published_counts(cells, keys, noise, nothing_standing(cells))
     total = (cells.codes == "Total").all(axis=1).to_numpy()
     other = np.where(total, shown + np.where(shown > cells.units, -2, 2), 0.0)
-    kept = published_counts(cells, keys, noise, StandingCells(total, other))
+    kept = published_counts(cells, keys, noise, PublishedValues(total, other))
     assert kept[total] == other[total]
     assert np.array_equal(kept[~total], shown[~total])
     pair = ((cells.codes["a10"] == "CC") & (cells.codes["region"] == "n")).to_numpy()
     assert pair.sum() == 2
     one = np.flatnonzero(pair)[:1]
-    standing = StandingCells(np.isin(np.arange(len(cells)), one), cells.units)
+    standing = PublishedValues(np.isin(np.arange(len(cells)), one), cells.units)
     assert np.all(published_counts(cells, keys, noise, standing)[pair] == cells.units[one])
     for wrong in (other + 30, np.where(total, 1.0, 0.0)):
         with pytest.raises(StandingValueFails, match="the source was revised"):
-            published_counts(cells, keys, noise, StandingCells(total, wrong))
-    twice = StandingCells(pair, np.where(pair, cells.units + np.cumsum(pair) - 1, 0))
+            published_counts(cells, keys, noise, PublishedValues(total, wrong))
+    twice = PublishedValues(pair, np.where(pair, cells.units + np.cumsum(pair) - 1, 0))
     with pytest.raises(StandingValueFails, match="or at two"):
         published_counts(cells, keys, noise, twice)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pipelines.intake.read import read
-from pipelines.intake.screen import screen
 from pipelines.intake.unit_key import unit_key
+from pipelines.intake.validate import screen
 from pipelines.tables.cell_keys.record_keys import keys_of_cells
 from pipelines.tables.cells_of_microdata import cells_of_microdata
 from schemas.errors import InputRejected

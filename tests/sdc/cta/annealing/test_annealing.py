@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdc.cta import CellTable
-from sdc.cta.annealing.line_sums import LineSums
+from sdc.cta.annealing.constraint_residuals import LineSums
 from sdc.cta.annealing.residuals import LineClasses
 from sdc.cta.annealing.surrogate import Surrogate
 from sdc.cta.program.problem import Problem

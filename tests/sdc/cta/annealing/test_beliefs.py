@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sdc.cta.annealing.beliefs import MOST_CELLS, Beliefs, pattern_count
-from sdc.cta.annealing.line_sums import LineSums
+from sdc.cta.annealing.belief_propagation import MOST_CELLS, Beliefs, pattern_count
+from sdc.cta.annealing.constraint_residuals import LineSums
 from sdc.cta.annealing.residuals import LineClasses
 from sdc.cta.annealing.surrogate import Surrogate
 from sdc.cta.program.problem import Problem

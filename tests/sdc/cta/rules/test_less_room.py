@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdc.cta import CellTable
-from sdc.cta.rules.less_room import with_less_room
+from sdc.cta.rules.tighten_bounds import tighten_bounds
 
 
 def table(whole: bool = True) -> CellTable:
@@ -25,19 +25,19 @@ def table(whole: bool = True) -> CellTable:
 
 
 def test_a_far_change_is_halved_on_the_side_it_went():
-    less = with_less_room(table(), np.array([7.0, -5.0, 2.0]), np.array([0, 1]))
+    less = tighten_bounds(table(), np.array([7.0, -5.0, 2.0]), np.array([0, 1]))
     assert less.upper_capacity.tolist() == [3, 8, 8]
     assert less.lower_capacity.tolist() == [8, 2, 8]
-    assert with_less_room(table(False), np.array([7.5, -6, 1.5]), np.array([0])).upper_capacity[0] == 3.75
+    assert tighten_bounds(table(False), np.array([7.5, -6, 1.5]), np.array([0])).upper_capacity[0] == 3.75
 
 
 def test_a_change_near_its_level_stops_at_it_and_then_goes_the_other_way():
-    once = with_less_room(table(), np.array([3.0, 0.0, 3.0]), np.array([0]))
+    once = tighten_bounds(table(), np.array([3.0, 0.0, 3.0]), np.array([0]))
     assert once.upper_capacity[0] == 2
-    twice = with_less_room(once, np.array([2.0, 0.0, 2.0]), np.array([0]))
+    twice = tighten_bounds(once, np.array([2.0, 0.0, 2.0]), np.array([0]))
     assert twice.upper_capacity[0] == 0
     assert twice.can_fall[0]
-    assert with_less_room(twice, np.array([-2.0, 0.0, -2.0]), np.array([0])) is None, (
+    assert tighten_bounds(twice, np.array([-2.0, 0.0, -2.0]), np.array([0])) is None, (
         "the last direction stays"
     )
 
@@ -51,11 +51,11 @@ def test_a_cell_that_stands_published_keeps_its_value():
         lower_capacity=np.maximum(-moved, 0.0),
         upper_capacity=np.maximum(moved, 0.0),
     )
-    assert with_less_room(held, moved, np.array([0, 1])) is None
+    assert tighten_bounds(held, moved, np.array([0, 1])) is None
 
 
 def test_only_the_cells_that_are_named_lose_room():
     before = table()
-    less = with_less_room(before, np.array([7.0, 7.0, 14.0]), np.array([1]))
+    less = tighten_bounds(before, np.array([7.0, 7.0, 14.0]), np.array([1]))
     assert less.upper_capacity.tolist() == [8, 3, 8]
     assert np.array_equal(less.lower_capacity, before.lower_capacity)

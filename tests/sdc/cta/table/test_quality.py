@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdc.cta import CellTable, adjust
-from sdc.cta.attacker import attacker_intervals
+from sdc.cta.disclosure_audit import attacker_intervals
 from sdc.cta.program.bounds import relaxation_bound
 from sdc.cta.program.exact import branch_and_bound
 from sdc.cta.program.infeasible import ImpossibleLines

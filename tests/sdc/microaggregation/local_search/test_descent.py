@@ -9,11 +9,11 @@ from sdc.errors import SolverFailed
 from sdc.kernels.prefetch import CACHED
 from sdc.kernels.random import new_stream
 from sdc.microaggregation import microaggregate
-from sdc.microaggregation.contents import number_contents
+from sdc.microaggregation.distinct_rows import deduplicate
 from sdc.microaggregation.local_search import moves, recombination
 from sdc.microaggregation.local_search.annealing import Schedule, anneal
 from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
-from sdc.microaggregation.local_search.crossing import cross
+from sdc.microaggregation.local_search.crossover import cross
 from sdc.microaggregation.local_search.descent import descend
 from sdc.microaggregation.local_search.neighbours import near_contents, nearest_neighbours
 from sdc.microaggregation.local_search.noise import COUNT
@@ -247,7 +247,7 @@ def test_trees_find_most_of_the_nearest_of_large_files():
 
 def test_a_record_that_repeats_sees_other_contents_too_and_its_copies_see_different_ones():
     points = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 10, axis=0)
-    contents = number_contents(points)
+    contents = deduplicate(points)
     near = near_contents(points, contents, 8, trees=1, seed=0)
     assert len(np.unique(contents)) == 30
     assert np.all(np.count_nonzero(contents[near] == contents[:, None], axis=1) == 4)

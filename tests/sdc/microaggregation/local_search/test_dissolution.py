@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdc.microaggregation.contents import number_contents
+from sdc.microaggregation.distinct_rows import deduplicate
 from sdc.microaggregation.local_search.descent import descend
-from sdc.microaggregation.local_search.dissolution import dissolve_dearest
 from sdc.microaggregation.local_search.neighbours import near_contents
+from sdc.microaggregation.local_search.ruin_and_recreate import dissolve_dearest
 from sdc.microaggregation.local_search.search_state import search_state_of
 from sdc.microaggregation.records import Records
 from sdc.microaggregation.sse import sum_of_squares
@@ -18,7 +18,7 @@ NEVER = Deadline.after(None)
 
 
 def _near(records, k):
-    contents = number_contents(records.values)
+    contents = deduplicate(records.values)
     return near_contents(records.values, contents, max(8, 2 * k), trees=5, seed=1)
 
 

@@ -1,0 +1,202 @@
+"""Who is in the classes of a release: the evidence's map from unit keys to classes, compared with its files.
+
+The evidence of a release that can be compared holds a folder of three kinds of files:
+
+``members.json``
+    ``release_id``, ``k``, ``region`` (name or null), ``groups`` (list of lists of variables), ``means``
+    (numeric variables published as means), ``sensitive`` (names), and where means are weighted
+    ``weighted_by`` (name).
+``units.parquet``
+    A row for each published record: ``unit`` (16 bytes, a keyed hash), ``class0``, ``class1``, ... (int64,
+    one a group), ``sensitive0``, ... (int64, keyed hashes of the sensitive values), and, where corrected
+    units were published again, ``version`` and, one for each of the means, ``value0``, ... (int64, hashes of
+    the values before protection, 0 where not known); where means are weighted, ``weight`` as published.
+``classes0.parquet``, ...
+    A row for each class of a group: ``__class``, ``__records``, then region and protected variables as
+    published.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.audit.differencing.classes import Classes
+from pipelines.audit.differencing.mean_weights import counting
+from pipelines.audit.differencing.published import PublishedRecords, codes, codes_together, rounding_unit
+
+
+@dataclass(frozen=True)
+class Members:
+    """The map of one release, as read.
+
+    Attributes
+    ----------
+    about : dict
+        ``members.json``.
+    unit : (n,) uint64 array
+        First half of each key: enough to tell ten million units apart (a collision in 1 of 300,000 sources).
+    units : pandas.DataFrame
+        The other columns of ``units.parquet``.
+    classes : tuple of pyarrow.Table
+    rounding : tuple of mappings of variable to float
+        Of each group the units that its means are rounded to.
+    """
+
+    about: dict[str, Any]
+    unit: np.ndarray
+    units: pd.DataFrame
+    classes: tuple[pa.Table, ...]
+    rounding: tuple[dict[str, float], ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> Members | None:
+        """The map in a folder of the evidence; None where there is none."""
+        if not (folder / "members.json").is_file():
+            return None
+        about = json.loads((folder / "members.json").read_text(encoding="utf-8"))
+        table = pq.read_table(folder / "units.parquet")
+        classes = [pq.read_table(folder / f"classes{i}.parquet") for i in range(len(about["groups"]))]
+        rounding = [
+            {name: rounding_unit(table[name]) for name in about["means"] if name in variables}
+            for table, variables in zip(classes, about["groups"], strict=True)
+        ]
+        keys = table["unit"].cast(pa.binary(16)).combine_chunks()
+        halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)]
+        units = table.drop_columns(["unit"]).to_pandas()
+        return cls(about, halves[::2], units, tuple(classes), tuple(rounding))
+
+    def labels(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """Class of each record of a group, (n,), and of each row of its table; equal values are one class."""
+        frame = self.classes[position].to_pandas(strings_to_categorical=True)
+        region = [self.about["region"]] if self.about["region"] else []
+        alike = codes(frame, [*region, *self.about["groups"][position]])
+        place = pd.Index(frame["__class"]).get_indexer(self.units[f"class{position}"])
+        return alike[place], alike
+
+    def describes(self, published: PublishedRecords) -> bool:
+        """Whether the classes are those of the published files: the same values, as often."""
+        for table, variables in zip(self.classes, self.about["groups"], strict=True):
+            names = [*([self.about["region"]] if self.about["region"] else []), *variables]
+            if not set(names) <= set(published.records.columns):
+                return False
+            classes = table.select([*names, "__records"]).to_pandas(strings_to_categorical=True)
+            code = codes_together([classes, published.records], names)
+            records = np.concatenate([classes["__records"], np.full(len(published.records), -1)])
+            if np.bincount(code, records).any():
+                return False
+        return True
+
+
+def classes_of(maps: Sequence[Members]) -> list[Classes]:
+    """Classes of all clusterings of all releases, units and regions numbered over all of them.
+
+    Classes of one release with equal values are one class, as they are to a reader.
+    """
+    numbered, _ = pd.factorize(np.concatenate([each.unit for each in maps]))
+    versions = [each.units.get("version", pd.Series(0, each.units.index)).to_numpy() for each in maps]
+    records, _ = pd.factorize(
+        numbered * (1 + max(int(v.max(initial=0)) for v in versions)) + np.concatenate(versions)
+    )
+    ends = np.cumsum([len(each.unit) for each in maps])[:-1]
+    units = np.split(numbered, ends)
+    sensitive, values = _coded_together(maps), _values_together(maps, units)
+    classes = []
+    for each, unit, record, sensitive_codes, value_codes in zip(
+        maps, units, np.split(records, ends), sensitive, values, strict=True
+    ):
+        for position, variables in enumerate(each.about["groups"]):
+            made, regions = _classes(each, position, tuple(variables), unit, record, sensitive_codes)
+            known = {name: codes for name, codes in value_codes.items() if name in made.means}
+            classes.append((replace(made, values=known), regions))
+    return _with_regions(classes)
+
+
+def _classes(
+    each: Members,
+    position: int,
+    variables: tuple[str, ...],
+    unit: np.ndarray,
+    record: np.ndarray,
+    sensitive: dict[str, np.ndarray],
+) -> tuple[Classes, list[Any]]:
+    """Classes of one clustering, and the region of each class by name."""
+    region = [each.about["region"]] if each.about["region"] else []
+    frame = each.classes[position].to_pandas(strings_to_categorical=True)
+    of, alike = each.labels(position)
+    _, first = np.unique(alike, return_index=True)
+    rounding = each.rounding[position]
+    classes = Classes(
+        each.about["release_id"],
+        int(each.about["k"]),
+        variables,
+        unit,
+        of,
+        np.zeros(len(first), np.int64),
+        {name: frame[name].to_numpy(np.float64, na_value=np.nan)[first] for name in rounding},
+        rounding,
+        sensitive,
+        record,
+        counting(each.units["weight"].to_numpy(np.float64), of, int(each.about["k"]))
+        if each.about.get("weighted_by")
+        else np.ones(len(unit)),
+    )
+    return classes, frame[region[0]].iloc[first].tolist() if region else [None] * len(first)
+
+
+def _with_regions(classes_with_names: Sequence[tuple[Classes, list[Any]]]) -> list[Classes]:
+    coded = [pd.factorize(pd.Series(regions), use_na_sentinel=False) for _, regions in classes_with_names]
+    names = [str(name) for _, regions in coded for name in regions]
+    numbers = np.split(
+        pd.factorize(pd.Series(names, dtype=object))[0], np.cumsum([len(r) for _, r in coded])[:-1]
+    )
+    parts = [number[code] for number, (code, _) in zip(numbers, coded, strict=True)]
+    return [
+        replace(classes, region=part) for (classes, _), part in zip(classes_with_names, parts, strict=True)
+    ]
+
+
+def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
+    """Sensitive values of every release, coded over all of them."""
+    by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
+    names = dict.fromkeys(name for each in maps for name in each.about["sensitive"])
+    for name in names:
+        positions = [i for i, each in enumerate(maps) if name in each.about["sensitive"]]
+        columns = [maps[i].units[f"sensitive{maps[i].about['sensitive'].index(name)}"] for i in positions]
+        coded, _ = pd.factorize(np.concatenate(columns))
+        for i, part in zip(
+            positions, np.split(coded, np.cumsum([len(c) for c in columns])[:-1]), strict=True
+        ):
+            by_release[i][name] = np.asarray(part, np.int64)
+    return by_release
+
+
+def _values_together(maps: Sequence[Members], units: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """Of the means of which a map knows them, each record's unit and value, coded over all releases."""
+    by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
+    places = [{name: f"value{i}" for i, name in enumerate(each.about["means"])} for each in maps]
+    known = [
+        {name for name, place in of.items() if place in each.units}
+        for each, of in zip(maps, places, strict=True)
+    ]
+    for name in sorted(set[str]().union(*known)):
+        positions = [i for i, of in enumerate(places) if name in of]
+        hashes = [
+            maps[i].units.get(places[i][name], pd.Series(0, maps[i].units.index)).to_numpy(np.int64)
+            for i in positions
+        ]
+        value, of_values = pd.factorize(np.concatenate(hashes))
+        unit = np.concatenate([units[i] for i in positions])
+        code = pd.factorize(unit * len(of_values) + value)[0]
+        ends = np.cumsum([len(each) for each in hashes])[:-1]
+        for i, part in zip(positions, np.split(code, ends), strict=True):
+            by_release[i][name] = part
+    return by_release

@@ -1,0 +1,73 @@
+"""Sensitive values that the classes of a history have in common: one alone is a disclosure.
+
+Each class may show several values and their intersection a single one (Wong, Fu, Wang and Pei 2007; Xiao
+and Tao 2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from pipelines.audit.differencing.classes import Classes
+from pipelines.audit.differencing.histories import Histories, distinct_pairs, mixed
+
+
+def one_value_left(releases: Sequence[Classes], units: Histories, name: str) -> np.ndarray:
+    """Histories whose classes each show several values of a sensitive variable, and share one, (h,) bool."""
+    codes = 1 + max((int(release.sensitive[name].max(initial=-1)) for release in releases), default=-1)
+    if codes <= 0:
+        return np.zeros(len(units), bool)
+    cells = [distinct_pairs(release.of, release.sensitive[name]) for release in releases]
+    members = [distinct_pairs(units.of[release.unit], release.of) for release in releases]
+    classes = np.zeros(len(units), np.int64)
+    for history, _ in members:
+        classes += np.bincount(history, minlength=len(units))
+    several = classes > 1
+    mark = np.zeros(len(units), np.uint64)
+    sets = []  # of the values of each class: a sum of marks tells sets apart
+    for release, (of, value), (history, class_of) in zip(releases, cells, members, strict=True):
+        shown = np.zeros(len(release), np.uint64)
+        np.add.at(shown, of, mixed(value, 3))
+        sets.append(shown)
+        several[history[np.bincount(of, minlength=len(release))[class_of] < 2]] = False
+        mark[history] = shown[class_of]
+    alike = np.ones(len(units), bool)
+    for shown, (history, class_of) in zip(sets, members, strict=True):
+        alike[history[shown[class_of] != mark[history]]] = False
+    looked_at = several & ~alike  # classes of one set of several values have several in common
+    return looked_at & (_in_common(releases, cells, members, looked_at, codes) == 1)
+
+
+def _in_common(
+    releases: Sequence[Classes],
+    cells: Sequence[tuple[np.ndarray, np.ndarray]],
+    members: Sequence[tuple[np.ndarray, np.ndarray]],
+    looked_at: np.ndarray,
+    codes: int,
+) -> np.ndarray:
+    """How many values all classes of a history show, (h,), of those that are looked at.
+
+    `cells` are classes and their values, `members` histories and their classes, by release.
+    """
+    rows = np.cumsum(looked_at) - 1
+    number = int(np.count_nonzero(looked_at))
+    shown = sparse.csr_matrix((number, codes), dtype=np.int32)
+    classes = np.zeros(number, np.int64)
+    for release, (of, value), (history, class_of) in zip(releases, cells, members, strict=True):
+        mine = looked_at[history]
+        row = rows[history[mine]]
+        member = _ones(row, class_of[mine], (number, len(release)))
+        shown = shown + member @ _ones(of, value, (len(release), codes))
+        classes += np.bincount(row, minlength=number)
+    shown = shown.tocoo()
+    common = np.zeros(len(looked_at), np.int64)
+    in_all = shown.row[shown.data == classes[shown.row]]
+    common[looked_at] = np.bincount(in_all, minlength=number)
+    return common
+
+
+def _ones(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_matrix:
+    return sparse.csr_matrix((np.ones(len(rows), np.int32), (rows, columns)), shape)

@@ -1,0 +1,216 @@
+"""Values that follow from the published means of all releases: one linear system, component by component.
+
+The unknowns are sums over the records of a history; no published mean tells such records apart. A class of
+n records whose mean is published as m, in units of u, says that the sums of its histories add up to n m,
+give or take n u / 2. Where means are weighted, by weights that are published, the sums are weighted
+likewise, and records whose weights differ between releases are told apart (`mean_weights.told_apart`). A sum
+follows where the null space of the system does not touch it. How well it is known is measured by weighted
+least squares: the linear program over all errors that rounding allows can never say less than half the
+rounding unit times the norm of the row of the pseudo-inverse, so every sum it would pin down is found here,
+and some that it would leave a little wider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from pipelines.audit.differencing.classes import Classes
+from pipelines.audit.differencing.histories import Histories, mixed
+
+#: Largest component that is solved by a dense factorisation (a tenth of a second); others by iteration.
+DENSE = 600
+#: Eigenvalues below this share of the largest are zero: matrices of ones and zeros leave a wide gap.
+RANK_TOLERANCE = 1e-10
+#: A random vector's part in the null space that counts as none.
+NULL_TOLERANCE = 1e-6
+#: Random vectors that seek the null space, and those that carry the rounding of the means.
+NULL_PROBES, NOISE_PROBES = 2, 16
+#: Conjugate gradients end here: by then they move nothing that a tolerance would see.
+ITERATIONS, RESIDUAL = 3000, 1e-11
+#: Shares of a mean by which equations of the same records are told apart.
+SHARE_UNITS = 1e9
+#: A value known within this share of itself is as good as published.
+KNOWN_WITHIN = 0.01
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the system says of each history.
+
+    Attributes
+    ----------
+    follows : (h,) bool array
+        The sum follows from the means, but for their rounding.
+    width : (h,) float array
+        Half of the range that rounding leaves, in rounding units; infinite where the sum does not follow.
+    sums : (h, p) float array
+        The sums, where they follow.
+    """
+
+    follows: np.ndarray
+    width: np.ndarray
+    sums: np.ndarray
+
+    def within(self, rounding: np.ndarray) -> np.ndarray:
+        """Sums known within one percent or a rounding unit, (h, p) bool; `rounding` is (p,)."""
+        width = np.where(self.follows, self.width, 0.0)[:, None] * rounding
+        return self.follows[:, None] & (width <= np.maximum(KNOWN_WITHIN * np.abs(self.sums), rounding))
+
+
+def solve(
+    releases: Sequence[Classes], variables: Sequence[str], records: Histories, *, dense: int = DENSE
+) -> Solution:
+    """Solve the system of variables that the same releases publish as means.
+
+    Parameters
+    ----------
+    releases : sequence of Classes
+        Those that publish means of `variables`.
+    variables : sequence of str
+    records : Histories
+        By record: sums of corrected values are not sums of the values before.
+    dense : int
+        Largest component for the dense factorisation.
+    """
+    matrix, means = equations(releases, variables, records)
+    unknowns = matrix.shape[1]
+    follows, width = np.zeros(unknowns, bool), np.full(unknowns, np.inf)
+    sums = np.zeros((unknowns, len(variables)))
+    component, members = _components(matrix)
+    owner = component[: matrix.shape[0]]
+    by_equation = np.argsort(owner, kind="stable")
+    starts = np.searchsorted(owner[by_equation], np.arange(len(members) + 1))
+    large: list[int] = []
+    single = _alone(matrix, members)
+    follows[single.unknown], width[single.unknown] = True, single.size / 2
+    sums[single.unknown] = means[single.equation] * single.size[:, None]
+    for which, unknown in enumerate(members):
+        if len(unknown) < 2:
+            continue
+        if len(unknown) > dense:
+            large.append(which)
+            continue
+        rows = by_equation[starts[which] : starts[which + 1]]
+        block = matrix[rows][:, unknown].toarray()
+        follows[unknown], width[unknown], sums[unknown] = _factorised(block, means[rows])
+    if large:
+        rows = by_equation[np.isin(owner[by_equation], large)]
+        unknown = np.concatenate([members[which] for which in large])
+        follows[unknown], width[unknown], sums[unknown] = _iterated(matrix[rows][:, unknown], means[rows])
+    return Solution(follows, width, sums)
+
+
+def equations(
+    releases: Sequence[Classes], variables: Sequence[str], records: Histories
+) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Means as equations: (equations, histories) with 1 / n_j for the histories of class j, and the means.
+
+    With weights it is the mean weight of the history's records over the weight of the class. Classes of the
+    same records and weights, published in several releases, are one equation.
+    """
+    rows, columns, entries, means = [], [], [], []
+    marks: list[np.ndarray] = []
+    count = 0
+    for release in releases:
+        history = records.of[release.record]
+        mass = np.bincount(release.of, release.weight, len(release))
+        share = np.rint(release.weight / mass[release.of] * SHARE_UNITS).astype(np.uint64)
+        mark = np.zeros(len(release), np.uint64)
+        np.add.at(mark, release.of, mixed(mixed(release.record, 2) + share, 2))
+        marks.append(mark)
+        _, first = np.unique(history, return_index=True)  # records of a history are all in one class
+        rows.append(release.of[first] + count)
+        columns.append(history[first])
+        members = np.bincount(history, minlength=len(records))[history[first]]
+        weights = np.bincount(history, release.weight, len(records))[history[first]]
+        entries.append(weights / members / mass[release.of[first]])
+        means.append(np.column_stack([release.means[name] for name in variables]))
+        count += len(release)
+    shape = (count, len(records))
+    matrix = sparse.csr_matrix(
+        (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape
+    )
+    _, distinct = np.unique(np.concatenate(marks), return_index=True)
+    stacked = np.concatenate(means)
+    distinct = np.sort(distinct[~np.isnan(stacked[distinct]).any(axis=1)])
+    return matrix[distinct], stacked[distinct]
+
+
+def _components(matrix: sparse.csr_matrix) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Component of each equation and unknown, and the unknowns of each component."""
+    graph = sparse.bmat([[None, matrix], [matrix.T, None]], format="csr")
+    number, component = connected_components(graph, directed=False)
+    unknown = component[matrix.shape[0] :]
+    order = np.argsort(unknown, kind="stable")
+    return component, np.split(order, np.searchsorted(unknown[order], np.arange(1, number)))
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """Histories that are a component by themselves: a class is nothing but them."""
+
+    unknown: np.ndarray
+    equation: np.ndarray
+    size: np.ndarray
+
+
+def _alone(matrix: sparse.csr_matrix, members: list[np.ndarray]) -> _Alone:
+    single = np.array([each[0] for each in members if len(each) == 1], np.int64)
+    columns = matrix.tocsc()
+    single = single[np.diff(columns.indptr)[single] > 0]
+    at = columns.indptr[single]
+    return _Alone(single, columns.indices[at].astype(np.int64), 1.0 / columns.data[at])
+
+
+def _factorised(block: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Null space and pseudo-inverse of a small component, by the eigenvectors of its normal matrix."""
+    values, vectors = np.linalg.eigh(block.T @ block)
+    spanned = values > RANK_TOLERANCE * values[-1]
+    null = (vectors[:, ~spanned] ** 2).sum(axis=1)
+    root = vectors[:, spanned] / np.sqrt(values[spanned])
+    inverse = root @ root.T
+    follows = null < NULL_TOLERANCE**2
+    width = np.where(follows, np.sqrt(np.diag(inverse)) / 2, np.inf)
+    return follows, width, inverse @ (block.T @ means)
+
+
+def _iterated(block: sparse.csr_matrix, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same for large components: projections of random vectors by conjugate gradients."""
+    random = np.random.default_rng(0)
+    equations, unknowns = block.shape
+    start = np.zeros((unknowns, NULL_PROBES + NOISE_PROBES + means.shape[1]))
+    start[:, :NULL_PROBES] = random.normal(size=(unknowns, NULL_PROBES))
+    noise = random.choice([-1.0, 1.0], size=(equations, NOISE_PROBES))
+    right = np.column_stack([np.zeros((equations, NULL_PROBES)), noise, means])
+    solutions = least_squares(block, right, start)
+    follows = (np.abs(solutions[:, :NULL_PROBES]) < NULL_TOLERANCE).all(axis=1)
+    spread = np.sqrt((solutions[:, NULL_PROBES : NULL_PROBES + NOISE_PROBES] ** 2).mean(axis=1)) / 2
+    return follows, np.where(follows, spread, np.inf), solutions[:, NULL_PROBES + NOISE_PROBES :]
+
+
+def least_squares(matrix: sparse.csr_matrix, right: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Least-squares solutions nearest to `start`, column by column (CGLS; Björck 1996, 7.4)."""
+    solution, residual = start.copy(), right - matrix @ start
+    transposed = matrix.T.tocsr()
+    gradient = transposed @ residual
+    direction, norm = gradient.copy(), (gradient**2).sum(axis=0)
+    goal = np.maximum(norm, np.finfo(float).tiny) * RESIDUAL**2
+    for _ in range(ITERATIONS):
+        if (norm <= goal).all():
+            break
+        image = matrix @ direction
+        square = (image**2).sum(axis=0)
+        step = np.where(norm > goal, norm / np.maximum(square, np.finfo(float).tiny), 0.0)
+        solution += step * direction
+        residual -= step * image
+        gradient = transposed @ residual
+        before, norm = norm, (gradient**2).sum(axis=0)
+        direction = (
+            gradient + np.where(before > goal, norm / np.maximum(before, np.finfo(float).tiny), 0) * direction
+        )
+    return solution

@@ -1,0 +1,365 @@
+"""Check the original records: one aggregation for all counts, then the risk before protection.
+
+Records that do not fit are counted by reason, and nothing else is kept of them. What was counted is
+judged in `pipelines.gate.expectations`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as f
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import content_of
+from pipelines.intake.cost_matrices import cost_matrices
+from pipelines.intake.faults import reading
+from pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_of
+from pipelines.intake.population import population
+from pipelines.intake.read import Microdata
+from pipelines.intake.recode import trees_of
+from pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
+from pipelines.intake.totals import total_sums, totals_of
+from pipelines.intake.typed import UNREADABLE
+from schemas.errors import ProtectionFailed
+from schemas.requirements.requirement import MetricKey
+from schemas.specification.model import Specification
+from schemas.specification.sections import Group
+
+#: Bit i is set where the i-th numeric quasi-identifier is missing.
+PATTERN = "__pattern"
+REGION = "region"
+_OF_STRATA = (REGION, PATTERN, "records")
+Rejects = Callable[[DataFrame], DataFrame]
+
+
+@dataclass(frozen=True)
+class ValidatedInput:
+    """What is known of the original records before anything is changed.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Records to protect: published columns, the household, what k counts, `PATTERN`.
+    keyed : DataFrame
+        The same records by their published columns and the unit: what a sketch of the source is taken of.
+    raw : DataFrame
+        Every column and record of the input, as it came.
+    records, remaining : int
+        Records of the file, and of `frame`: those that are neither rejected nor suppressed.
+    rejected : mapping of reason to int
+    suppressed : int
+        Records of regions with fewer than k units, where these are to be suppressed.
+    strata : pyarrow.Table
+        Of `frame`, by region and missing pattern: `REGION` (where there is one), `PATTERN`, ``records``.
+    magnitude : mapping of numeric quasi-identifier, and of the weight that counts, to float
+        Largest absolute value among records that are not rejected.
+    scales : mapping of numeric quasi-identifier to Scale
+        Of `frame`.
+    totals : pandas.DataFrame
+        Of `frame`: those of its numeric quasi-identifiers by region (`pipelines.intake.totals`).
+    fingerprint : str
+        Of the records as a multiset, names and types included; the same for any order of rows and files.
+    metrics : mapping of MetricKey to float
+        What `schemas.requirements.records` asks for.
+    population : DataFrame or None
+        How many the population has of each combination (`pipelines.intake.population`), where that is given.
+    """
+
+    frame: DataFrame
+    keyed: DataFrame
+    raw: DataFrame
+    records: int
+    remaining: int
+    rejected: Mapping[str, int]
+    suppressed: int
+    strata: pa.Table
+    magnitude: Mapping[str, float]
+    scales: Mapping[str, Scale]
+    totals: pd.DataFrame
+    fingerprint: str
+    metrics: Mapping[MetricKey, float] = field(default_factory=dict)
+    population: DataFrame | None = None
+
+    @property
+    def domains(self) -> dict[str, int]:
+        """About how many values each nominal quasi-identifier has, missing among them."""
+        return {key.variable: int(value) for key, value in self.metrics.items() if key.metric == "domain"}
+
+
+def screen(
+    microdata: Microdata, specification: Specification, further: Rejects | None = None
+) -> ValidatedInput:
+    """Count, mark and leave out what does not fit.
+
+    Parameters
+    ----------
+    further : callable, optional
+        Gives a `REASON` to records that the file alone does not reject (a unit that was published before).
+
+    Raises
+    ------
+    InputRejected
+        Where the file turns out unreadable in the middle.
+    """
+    with reading(specification):
+        records = marked(microdata.frame, specification)
+        records = records if further is None else further(records)
+        records = records.withColumn(PATTERN, _pattern(specification))
+        row = records.agg(*_metrics(microdata, specification)).first()
+        assert row is not None
+        accepted = records.where(f.col(REASON).isNull())
+        magnitude = _magnitude(row, specification)
+        parts = _parts(accepted, row, magnitude, specification)
+        strata = parts.select([name for name in parts.column_names if name in _OF_STRATA])
+        regions = _units(accepted, strata, 0, specification)
+        small = _small(regions, specification)
+        metrics = _smallest(accepted, strata, regions, small, specification)
+    rejected = {reason: row[f"reason{i}"] for i, reason in enumerate(REASONS) if row[f"reason{i}"] > 0}
+    metrics |= _named(row, microdata, specification)
+    suppressed = row["accepted"] - int(pc.sum(_without(strata, small)["records"]).as_py() or 0)
+    remaining = accepted if rejected else records
+    if suppressed:
+        strata, parts = _without(strata, small), _without(parts, small)
+        remaining = remaining.join(
+            f.broadcast(accepted.sparkSession.createDataFrame(pa.table({"__small": small}))),
+            column(specification.region or "") == f.col("__small"),
+            how="left_anti",
+        )
+    metrics[MetricKey("records_kept")] = row["accepted"] - suppressed
+    counted = {*specification.with_role("household"), *filter(None, [specification.counted])}
+    if specification.publish.series != "single":
+        counted |= {*specification.with_role("unit")}
+    names = [*microdata.published, *[name for name in microdata.frame.columns if name in counted]]
+    keyed = [*microdata.published, *specification.with_role("unit")]
+    return ValidatedInput(
+        frame=remaining.select(*[column(name) for name in names], PATTERN),
+        keyed=remaining.select(*[column(name) for name in keyed]),
+        raw=microdata.raw,
+        records=row["records"],
+        remaining=row["accepted"] - suppressed,
+        rejected=rejected,
+        suppressed=suppressed,
+        strata=strata,
+        magnitude=magnitude,
+        scales=scales_of(parts, specification.numeric, magnitude),
+        totals=totals_of(parts, REGION, specification.numeric, specification.weights),
+        fingerprint=_fingerprint(row, microdata, specification),
+        metrics=metrics,
+        population=population(microdata.frame, specification),
+    )
+
+
+def require_unchanged(microdata: Microdata, specification: Specification, screened: ValidatedInput) -> None:
+    """Refuse an input that has other records by now than those that were screened.
+
+    What is published would not be what ledger and sketch know it by, and could be differenced later.
+
+    Raises
+    ------
+    ProtectionFailed
+    """
+    with reading(specification):
+        row = microdata.frame.agg(*_content(microdata)).first()
+        assert row is not None
+    if _fingerprint(row, microdata, specification) != screened.fingerprint:
+        raise ProtectionFailed(
+            "The records are not those that were screened: the input changed during the run, or gives other "
+            "records each time it is read. Nothing was published; call this again when the input is settled."
+        )
+
+
+def pattern_of(group: Group, specification: Specification) -> int:
+    """Bits of `PATTERN` that belong to a clustering's variables."""
+    return sum(1 << i for i, name in enumerate(specification.numeric) if name in group.variables)
+
+
+def strata_of(strata: pa.Table, mask: int) -> pa.Table:
+    """Strata by region and the part `mask` of the missing pattern that belongs to one clustering."""
+    of_clustering = strata.set_column(
+        strata.column_names.index(PATTERN),
+        PATTERN,
+        pc.bit_wise_and(strata[PATTERN], pa.scalar(mask, pa.int64())),
+    )
+    return _summed(of_clustering, [name for name in of_clustering.column_names if name != "records"])
+
+
+def _pattern(specification: Specification) -> Column:
+    pattern = f.lit(0).cast("bigint")
+    if specification.missing.numeric == "own_cluster":
+        for i, name in enumerate(specification.numeric):
+            pattern = pattern + f.when(column(name).isNull(), f.lit(1 << i).cast("bigint")).otherwise(
+                f.lit(0)
+            )
+    return pattern
+
+
+def _weighing(specification: Specification) -> list[str]:
+    """The weight that counts."""
+    return [] if specification.weight is None else [specification.weight]
+
+
+def _names(microdata: Microdata) -> list[str]:
+    return [name for name in microdata.frame.columns if name != UNREADABLE]
+
+
+def _content(microdata: Microdata) -> list[Column]:
+    """What a fingerprint is made of; sums of hashes in halves, so that 2^31 records do not overflow them."""
+    row_hash = f.xxhash64(*content_of(_names(microdata)))
+    return [
+        f.count(f.lit(1)).alias("records"),
+        f.sum(f.shiftright(row_hash, 32)).alias("high"),
+        f.sum(row_hash.bitwiseAND(f.lit(0xFFFFFFFF))).alias("low"),
+        f.bit_xor(row_hash).alias("mixed"),
+    ]
+
+
+def _metrics(microdata: Microdata, specification: Specification) -> list[Column]:
+    """Everything that is counted, for one pass over the file.
+
+    The number of categories is estimated by registers that take maxima, the same for any partitioning.
+    """
+    accepted = f.col(REASON).isNull()
+    numbers = [*specification.numeric, *specification.with_role("weight")]
+    return [
+        *_content(microdata),
+        f.count_if(accepted).alias("accepted"),
+        *[f.count_if(f.col(REASON) == reason).alias(f"reason{i}") for i, reason in enumerate(REASONS)],
+        *[f.count_if(column(name).isNull()).alias(f"missing{i}") for i, name in enumerate(_names(microdata))],
+        *[
+            f.count_if(not_finite(name, microdata.frame)).alias(f"infinite{i}")
+            for i, name in enumerate(numbers)
+        ],
+        *[f.count_if(not_positive(name)).alias("not_positive") for name in _weighing(specification)],
+        *[
+            f.max(f.when(accepted, f.abs(column(name).cast("double")))).alias(f"magnitude{i}")
+            for i, name in enumerate([*specification.numeric, *_weighing(specification)])
+        ],
+        *[
+            (f.approx_count_distinct(column(name)) + f.max(column(name).isNull().cast("int"))).alias(
+                f"domain{i}"
+            )
+            for i, name in enumerate(specification.nominal)
+        ],
+    ]
+
+
+def _named(row: Row, microdata: Microdata, specification: Specification) -> dict[MetricKey, float]:
+    names = _names(microdata)
+    metrics: dict[MetricKey, float] = {
+        MetricKey("records_rejected"): row["records"] - row["accepted"],
+    }
+    for name, variable in specification.variables.items():  # the reader has refused everything else
+        metrics[MetricKey("present", name)] = 1
+        if variable.role != "identifier":
+            metrics[MetricKey("type_fits", name)] = 1
+    for i, name in enumerate(names):
+        metrics[MetricKey("missing", name)] = row[f"missing{i}"]
+    for i, name in enumerate([*specification.numeric, *specification.with_role("weight")]):
+        metrics[MetricKey("not_finite", name)] = row[f"infinite{i}"]
+    for name in _weighing(specification):
+        metrics[MetricKey("not_positive", name)] = row["not_positive"]
+    for name in specification.with_role("unit"):
+        metrics[MetricKey("repeated", name)] = row[f"reason{REASONS.index('unit repeated')}"]
+    for i, name in enumerate(specification.nominal):
+        metrics[MetricKey("domain", name)] = row[f"domain{i}"] or 0
+    return metrics
+
+
+def _magnitude(row: Row, specification: Specification) -> dict[str, float]:
+    names = [*specification.numeric, *_weighing(specification)]
+    return {name: row[f"magnitude{i}"] or 0.0 for i, name in enumerate(names)}
+
+
+def _parts(
+    accepted: DataFrame, row: Row, magnitude: Mapping[str, float], specification: Specification
+) -> pa.Table:
+    """The strata, and beside the records of each what scales and totals are made of, in one pass."""
+    keys, numeric = [f.col(PATTERN)], specification.numeric
+    if specification.region is not None:
+        keys.insert(0, column(specification.region).alias(REGION))
+    elif not numeric:
+        counts = {PATTERN: pa.array([0], pa.int64()), "records": pa.array([row["accepted"]], pa.int64())}
+        return pa.table(counts)
+    sums = [*fixed_point_sums(numeric, magnitude), *total_sums(numeric, specification.weights)]
+    parts = accepted.groupBy(*keys).agg(f.count(f.lit(1)).alias("records"), *sums).toArrow()
+    return parts.sort_by([(name, "ascending") for name in parts.column_names if name in (REGION, PATTERN)])
+
+
+def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:
+    return strata.group_by(keys).aggregate([("records", "sum")]).rename_columns([*keys, "records"])
+
+
+def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Specification) -> pa.Table:
+    """Units (what k counts) by region and the part `mask` of the missing pattern: column ``units``."""
+    of_clustering = strata_of(strata, mask)
+    if specification.counted is None:
+        return of_clustering.rename_columns(
+            [{"records": "units"}.get(name, name) for name in of_clustering.column_names]
+        )
+    keys = [f.col(PATTERN).bitwiseAND(f.lit(mask)).alias(PATTERN)]
+    if specification.region is not None:
+        keys.insert(0, column(specification.region).alias(REGION))
+    households = f.count_distinct(column(specification.counted)).alias("units")
+    return accepted.groupBy(*keys).agg(households).toArrow()
+
+
+def _small(regions: pa.Table, specification: Specification) -> pa.Array:
+    """Regions with fewer than k units, where they are to be suppressed."""
+    if specification.region is None or specification.blocking.small_regions != "suppress":
+        return pa.array([])
+    return regions.filter(pc.less(regions["units"], specification.release.k))[REGION].combine_chunks()
+
+
+def _without(strata: pa.Table, small: pa.Array) -> pa.Table:
+    return strata.filter(pc.invert(pc.is_in(strata[REGION], value_set=small))) if len(small) else strata
+
+
+def _smallest(
+    accepted: DataFrame,
+    strata: pa.Table,
+    regions: pa.Table,
+    small: pa.Array,
+    specification: Specification,
+) -> dict[MetricKey, float]:
+    """Units of the smallest region, and how often a missing pattern of a clustering is too rare."""
+    rare: list[int] = []
+    for group in specification.clusterings:
+        mask = pattern_of(group, specification)
+        units = regions if mask == 0 else _units(accepted, strata, mask, specification)
+        units = _without(units, small)
+        rare += units.filter(pc.less(units["units"], specification.release.k))[PATTERN].to_pylist()
+    return {
+        MetricKey("smallest_region", specification.region or ""): float(
+            pc.min(regions["units"]).as_py() or 0
+        ),
+        MetricKey("complete_below_k"): rare.count(0),
+        **{
+            MetricKey("patterns_below_k", name): sum(pattern >> i & 1 for pattern in rare)
+            for i, name in enumerate(specification.numeric)
+        },
+    }
+
+
+def _fingerprint(row: Row, microdata: Microdata, specification: Specification) -> str:
+    """Of the records as they are recoded, and of the trees and prices that distances are measured by."""
+    layout = sorted(
+        (entry.name, entry.dataType.simpleString())
+        for entry in microdata.frame.schema
+        if entry.name != UNREADABLE
+    )
+    total = ((row["high"] or 0) << 32) + (row["low"] or 0)
+    parts = [row["records"], total, row["mixed"] or 0, layout, microdata.contract.schema.to_string()]
+    trees = trees_of(specification)
+    if trees:
+        parts.append(sorted((name, sorted(tree.items())) for name, tree in trees.items()))
+    matrices = cost_matrices(specification)
+    if matrices:
+        parts.append(sorted((name, each.categories, each.costs.tolist()) for name, each in matrices.items()))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

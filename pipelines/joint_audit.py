@@ -1,0 +1,51 @@
+"""The verb ``audit``: what everything that stands or stood of a source gives away together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from pipelines.engine.command_result import CommandResult
+from pipelines.publication.areas import Areas
+from pipelines.series.source import joint_exposure_of, releases_of, same_records_elsewhere, source_of
+from schemas.errors import GateRefused
+from schemas.specification.model import Specification
+
+
+def audit_source(specification: Specification) -> CommandResult:
+    """Audit all releases of a source together.
+
+    Parameters
+    ----------
+    specification : Specification
+        Names the source and its evidence area.
+
+    Raises
+    ------
+    GateRefused
+        Where anything is exposed, or a release cannot be compared: counts and ids, never values.
+    """
+    areas = Areas.of(specification.public_area, specification.evidence_area)
+    entries, source = releases_of(areas, specification), source_of(specification)
+    elsewhere = same_records_elsewhere(areas, specification)
+    known = {entry.release_id for entry in entries}
+    exposure = joint_exposure_of(areas, entries, anew=True)
+    of_other_areas = [each.release_id for each in elsewhere if each.release_id not in known]
+    exposure = replace(exposure, not_compared=(*exposure.not_compared, *of_other_areas))
+    if not exposure.safe:
+        alone = " Release {} alone exposes {} units beside the last one."
+        collisions = "".join(alone.format(*each) for each in exposure.collisions)
+        other = " The same records were published under another source as {} ({!r}, {})."
+        collisions += "".join(other.format(each.release_id, each.name, each.path) for each in elsewhere)
+        raise GateRefused(
+            f"The {len(entries)} release(s) of the source {source!r} expose units together: "
+            f"{'; '.join(exposure.faults())}.{collisions} Withdraw what can be withdrawn (copies "
+            "remain), and look at how these came to stand side by side."
+        )
+    if not entries:
+        text = f"Nothing was published of the source {source!r} yet: there is nothing to audit."
+        return CommandResult(text, {"source": source, **asdict(exposure)})
+    text = (
+        f"The {len(entries)} release(s) of the source {source!r} expose nobody together: {exposure.units} "
+        f"units, each history shared by at least {exposure.smallest_history}."
+    )
+    return CommandResult(text, {"source": source, **asdict(exposure)})

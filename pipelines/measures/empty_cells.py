@@ -1,0 +1,104 @@
+"""Cells of the control tables that are empty now, by original size, and what small counts became."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from pipelines.measures.table_errors import aligned
+from schemas.requirements.requirement import MetricKey, Requirement
+from schemas.specification.model import Specification
+from sdc.measures.empty_cells import transitions, vanished_cells
+
+MORE = "set method.control_tables.kept_dimension, raise method.effort, or accept more in [quality]"
+
+
+@dataclass(frozen=True)
+class Vanished:
+    """Of the tables of one dimension, of the whole file or of its regions.
+
+    Of dimension 1 the cells are categories.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Lower ends of the classes of original counts; the last is open.
+    cells, vanished, records : tuple of int
+        By class: cells, those with no record any more, and the records that were in them.
+    of_k_or_more : int
+        Cells with no record any more that held k or more.
+    transitions : (12, 12) counts
+        Cells by original (rows) and protected count (columns), 0 to 10 and above.
+    """
+
+    sizes: tuple[int, ...]
+    cells: tuple[int, ...]
+    vanished: tuple[int, ...]
+    records: tuple[int, ...]
+    of_k_or_more: int
+    transitions: tuple[tuple[int, ...], ...]
+
+
+class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
+    """Cells that are empty after protection, of tables of the whole file or of its regions."""
+
+    section = dict[str, Vanished]
+
+    def __init__(self, name: str, *, by_region: bool) -> None:
+        self.name, self.by_region = name, by_region
+
+    def compute(self, comparison: Comparison) -> dict[str, Vanished] | None:
+        """Count them by dimension; None without tables."""
+        before, after = comparison.tables_before, comparison.tables_after
+        region, k = comparison.specification.region, comparison.specification.release.k
+        tables = [table for table in before if (region in table) == self.by_region]
+        section = {}
+        for dimension in sorted({len(table) - self.by_region for table in tables}):
+            of_dimension = [table for table in tables if len(table) - self.by_region == dimension]
+            pairs = [aligned(table, before[table], after[table]) for table in of_dimension]
+            old, new = (np.concatenate(counts) for counts in zip(*pairs, strict=True))
+            gone = vanished_cells(old, new)
+            section[str(dimension)] = Vanished(
+                gone.sizes,
+                tuple(gone.cells.tolist()),
+                tuple(gone.vanished.tolist()),
+                tuple(gone.records.tolist()),
+                int(np.count_nonzero((old >= k) & (new == 0))),
+                tuple(map(tuple, transitions(old, new).tolist())),
+            )
+        return section or None
+
+    def metrics(self, section: Mapping[str, Vanished], comparison: Comparison) -> dict[MetricKey, float]:
+        """Return how many of them held k records or more."""
+        return {
+            MetricKey(self.name, dimension=int(dimension)): part.of_k_or_more
+            for dimension, part in section.items()
+        }
+
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Return what `[quality]` asks of these numbers."""
+        region = specification.region
+        dimensions = {
+            len(table) - self.by_region
+            for table in specification.control_tables
+            if (region in table) == self.by_region
+        }
+        for dimension, limit in sorted((specification.quality.max_vanished or {}).items()):
+            if dimension in dimensions:
+                yield Requirement(MetricKey(self.name, dimension=dimension), MORE, at_most=limit)
+
+    def headline(self, section: Mapping[str, Vanished], k: int) -> Iterator[str]:
+        """Return how many of them held k records or more, in a sentence."""
+        where = " of a region" if self.by_region else ""
+        for dimension, part in section.items():
+            if part.of_k_or_more:
+                cells = "Categories" if dimension == "1" else f"Cells of dimension {dimension}"
+                yield f"{cells}{where} that held k records or more and are empty now: {part.of_k_or_more:,}."
+
+
+VANISHED = VanishedMeasure("vanished", by_region=False)
+VANISHED_BY_REGION = VanishedMeasure("vanished_by_region", by_region=True)

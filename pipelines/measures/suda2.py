@@ -1,0 +1,78 @@
+"""Special uniques before and after: records that few variables suffice to single out (SUDA2).
+
+Elliot, Manning and Ford 2002, among the drawn records: on the region and the nominal variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.measures.comparison import Comparison
+from pipelines.measures.measure import Measure
+from sdc.risk.suda2 import special_uniques
+
+#: Largest set of variables looked at, and where there are more than `MANY` variables.
+LARGEST_SET, LARGEST_SET_OF_MANY, MANY = 3, 2, 20
+
+
+@dataclass(frozen=True)
+class SpecialUniques:
+    """Minimal sample uniques among the drawn records, and the scores they make.
+
+    Attributes
+    ----------
+    sampled : int
+    variables : tuple of str
+    by_size_before, by_size_after : tuple of int
+        Minimal sample uniques of one variable, of two, ..., of all but one at most.
+    records_before, records_after : int
+        Records that have any.
+    score_before, score_after : float
+        Scores of all records, added up.
+    """
+
+    sampled: int
+    variables: tuple[str, ...]
+    by_size_before: tuple[int, ...]
+    by_size_after: tuple[int, ...]
+    records_before: int
+    records_after: int
+    score_before: float
+    score_after: float
+
+
+class SpecialUniquesMeasure(Measure[Comparison, SpecialUniques]):
+    """Special uniques before and after: records that few variables suffice to single out (SUDA2)."""
+
+    name = "special_uniques"
+    section = SpecialUniques
+
+    def compute(self, comparison: Comparison) -> SpecialUniques | None:
+        """Compute the section; None where the measure does not apply."""
+        pairs, region = comparison.pairs, comparison.specification.region
+        if pairs is None:
+            return None
+        variables = (*([] if region is None else [region]), *pairs.nominal)
+        if len(variables) < 2:
+            return None
+        most = min(len(variables) - 1, LARGEST_SET if len(variables) <= MANY else LARGEST_SET_OF_MANY)
+        where = np.empty((len(pairs), 0), np.int64) if region is None else pairs.regions[:, None]
+        before, after = (
+            special_uniques(np.column_stack([where, codes]), most)
+            for codes in (pairs.codes_before, pairs.codes_after)
+        )
+        return SpecialUniques(
+            len(pairs),
+            variables,
+            tuple(map(int, before.counts.sum(axis=0))),
+            tuple(map(int, after.counts.sum(axis=0))),
+            int(np.count_nonzero(before.scores)),
+            int(np.count_nonzero(after.scores)),
+            float(before.scores.sum()),
+            float(after.scores.sum()),
+        )
+
+
+SPECIAL_UNIQUES = SpecialUniquesMeasure()

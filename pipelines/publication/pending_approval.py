@@ -1,0 +1,100 @@
+"""Releases that wait for a person: staged and verified in the evidence area, published once approved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pipelines.engine.command_result import now
+from pipelines.engine.files import read_json, write_atomically
+from pipelines.publication.areas import Areas
+from pipelines.publication.ledger import Entry, Ledger
+from pipelines.publication.stage import StagedFiles
+from pipelines.publication.stored_evidence import STAGING, WAITING
+from schemas.errors import GateRefused, SpecificationError
+
+
+@dataclass(frozen=True)
+class PendingRelease:
+    """All that publishing a verified release takes.
+
+    Attributes
+    ----------
+    staged : StagedFiles
+        With the checksums of when it was verified.
+    manifest : mapping
+    entry : Entry
+    accepted : bool
+        Whether another release of its name may stand.
+    """
+
+    staged: StagedFiles
+    manifest: Mapping[str, Any]
+    entry: Entry
+    accepted: bool
+
+
+def submit_for_approval(waiting: PendingRelease, areas: Areas) -> None:
+    """Keep a verified release in its evidence folder, and say in the ledger that it waits."""
+    content = {
+        "checksums": dict(waiting.staged.checksums),
+        "manifest": waiting.manifest,
+        "entry": asdict(waiting.entry),
+        "accepted": waiting.accepted,
+    }
+    write_atomically(areas.record(waiting.entry.release_id) / WAITING, json.dumps(content, indent=2))
+    Ledger(areas).append(replace(waiting.entry, event="waiting", at=now(), public=areas.public.name))
+
+
+def waiting_release(areas: Areas, release_id: str) -> PendingRelease:
+    """A release that waits.
+
+    Raises
+    ------
+    SpecificationError
+        Where it does not.
+    """
+    status = Ledger(areas).status(release_id)
+    if status is None or status.event != "waiting":
+        event = "is not known" if status is None else f"is {status.event}"
+        raise SpecificationError(
+            f"Release {release_id} does not wait for approval: to the ledger it {event}."
+        )
+    path, what = areas.record(release_id) / WAITING, f"{WAITING} of release {release_id}"
+    remedy = "Reject the release (microguard reject), and run its job again."
+    content = read_json(path, what, remedy, "checksums", "manifest", "entry", "accepted")
+    staged = StagedFiles(release_id, _staging(areas, release_id), content["checksums"])
+    return PendingRelease(staged, content["manifest"], Entry(**content["entry"]), content["accepted"])
+
+
+def is_pending(areas: Areas, release_id: str) -> bool:
+    """Whether a release waits and its staged files are still what they were."""
+    status = Ledger(areas).status(release_id)
+    if status is None or status.event != "waiting":
+        return False
+    staged = waiting_release(areas, release_id).staged
+    return StagedFiles.of(release_id, staged.folder).checksums == staged.checksums
+
+
+def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
+    """Refuse a night of a series while another one waits: whichever is decided first, the other forks it.
+
+    Raises
+    ------
+    GateRefused
+    """
+    others = [each for each in Ledger(areas).waiting(name) if each.release_id != release_id]
+    if others:
+        folder = areas.record_place(others[0].release_id)
+        raise GateRefused(
+            f"Release {others[0].release_id} of this series waits for approval since {others[0].at}, and "
+            f"what follows it depends on the answer. Decide first (microguard approve {folder} --by NAME, or "
+            f"microguard reject {folder} --by NAME), then call this again: nothing was changed."
+        )
+
+
+def _staging(areas: Areas, release_id: str) -> Path:
+    return areas.work(release_id, STAGING)

@@ -1,0 +1,293 @@
+"""Take the sketch of a source in one small Spark job, exact and the same for any order and partitioning.
+
+Each task keeps, of every subset of columns, the cells whose hashes are smallest, with their counts, and hands
+them over in one row. A cell that is among the smallest of all is among the smallest of each part that holds
+it, so sums over the parts are exact; tasks of their own add them up, some of the subsets each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pipelines.engine.column_names import column, map_in_arrow
+from pipelines.engine.parallelism import tasks_at_once
+from pipelines.intake.validate import ValidatedInput
+from pipelines.publication.areas import Areas
+from pipelines.publication.key import key_name
+from pipelines.publication.ledger import Entry
+from pipelines.publication.source_fingerprints.conflicts import ledger_of
+from pipelines.publication.source_fingerprints.source_fingerprint import (
+    FILE,
+    SHARED,
+    UNITS,
+    SourceSketch,
+    Subset,
+    subsets_of,
+)
+from pipelines.publication.source_fingerprints.unit_fingerprint import SIZE
+from schemas.specification.model import Specification
+
+#: Cells of each subset of columns.
+CELLS = 1024
+#: Records that a task looks at first, then twice as many, and so on up to the largest.
+FIRST_PIECE, LARGEST_PIECE = 4 * CELLS, 1024 * CELLS
+UNIT = "unit"
+#: Text that is a number; to try each text would make Spark throw and catch an error a value.
+NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+#: What a task has of a subset: arrays of int64 as bytes, marks row by row.
+_PARTS = t.StructType(
+    [
+        t.StructField("subset", t.IntegerType()),
+        t.StructField("cells", t.BinaryType()),
+        t.StructField("records", t.BinaryType()),
+        t.StructField("marks", t.BinaryType()),
+    ]
+)
+_ROWS = t.StructType(
+    [
+        t.StructField("subset", t.IntegerType()),
+        t.StructField("cell", t.LongType()),
+        t.StructField("records", t.LongType()),
+        t.StructField("marks", t.ArrayType(t.LongType())),
+        t.StructField("whole", t.BooleanType()),
+    ]
+)
+
+
+def keep_fingerprint(
+    screened: ValidatedInput, reader: Specification, specification: Specification, entry: Entry, areas: Areas
+) -> None:
+    """Leave the sketch of a release's source in its evidence; cells that were given have none.
+
+    Parameters
+    ----------
+    reader : Specification
+        How the input was read.
+    """
+    table = specification.table
+    if entry.identity["content"] == "table" and table is not None and table.source == "cells":
+        return
+    unit = specification.unit
+    columns = [name for name in reader.published if name != unit]
+    if not columns:  # nothing to know records by; a source that is one by name still collides
+        return
+    ledger, folder = ledger_of(entry), areas.record(entry.release_id)
+    sketched(screened.keyed, columns, unit, screened.remaining, areas.key()).write(folder / FILE)
+    if ledger is not None:
+        sketched(screened.keyed, columns, unit, screened.remaining, ledger.key(areas.public.folder)).write(
+            folder / SHARED
+        )
+
+
+def sketched(
+    frame: DataFrame, columns: list[str], unit: str | None, records: int, key: bytes
+) -> SourceSketch:
+    """The sketch of the records of a frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    columns : list of str
+        What is known of the records.
+    unit : str or None
+        The column that identifies the unit.
+    records : int
+        Of the frame.
+    key : bytes
+        The agency's secret; it travels with the tasks and stands in no plan that Spark shows.
+    """
+    sample = Sample(tuple(sorted(columns)), unit is not None, key)
+    values = [value_hash(name, frame).alias(f"c{i}") for i, name in enumerate(sample.names)]
+    units = [] if unit is None else [value_hash(unit, frame).alias(UNIT)]
+    parts = map_in_arrow(frame.select(*values, *units), sample, _PARTS)
+    of_subsets = parts.repartition(tasks_at_once(frame.sparkSession), "subset")
+    return SourceSketch.of(
+        map_in_arrow(of_subsets, together, _ROWS).toArrow(), sample.subsets, records, key_name(key)
+    )
+
+
+class Sample:
+    """What a task makes of its records: a sample of each subset of columns, in a row of `_PARTS`.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The columns, sorted; their values come hashed, as ``c0``, ``c1``, ... (and the unit as `UNIT`).
+    with_unit : bool
+    key : bytes
+    """
+
+    def __init__(self, names: tuple[str, ...], with_unit: bool, key: bytes) -> None:
+        self.names, self._with_unit = names, with_unit
+        self.subsets = subsets_of(list(names))
+        digest = hmac.new(key, b"sketches of sources", hashlib.sha256).digest()
+        self._salts = np.frombuffer(digest[:16], "<u8")
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        of_subsets = [(self._columns_of(subset), Smallest(CELLS)) for subset in self.subsets]
+        sampled = Smallest(SIZE)
+        for batch in _in_pieces(batches):
+            hashed = [self._mixed(batch[f"c{i}"]) for i in range(len(self.names))]
+            total = np.add.reduce(hashed, axis=0)
+            for (columns, left_out), smallest in of_subsets:
+                smallest.count(_summed(hashed, columns) if left_out is None else total - hashed[left_out])
+            if self._with_unit:
+                sampled.mark(self._mixed(batch[UNIT]), np.column_stack(hashed))
+        kept = [*enumerate(smallest for _, smallest in of_subsets), (UNITS, sampled)]
+        yield pa.RecordBatch.from_pylist(
+            [{"subset": subset, **smallest.part()} for subset, smallest in kept], to_arrow_schema(_PARTS)
+        )
+
+    def _columns_of(self, subset: Subset) -> tuple[list[int], int | None]:
+        """Positions of its columns, and that of the one which it lacks where it has all others."""
+        columns = [self.names.index(name) for name in subset]
+        others = set(range(len(self.names))) - set(columns)
+        return columns, others.pop() if len(others) == 1 and len(columns) > 2 else None
+
+    def _mixed(self, column: pa.Array) -> np.ndarray:
+        return _mixed(column.to_numpy().view(np.uint64), self._salts)
+
+
+def _in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The first records of a task in small pieces: what they leave spares all others most of the counting."""
+    size = FIRST_PIECE
+    for batch in batches:
+        start = 0
+        while start < len(batch):
+            yield batch.slice(start, size)
+            start, size = start + size, min(2 * size, LARGEST_PIECE)
+
+
+def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a sketch, out of what the tasks have of some subsets: all of each of these."""
+    of_subset: dict[int, Smallest] = {}
+    for part in (part for batch in batches for part in batch.to_pylist()):
+        subset = part["subset"]
+        of_subset.setdefault(subset, Smallest(SIZE if subset == UNITS else CELLS)).add(part)
+    for subset, smallest in of_subset.items():
+        yield smallest.rows(subset)
+
+
+class Smallest:
+    """The cells with the smallest hashes met so far, one more than are kept, with counts or marks.
+
+    Parameters
+    ----------
+    most : int
+        That are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, most + 1  # whether there are more than are kept must show
+        self._cells = np.zeros(0, np.int64)
+        self._records = np.zeros(0, np.int64)
+        self._marks: np.ndarray | None = None
+
+    def count(self, hashes: np.ndarray) -> None:
+        """Count the hashes of a batch, (n,) uint64."""
+        cells = _cells(hashes[self._near(hashes)])
+        counted = pc.value_counts(pa.array(cells))  # by hashing: sorting the batch would cost thrice
+        self._add_counts(counted.field("values").to_numpy(), counted.field("counts").to_numpy())
+
+    def mark(self, hashes: np.ndarray, marks: np.ndarray) -> None:
+        """Take in the hashes of units, (n,) uint64, with their marks, (n, p) uint64."""
+        near = self._near(hashes)
+        self._add_marks(_cells(hashes[near]), marks[near].view(np.int64))
+
+    def add(self, part: Mapping[str, Any]) -> None:
+        """Take in what another has: a `part`."""
+        cells, records, marks = (
+            np.frombuffer(part[name], np.int64) for name in ("cells", "records", "marks")
+        )
+        if len(marks):
+            self._add_marks(cells, marks.reshape(len(cells), -1))
+        else:
+            self._add_counts(cells, records)
+
+    def _near(self, hashes: np.ndarray) -> np.ndarray | slice:
+        """Which hashes may be among the smallest."""
+        full = len(self._cells) == self._size
+        return hashes <= np.uint64(2 * int(self._cells[-1]) + 1) if full else slice(None)
+
+    def _add_counts(self, cells: np.ndarray, records: np.ndarray) -> None:
+        joined = np.concatenate([self._cells, cells])
+        counts = np.concatenate([self._records, records])
+        self._cells, place = np.unique(joined, return_inverse=True)
+        self._records = np.bincount(place, counts, len(self._cells)).astype(np.int64)
+        self._cells, self._records = self._cells[: self._size], self._records[: self._size]
+
+    def _add_marks(self, cells: np.ndarray, marks: np.ndarray) -> None:
+        """Of a unit with several records, the smallest marks stay, whatever came first."""
+        joined = np.concatenate([self._cells, cells])
+        all_marks = marks if self._marks is None else np.concatenate([self._marks, marks])
+        order = np.lexsort((*all_marks.T[::-1], joined))
+        self._cells, first = np.unique(joined[order], return_index=True)
+        self._cells, first = self._cells[: self._size], first[: self._size]
+        self._marks = all_marks[order][first]
+        self._records = np.ones(len(self._cells), np.int64)
+
+    def part(self) -> dict[str, bytes]:
+        """As it leaves a task that saw some of the records."""
+        marks = b"" if self._marks is None else self._marks.tobytes()
+        return {"cells": self._cells.tobytes(), "records": self._records.tobytes(), "marks": marks}
+
+    def rows(self, subset: int) -> pa.RecordBatch:
+        """As it leaves the task that saw all of them, in rows of `_ROWS`."""
+        cells, records = self._cells[: self._most], self._records[: self._most]
+        m = len(cells)
+        marks = [None] * m if self._marks is None else self._marks[:m].tolist()
+        columns = [np.full(m, subset), cells, records, marks, np.full(m, len(self._cells) <= self._most)]
+        return pa.RecordBatch.from_arrays(
+            [pa.array(each, kind.type) for each, kind in zip(columns, to_arrow_schema(_ROWS), strict=True)],
+            schema=to_arrow_schema(_ROWS),
+        )
+
+
+def value_hash(name: str, frame: DataFrame) -> Column:
+    """Hash of a value, the same in whatever type a file has it: 7, 7.0 and "7" are one value."""
+    value = column(name)
+    if isinstance(frame.schema[name].dataType, t.NumericType):
+        return f.xxhash64(_zero(value.cast("double")))
+    text = value.cast("string")
+    number = f.xxhash64(_zero(text.try_cast(t.DoubleType())))
+    return f.when(text.rlike(NUMBER), number).otherwise(f.xxhash64(text))
+
+
+def _zero(number: Column) -> Column:
+    return f.when(number == 0, f.lit(0.0)).otherwise(number)
+
+
+def _summed(hashed: list[np.ndarray], columns: list[int]) -> np.ndarray:
+    """Sum of the hashes of some columns: the same for any order and names of them.
+
+    A sum of random hashes is one: mixing it again would cost half of all.
+    """
+    first, *others = (hashed[i] for i in columns)
+    return sum(others, start=first)
+
+
+def _cells(hashes: np.ndarray) -> np.ndarray:
+    """Non-negative numbers in the order of the hashes, which Spark and Parquet have a type for."""
+    return (hashes >> np.uint64(1)).view(np.int64)
+
+
+def _mixed(hashes: np.ndarray, salts: np.ndarray) -> np.ndarray:
+    """Keyed: two rounds of SplitMix64 (Steele, Lea and Flood 2014), a half of the secret before each."""
+    for salt in salts:
+        hashes = hashes ^ salt
+        hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        hashes = hashes ^ (hashes >> np.uint64(31))
+    return hashes

@@ -1,0 +1,134 @@
+"""Frames that tasks write into the staging area themselves: nothing goes back to Spark to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from functools import partial
+from itertools import chain
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pipelines.engine.column_names import map_in_arrow
+from pipelines.publication.staging.staging_area import PART_COLUMNS, Part, StagingArea, part_file
+from schemas.errors import MicroguardError
+
+#: Records that are written at once.
+ROW_GROUP = 131_072
+
+#: What a task makes of the records of a partition: tables of one schema, each with what is said of it, or "".
+#: Where it makes none, there is no part.
+Task = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[pa.Table, str]]]
+#: The same of more than one part: each with its path in the frame, which no other task makes.
+TaskOfParts = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]]
+
+_ANSWER = t.StructType(
+    [
+        t.StructField("number", t.LongType()),
+        *PART_COLUMNS,
+        t.StructField("said", t.ArrayType(t.StringType())),
+    ]
+)
+
+
+def write_in_tasks(
+    place: StagingArea,
+    frame: DataFrame,
+    name: str,
+    task: Task,
+    schema: t.StructType,
+    compression: str = "snappy",
+) -> list[str]:
+    """Write what a task makes of each partition of a frame, in place of what had the name.
+
+    Parameters
+    ----------
+    place : StagingArea
+    frame : DataFrame
+    name : str
+        Of what is written.
+    task : Task
+        Its exceptions may quote a record and do not leave it; faults of files and stores do.
+    schema : StructType
+        Of what is written, as Spark reads it.
+    compression : str
+
+    Returns
+    -------
+    list of str
+        What was said, in the order of the partitions.
+    """
+
+    def one(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]:
+        yield part_file(_number()), task(batches)
+
+    return write_parts_in_tasks(place, frame, name, one, schema, compression)
+
+
+def write_parts_in_tasks(
+    place: StagingArea,
+    frame: DataFrame,
+    name: str,
+    task: TaskOfParts,
+    schema: t.StructType,
+    compression: str = "snappy",
+) -> list[str]:
+    """Write the parts that a task makes of each partition of a frame; see `write_in_tasks`."""
+
+    def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        written = []
+        try:
+            for path, tables in task(batches):
+                said = list[str]()
+                made = _heard(tables, said)
+                first = next(made, None)
+                if first is not None:
+                    write = partial(_write, chain([first], made), compression=compression)
+                    part = place.write_part(name, path, write)
+                    written.append({"number": _number(), **asdict(part), "said": said})
+        except (OSError, MicroguardError):
+            raise
+        except Exception as error:  # its text may hold a value
+            raise RuntimeError(type(error).__name__) from None
+        if written:
+            yield pa.RecordBatch.from_pylist(written)
+
+    answers = map_in_arrow(frame, put, _ANSWER).collect()
+    rows = sorted(answers, key=lambda row: (int(row["number"]), row["path"]))
+    parts = [Part(*(row[each.name] for each in PART_COLUMNS)) for row in rows]
+    if not parts:  # a frame without records has its columns all the same
+        nothing = to_arrow_schema(schema).empty_table()
+        parts = [place.write_part(name, part_file(0), partial(pq.write_table, nothing))]
+    place.commit_parts(name, parts, schema)
+    return [each for row in rows for each in row["said"]]
+
+
+def _number() -> int:
+    """Of the partition that this task is of."""
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
+
+
+def _heard(made: Iterator[tuple[pa.Table, str]], said: list[str]) -> Iterator[pa.Table]:
+    for table, words in made:
+        if words:
+            said.append(words)
+        yield table
+
+
+def _write(made: Iterator[pa.Table], file: BinaryIO, compression: str) -> None:
+    waiting = [next(made)]
+    with pq.ParquetWriter(file, waiting[0].schema, compression=compression) as writer:
+        for table in made:
+            if sum(map(len, waiting)) >= ROW_GROUP:
+                writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP)
+                waiting.clear()
+            waiting.append(table)
+        writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP)

@@ -1,0 +1,70 @@
+"""What a task must know to protect a block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.publication.staging.staging_area import StagingArea
+from pipelines.records.blocks import Plan
+from pipelines.records.coordinates import Coordinates
+from pipelines.records.sampling_weights import SamplingWeights
+
+
+@dataclass(frozen=True)
+class BlockConfig:
+    """Everything a task must know to protect a block; travels with the task.
+
+    Attributes
+    ----------
+    k, seed, effort, algorithm, representative, counted, min_diversity, sensitive : as in the specification
+    parameters : dict
+        Further keywords of the algorithm, as far as the specification gives them.
+    plan : Plan
+        The blocks, and the scales of the numeric variables, whose order is that of the moments.
+    nominal : tuple of str
+        Nominal variables of the clustering, ordinal and hierarchical ones among them.
+    dominance : tuple of (int, float)
+        The (n, k) rule that clusters are counted by.
+    resume : (StagingArea, str), optional
+        Where finished blocks are kept, and below which name.
+    jointly : bool
+        Whether nominal representatives are chosen for the whole file later: clusters and values before are
+        kept beside the records then.
+    close : mapping of sensitive variable to float
+        Of numbers, how far apart they may be to count as one value.
+    weighing : SamplingWeights or None
+        How the records weigh, and whose they are; None where all count alike.
+    """
+
+    k: int
+    seed: int
+    effort: str
+    algorithm: str
+    parameters: Mapping[str, Any]
+    representative: str
+    counted: str | None
+    min_diversity: int
+    sensitive: tuple[str, ...]
+    plan: Plan
+    nominal: tuple[str, ...]
+    dominance: tuple[int, float]
+    resume: tuple[StagingArea, str] | None
+    jointly: bool = False
+    close: Mapping[str, float] = field(default_factory=dict)
+    weighing: SamplingWeights | None = None
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """How the variables become coordinates of points."""
+        return self.plan.coordinates
+
+    def share(self, records: int) -> float:
+        """The share that so many records are of the run: the work of a search follows it."""
+        return min(1.0, records / self.plan.records)
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """Numeric variables of the clustering."""
+        return tuple(self.coordinates.scales)

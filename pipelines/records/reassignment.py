@@ -1,0 +1,125 @@
+"""Moves: records of a combination that take the values of another one, joined back to the records.
+
+Of the records of a combination, in an order that their content decides, the first stay and the others take
+the combinations their surplus flows to. What flows is written down once, beside the run's other work, and
+joined to the records by combination: those of a combination that keeps all of its records find nothing there.
+No task holds more of the answer than the combinations of its own records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pipelines.engine.column_names import column
+from pipelines.engine.row_hash import DIGESTS, content_order, digest, with_hash
+from pipelines.measures.pairs import drawn_order
+from pipelines.publication.staging.staging_area import Part, StagingArea, part_file
+from pipelines.records.combinations import Combinations, keys_of
+from schemas.specification.model import Specification
+from schemas.specification.sections import Group
+from sdc.nominal.transport import transport
+
+#: Place of a record among those of its combination, from 1.
+_RANK = "__rank"
+#: A move is of the records whose rank lies above the first and not above the last.
+_ABOVE, _LAST = "__above", "__last"
+#: Digest of the combination that the records of a move leave.
+_LEFT = ("__left0", "__left1")
+#: Moves that are written at once: values of so many are decoded at a time.
+_ROWS = 200_000
+
+
+def carried_back(frame: DataFrame, group: Group, specification: Specification, moves: DataFrame) -> DataFrame:
+    """Give every record the values of the combination its count flows to.
+
+    Parameters
+    ----------
+    moves : DataFrame
+        What `write_moves` wrote.
+    """
+    names, keys = list(group.variables), keys_of(group, specification)
+    published = [name for name in frame.columns if name in specification.published]
+    order = [*content_order(frame, published), *drawn_order(frame)]
+    ranked = (
+        with_hash(frame, published)
+        .select("*", *digest(keys))
+        .withColumn(_RANK, f.row_number().over(Window.partitionBy(*DIGESTS).orderBy(*order)))
+    )
+    same = [f.col(mine) == f.col(left) for mine, left in zip(DIGESTS, _LEFT, strict=True)]
+    within = (f.col(_RANK) > f.col(_ABOVE)) & (f.col(_RANK) <= f.col(_LAST))
+    moved = f.col(_LAST).isNotNull()
+    types = {field.name: field.dataType for field in frame.schema}
+    fresh = {
+        name: f.when(moved, f.col(_taken(j)).cast(types[name])).otherwise(_own(name, types[name])).alias(name)
+        for j, name in enumerate(names)
+    }
+    return ranked.join(moves, on=[*same, within], how="left").select(
+        *[fresh.get(name, column(name)) for name in frame.columns]
+    )
+
+
+def moves_schema(categories: Sequence[pa.Array]) -> t.StructType:
+    """Columns of moves, for variables with these values."""
+    return from_arrow_schema(_columns(categories))
+
+
+def write_moves(
+    place: StagingArea, name: str, number: int, collapsed: Combinations, counts: np.ndarray
+) -> Part:
+    """Write what flows between combinations: one row a flow, with the values its records take.
+
+    Of a combination's records those that stay have the lowest ranks, then its flows follow in the order of
+    the combinations they go to.
+
+    Parameters
+    ----------
+    counts : (m,) int64 array
+        Protected counts of the combinations.
+    """
+    frequencies = collapsed.frequencies
+    flows = transport(frequencies, counts, collapsed.similarity)
+    stay = np.minimum(frequencies.counts, counts)
+    until = np.cumsum(flows.count)
+    of_combination = np.searchsorted(flows.origin, flows.origin)  # where its flows begin
+    above = stay[flows.origin] + (until - flows.count) - (until - flows.count)[of_combination]
+    schema = _columns(collapsed.categories)
+
+    def write(file: BinaryIO) -> None:
+        with pq.ParquetWriter(file, schema) as writer:
+            for start in range(0, len(until), _ROWS):
+                part = slice(start, start + _ROWS)
+                left, codes = collapsed.digests[flows.origin[part]], frequencies.codes[flows.target[part]]
+                taken = [values.take(pa.array(codes[:, j])) for j, values in enumerate(collapsed.categories)]
+                ranks = [above[part], above[part] + flows.count[part]]
+                writer.write_table(pa.table([left[:, 0], left[:, 1], *ranks, *taken], schema=schema))
+
+    return place.write_part(name, part_file(number), write)
+
+
+def _columns(categories: Sequence[pa.Array]) -> pa.Schema:
+    return pa.schema(
+        [
+            *((name, pa.int64()) for name in (*_LEFT, _ABOVE, _LAST)),
+            *((_taken(j), values.type) for j, values in enumerate(categories)),
+        ]
+    )
+
+
+def _own(name: str, kind: t.DataType) -> Column:
+    """The value of a record that stays: -0.0 is of the combination of 0.0, and published like it."""
+    floating = isinstance(kind, t.FloatType | t.DoubleType)
+    return column(name) + f.lit(0.0).cast(kind) if floating else column(name)
+
+
+def _taken(position: int) -> str:
+    """Column of the values that a move gives to a variable."""
+    return f"__taken{position}"

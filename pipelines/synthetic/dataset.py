@@ -1,0 +1,58 @@
+"""A synthetic town: persons in households, with the dependences a census would show. Nobody in it exists.
+
+Persons are drawn in chunks, each from its own stream of the seed, so that memory does not grow with the town
+and a larger town begins with the persons of a smaller one (but for towns too small to have all regions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.synthetic.persons import REGIONS, Households, persons
+
+CHUNK = 100_000
+"""Persons drawn at a time."""
+PERSONS_PER_REGION = 100
+"""A town smaller than eight times this has fewer regions, so that none falls below k."""
+REGION_SHARES = np.array([0.26, 0.19, 0.15, 0.12, 0.10, 0.08, 0.06, 0.04])
+
+
+def town(records: int, seed: int) -> Iterator[pa.Table]:
+    """Persons of a town, in tables of at most `CHUNK`; every variable of every kind of demo.
+
+    Parameters
+    ----------
+    records : int
+        Number of persons.
+    seed : int
+        The same seed gives the same persons.
+    """
+    regions = int(np.clip(records // PERSONS_PER_REGION, 1, len(REGIONS)))
+    for first in range(0, records, CHUNK):
+        rng = np.random.default_rng([seed, first])
+        count = min(CHUNK, records - first)
+        households = _households(rng, regions)
+        yield pa.table(persons(rng, households, first)).slice(0, count)
+
+
+def _households(rng: np.random.Generator, regions: int) -> Households:
+    size = rng.choice(np.arange(1, 7), p=[0.36, 0.31, 0.15, 0.12, 0.04, 0.02], size=CHUNK)
+    size = size[: int(np.searchsorted(np.cumsum(size), CHUNK)) + 1]
+    n = len(size)
+    start = np.cumsum(size) - size
+    of = np.repeat(np.arange(n), size)[:CHUNK]
+    shares = REGION_SHARES[:regions] / REGION_SHARES[:regions].sum()
+    old, young = rng.normal(56, 18, n), rng.normal(41, 8, n)
+    return Households(
+        of=of,
+        position=np.arange(CHUNK) - start[of],
+        size=size,
+        couple=(size >= 2) & (rng.random(n) < 0.8),
+        region=rng.choice(regions, p=shares, size=n),
+        head_age=np.clip(np.where(size >= 3, young, old), 18, 96),
+        wealth=rng.normal(size=n),
+        start=start,
+    )

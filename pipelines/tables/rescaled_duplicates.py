@@ -1,0 +1,87 @@
+"""Values of earlier tables that are this one's in another unit, or by another name.
+
+A cell of thousands of euros has the draws of its own name: beside the same cell in euros it would be
+published with a second value, and the mean of both is near the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+import numpy as np
+
+from pipelines.tables.cells import Cells
+from pipelines.tables.published_before import PublishedCell, cell_codes, cell_measures, measures_of
+from schemas.errors import GateRefused
+from schemas.specification.table import Table
+
+#: Cells that must agree: of unrelated columns so many do not have one ratio by chance.
+FEWEST = 5
+#: Times the rounding of a cell's records that it must be for its ratio to say anything.
+TELLING = 20.0
+#: Share of the telling cells that may have another ratio, as where a few records were corrected.
+REVISED = 0.05
+
+
+def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> None:
+    """Refuse a table whose true values are those of an earlier one times a factor.
+
+    Parameters
+    ----------
+    before : cells of every table that stands or stood
+
+    Raises
+    ------
+    GateRefused
+    """
+    rows = _rows(cells, table)
+    pairs: dict[tuple[str, str, str], list[tuple[int, Decimal]]] = {}
+    for cell in before:
+        if cell.measure in measures_of(table) or cell.original is None:
+            continue
+        found = rows.get(cell.codes) or rows.get(cell.members or "", [])
+        for measure, row in found:
+            pairs.setdefault((cell.release_id, cell.measure, measure), []).append((row, cell.original))
+    for (release_id, theirs, ours), cells_of_both in pairs.items():
+        if proportional(cells, table, cells_of_both):
+            raise GateRefused(
+                f"The amounts of {ours} are those of {theirs}, which the table {release_id} adds up, times a "
+                "factor: the same cells would be published with two values, whose mean is near the truth. "
+                "Add up the column of then, under its name and in its unit, or set publish.successive to "
+                '"accept" if a steward has decided that both may stand.'
+            )
+
+
+def _rows(cells: Cells, table: Table) -> dict[object, list[tuple[str, int]]]:
+    """Measure and row of each cell by its codes, and by who contributes to it."""
+    rows: dict[object, list[tuple[str, int]]] = {}
+    members = [""] * len(cells) if cells.members is None else cells.members
+    measures, codes = cell_measures(cells, table), cell_codes(cells, table)
+    for row, (measure, code, known) in enumerate(zip(measures, codes, members, strict=True)):
+        rows.setdefault(code, []).append((measure, row))
+        if known:
+            rows.setdefault(str(known), []).append((measure, row))
+    return rows
+
+
+def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]]) -> bool:
+    """Whether the true values of cells, and earlier ones, have one ratio, as far as their digits tell.
+
+    Parameters
+    ----------
+    pairs : row of a cell, and the earlier true value
+    """
+    listed = list(pairs)
+    rows = np.array([row for row, _ in listed])
+    there = np.array([float(original) for _, original in listed])
+    here = cells.units[rows] * 10.0**-table.digits
+    records = np.ones(len(rows)) if cells.contributors is None else np.maximum(cells.contributors[rows], 1)
+    digits = np.array([10.0 ** int(original.as_tuple().exponent) for _, original in listed])
+    if not there.any() or not here.any():
+        return False
+    ratio = float(np.median(here[there != 0] / there[there != 0]))
+    rounding = records * (10.0**-table.digits + abs(ratio) * digits) / 2
+    telling = np.maximum(np.abs(here), np.abs(ratio * there)) > TELLING * rounding
+    apart = np.abs(here - ratio * there) > rounding
+    return bool(telling.sum() >= FEWEST and (apart & telling).sum() <= REVISED * telling.sum())

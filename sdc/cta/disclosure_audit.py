@@ -1,0 +1,159 @@
+"""Intervals left to an attacker who has all but the key: rule, parameters, absent cells, published numbers.
+
+From published values t the attacker knows that the original is t - y for some y with M y = 0. A sensitive
+cell went up or down by at least its level and at most as far as factors and capacities take it: two *bands*,
+not the hull of both. What the attacker can tell is measured three ways: the interval that margins leave where
+no direction is known (one pair of linear programs a cell), the part of it in one band where the direction is
+known, and whether the direction follows by itself, from signs, capacities or sums (`determined`). Statistics
+that the table keeps are read like lines, weights included. The weights of a slope come from the original
+values, which no attacker has; to grant them to him errs on the safe side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdc.cta.determined import determined_directions
+from sdc.cta.feasible_range import Reach, possible_reach
+from sdc.cta.rules.secret_factor import LARGEST_FACTOR
+from sdc.cta.table.cell_table import CellTable
+from sdc.cta.table.rows import kept_rows
+from sdc.errors import ShapeMismatch, SolverFailed
+from sdc.solver import INFINITY, Limits, Master, Program, Solution, Status
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Original values an attacker cannot exclude.
+
+    Attributes
+    ----------
+    cells : (k,) positions of the sensitive cells looked at
+    lower, upper : (k,) ends of the interval of each, where its direction is not known
+    known_lower, known_upper : (k,) the same where it is
+    below_protection : (k,) whether the interval is narrower than the cell's larger protection level, or there
+        is no level to compare it with
+    determined : (k,) whether the direction follows from what is published
+    upward : (sensitive cells,) whether each went up, examined or not
+    sampled : whether not every sensitive cell was looked at
+    """
+
+    cells: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    known_lower: np.ndarray
+    known_upper: np.ndarray
+    below_protection: np.ndarray
+    determined: np.ndarray
+    upward: np.ndarray
+    sampled: bool
+
+    @property
+    def width(self) -> np.ndarray:
+        """(k,) widths of the intervals."""
+        return self.upper - self.lower
+
+    @property
+    def odds(self) -> float:
+        """Odds of whoever guesses that every cell went the way most of them did; one cell a side is added."""
+        up = float(self.upward.sum())
+        return (max(up, len(self.upward) - up) + 1) / (len(self.upward) + 2) if len(self.upward) else 0.5
+
+
+def attacker_intervals(
+    table: CellTable,
+    adjusted: np.ndarray,
+    *,
+    largest_factor: float = LARGEST_FACTOR,
+    most_cells: int | None = None,
+    seed: int = 0,
+    relative: bool = False,
+    directions: bool = True,
+) -> Intervals:
+    """Intervals and determined directions for all sensitive cells, or for a sample of them.
+
+    Parameters
+    ----------
+    table : CellTable
+        With the rule's own levels, before any secret factor, and capacities as far as any factor takes a
+        cell.
+    adjusted : (cells,) published values
+    largest_factor : float
+        A sensitive cell moves by at most its level times this, or by its capacity where that is less;
+        1 for a table adjusted to the exact levels.
+    most_cells : int, optional
+        Look at no more than so many cells, drawn by `seed`.
+    relative : bool
+        Whether levels and capacities are known as shares of the unknown original, or as amounts.
+    directions : bool
+        Whether directions that follow are looked for; where they were drawn they tell nothing, and none does.
+    """
+    published = np.asarray(adjusted, dtype=float)
+    if published.shape != (table.cells,):
+        raise ShapeMismatch(f"adjusted values have shape {published.shape}, expected ({table.cells},)")
+    deviations = published - table.values
+    reach = possible_reach(table, published, largest_factor=largest_factor, relative=relative)
+    cells = np.flatnonzero(table.sensitive)
+    upward = deviations[cells] > 0
+    sampled = most_cells is not None and len(cells) > most_cells
+    if sampled:
+        sample = np.random.default_rng(seed).choice(cells, size=most_cells, replace=False)
+        cells = np.sort(sample)
+    least, most = _ends(table, reach, cells)
+    up = deviations[cells] > 0
+    band_low = np.where(up, reach.up_least[cells], -reach.down_most[cells])
+    band_high = np.where(up, reach.up_most[cells], -reach.down_least[cells])
+    values = published[cells]
+    level = np.maximum(table.lower_protection, table.upper_protection)[cells]
+    determined = np.zeros(len(cells), dtype=bool)
+    if directions:
+        determined = determined_directions(table, deviations, reach, cells, least, most)
+    return Intervals(
+        cells=cells,
+        lower=values - most,
+        upper=values - least,
+        known_lower=values - np.minimum(most, band_high),
+        known_upper=values - np.maximum(least, band_low),
+        below_protection=(most - least < level * (1 - 1e-9)) | (level <= 0),
+        determined=determined,
+        upward=upward,
+        sampled=sampled,
+    )
+
+
+def _ends(table: CellTable, reach: Reach, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) least and greatest deviation of each cell that the lines leave possible, over hulls of bands."""
+    rise, fall = reach.up_most, reach.down_most
+    finite = np.concatenate([rise, fall])
+    unit = float(np.max(finite[np.isfinite(finite)], initial=0.0)) / 1e3 or 1.0
+    rows = kept_rows(table)
+    master = Master(
+        Program(
+            costs=np.zeros(table.cells),
+            matrix=rows.matrix,
+            row_lower=rows.least / unit,
+            row_upper=rows.most / unit,
+            lower=np.where(np.isfinite(fall), -fall / unit, -INFINITY),
+            upper=np.where(np.isfinite(rise), rise / unit, INFINITY),
+        ),
+        Limits(),
+    )
+    least, most = np.empty(len(cells)), np.empty(len(cells))
+    costs = np.zeros(table.cells)
+    for position, cell in enumerate(cells):
+        for sign, ends in ((1.0, least), (-1.0, most)):
+            costs[cell] = sign
+            master.change_costs(costs)
+            ends[position] = _end(master.solve(), int(cell)) * unit
+        costs[cell] = 0.0
+    return least, most
+
+
+def _end(solution: Solution, cell: int) -> float:
+    if solution.status is Status.UNBOUNDED:
+        raise SolverFailed(f"the interval of cell {cell} is unbounded; give every cell a finite capacity")
+    if solution.status is not Status.OPTIMAL or solution.values is None:
+        raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
+    return float(solution.values[cell])

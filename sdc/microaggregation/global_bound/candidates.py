@@ -1,0 +1,170 @@
+"""Candidates of a root: the records that can be in a part of negative excess with it (`cheapest_parts`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+from sdc.microaggregation.exact_pricing.candidate_lists import insert
+from sdc.microaggregation.global_bound.part_costs import squared_distance
+
+
+class Near(NamedTuple):
+    """Near records of each record.
+
+    Attributes
+    ----------
+    records : (n, count) int64 array, nearest first
+    squares : (n, count) array, squared distances
+    complete : (n,) array
+        No other record is nearer, in square; infinite where all are listed.
+    """
+
+    records: np.ndarray
+    squares: np.ndarray
+    complete: np.ndarray
+
+
+class Candidates(NamedTuple):
+    """Candidates: records, what each adds by itself, and its worth."""
+
+    records: np.ndarray
+    gains: np.ndarray
+    worth: np.ndarray
+
+
+@kernel
+def gather(
+    values: np.ndarray,
+    reach: np.ndarray,
+    near: Near,
+    prices: np.ndarray,
+    order: np.ndarray,
+    place: np.ndarray,
+    ceiling: np.ndarray,
+    net: np.ndarray,
+    at: int,
+    t: int,
+    m: int,
+    base: float,
+    beyond: int,
+    listed: np.ndarray,
+    candidates: Candidates,
+    least: np.ndarray,
+) -> tuple[int, float, int]:
+    """Candidates of a root: how many, the least excess of a part with a record left out, and the work.
+
+    `ceiling` has the prices in order, `net` the same less half the nearest squares: what is left out is worth
+    at least the distance beyond those listed less that. `least` is left with the m - 1 least, sorted.
+    """
+    root, fee, others = order[at], (t - m) / (t * m), m - 1
+    least[:others] = np.inf
+    count, stamp = 0, at * (t + 1) + m
+    for b in range(near.records.shape[1]):
+        j = near.records[root, b]
+        listed[j] = stamp
+        if place[j] > at:
+            count = _take_in(candidates, count, near, reach, prices, root, j, near.squares[root, b], m, fee)
+            insert(least, others, candidates.worth[count - 1])
+    work, looked, missed = near.records.shape[1], 0, 0.0
+    nearest, first = near.complete[root] / m, at + 1
+    needed = _needed(least, others, base)
+    while nearest < np.inf and first < len(order):
+        before, b = needed, first
+        while b < len(order) and nearest - ceiling[b] < needed and looked <= beyond:
+            # what is passed over is worth enough as it stands; again from the start once more is needed
+            if nearest - net[b] < needed and listed[order[b]] != stamp:
+                looked += 1
+                if looked > beyond:
+                    break
+                j = order[b]
+                listed[j] = stamp
+                square = squared_distance(values, root, j)
+                count = _take_in(candidates, count, near, reach, prices, root, j, square, m, fee)
+                insert(least, others, candidates.worth[count - 1])
+                needed = _needed(least, others, base)
+            b += 1
+        work += b - first
+        if looked > beyond:
+            highest = -np.inf
+            for c in range(first, len(order)):
+                if nearest - ceiling[c] >= needed:
+                    break
+                if listed[order[c]] != stamp:
+                    highest = max(highest, net[c])
+            missed = _filled(least, others, min(needed, nearest - highest), base)
+            break
+        if needed <= before:
+            break
+    return fitting(candidates, count, least, others, base), min(missed, 0.0), work + looked
+
+
+@kernel
+def _take_in(
+    candidates: Candidates,
+    count: int,
+    near: Near,
+    reach: np.ndarray,
+    prices: np.ndarray,
+    root: int,
+    j: int,
+    square: float,
+    m: int,
+    fee: float,
+) -> int:
+    """Add a candidate, its worth by its nearest records in the whole block; their number."""
+    gain = square / m - prices[j]
+    if fee > 0.0:
+        gain += fee * reach[j] * (reach[j] + 2.0 * reach[root])
+    worth = gain
+    for b in range(m - 2):
+        worth += near.squares[j, b] / (2 * m)
+    candidates.records[count], candidates.gains[count], candidates.worth[count] = j, gain, worth
+    return count + 1
+
+
+@kernel
+def _needed(least: np.ndarray, others: int, base: float) -> float:
+    """Records that are worth so much each are in no part of negative excess, however many of them."""
+    needed = -base
+    for b in range(others - 1):
+        needed -= least[b]
+    return max(needed, least[others - 2]) if others > 1 else needed
+
+
+@kernel
+def _filled(least: np.ndarray, others: int, worth: float, base: float) -> float:
+    """Least excess where any number of the records that are to come may be worth so little each."""
+    total, b = base, 0
+    for _ in range(others):
+        if least[b] < worth:
+            total += least[b]
+            b += 1
+        else:
+            total += worth
+    return total
+
+
+@kernel
+def fitting(candidates: Candidates, count: int, least: np.ndarray, others: int, base: float) -> int:
+    """Keep the candidates that can be in a part of negative excess; their number."""
+    if count < others:
+        return 0
+    rest = base + least[: others - 1].sum()
+    if rest + least[others - 1] >= 0.0:
+        return 0
+    kept = 0
+    for b in range(count):
+        if candidates.worth[b] <= least[others - 1] or rest + candidates.worth[b] < 0.0:
+            move(candidates, b, kept)
+            kept += 1
+    return kept
+
+
+@kernel
+def move(candidates: Candidates, b: int, to: int) -> None:
+    candidates.records[to] = candidates.records[b]
+    candidates.gains[to] = candidates.gains[b]
+    candidates.worth[to] = candidates.worth[b]

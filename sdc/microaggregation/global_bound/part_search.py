@@ -1,0 +1,216 @@
+"""Depth-first search over the parts of a root for those of least excess (`cheapest_parts`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sdc.kernels.compile import kernel
+from sdc.microaggregation.exact_pricing.candidate_lists import insert
+from sdc.microaggregation.global_bound.candidates import Candidates, fitting
+from sdc.microaggregation.global_bound.part_costs import squared_distance
+
+#: Members still to come from which on a node's pairs are summed anew: below, it costs more than it prunes.
+_TIGHTENED_REST = 3
+#: Passes of tightening a root's candidates by their distances to each other.
+_TIGHTENING_PASSES = 2
+
+
+class Scratch(NamedTuple):
+    """Room for one search: a list per depth, costs and sums of pairs by place in the root's list."""
+
+    lists: np.ndarray
+    gains: np.ndarray
+    worth: np.ndarray
+    pair: np.ndarray
+    half: np.ndarray
+    least: np.ndarray
+
+
+@kernel
+def search(
+    values: np.ndarray,
+    reach: np.ndarray,
+    root: int,
+    candidates: Candidates,
+    count: int,
+    t: int,
+    m: int,
+    base: float,
+    evaluations: int,
+    members: np.ndarray,
+    found: np.ndarray,
+    scratch: Scratch,
+) -> tuple[float, int]:
+    """Depth first over the parts of m records of a root; what none is below, and the work."""
+    lists, gains, worth, pair, half, least = scratch
+    others, fee, work = m - 1, (t - m) / (t * m), 0
+    if others > 1:
+        for _ in range(_TIGHTENING_PASSES):
+            before = count
+            _fill_pairs(values, reach, candidates, count, m, fee, pair)
+            for a in range(count):
+                lists[0, a] = a
+            _sum_pairs(lists[0], count, others, pair, half[0])
+            least[:others] = np.inf
+            for a in range(count):
+                candidates.worth[a] = candidates.gains[a] + half[0, a, others - 1]
+                insert(least, others, candidates.worth[a])
+            work += count * count
+            count = fitting(candidates, count, least, others, base)
+            if count < others:
+                return 0.0, work
+            if count == before:
+                break
+        if count < before:
+            _fill_pairs(values, reach, candidates, count, m, fee, pair)
+            for a in range(count):
+                lists[0, a] = a
+            _sum_pairs(lists[0], count, others, pair, half[0])
+            for a in range(count):
+                candidates.worth[a] = candidates.gains[a] + half[0, a, others - 1]
+            work += count * count
+    ranking = np.argsort(candidates.worth[:count], kind="mergesort")
+    for b in range(count):
+        lists[0, b] = ranking[b]
+        gains[0, b], worth[0, b] = candidates.gains[ranking[b]], candidates.worth[ranking[b]]
+    length, position, summed = np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros(m, np.int64)
+    cost, part = np.empty(m), np.empty(m, dtype=np.int64)
+    length[0], cost[0], part[0] = count, base, root
+    lowest, most, dearest = 0.0, work + evaluations, found.max()
+    depth = 0
+    while depth >= 0:
+        rest, b = others - depth, position[depth]
+        bound = np.inf
+        if b + rest <= length[depth]:
+            bound = cost[depth]
+            for a in range(b, b + rest):
+                bound += worth[depth, a]
+        if bound >= min(0.0, dearest) or work > most:
+            lowest = min(lowest, bound)  # of what is left below: nothing dearer than the parts met matters
+            depth -= 1
+            continue
+        position[depth] += 1
+        work += 1
+        member = lists[depth, b]
+        reached = cost[depth] + gains[depth, b]
+        part[depth + 1] = candidates.records[member]
+        if rest == 1:
+            lowest = min(lowest, reached)
+            if reached < min(0.0, dearest):
+                keep_part(members, found, part, reached)
+                dearest = found.max()
+            continue
+        child, left = depth + 1, rest - 1
+        sums = half[summed[depth]]
+        kept = 0
+        for a in range(b + 1, length[depth]):
+            j = lists[depth, a]
+            gain = gains[depth, a] + pair[member, j]
+            value = gain + sums[j, left - 1]
+            if left > 1 or reached + value < 0.0:
+                lists[child, kept], gains[child, kept], worth[child, kept] = j, gain, value
+                kept += 1
+        work += length[depth] - b - 1
+        if kept < left:
+            continue
+        summed[child] = summed[depth]
+        if left >= _TIGHTENED_REST:
+            kept = _tightened(
+                lists[child], gains[child], worth[child], kept, left, reached, pair, half[child], least
+            )
+            work += kept * kept
+            summed[child] = child
+            if kept < left:
+                continue
+        _sort(lists[child], gains[child], worth[child], kept)
+        depth = child
+        length[depth], position[depth], cost[depth] = kept, 0, reached
+    return lowest, work
+
+
+@kernel
+def _fill_pairs(
+    values: np.ndarray,
+    reach: np.ndarray,
+    candidates: Candidates,
+    count: int,
+    m: int,
+    fee: float,
+    pair: np.ndarray,
+) -> None:
+    """What each pair of candidates costs, by their places."""
+    for a in range(count):
+        i = candidates.records[a]
+        for b in range(a):
+            j = candidates.records[b]
+            between = squared_distance(values, i, j) / m
+            if fee > 0.0:
+                between += 2.0 * fee * reach[i] * reach[j]
+            pair[a, b] = between
+            pair[b, a] = between
+
+
+@kernel
+def _sum_pairs(listed: np.ndarray, count: int, others: int, pair: np.ndarray, half: np.ndarray) -> None:
+    """Half the sums of the 0, 1, 2, ... cheapest pairs of each listed candidate with other listed ones."""
+    for a in range(count):
+        sums = half[listed[a]]
+        sums[0] = 0.0
+        sums[1:others] = np.inf
+        for b in range(count):
+            if a != b:
+                insert(sums[1:], others - 1, pair[listed[a], listed[b]])
+        for b in range(1, others):
+            sums[b] = sums[b - 1] + 0.5 * sums[b]
+
+
+@kernel
+def _tightened(
+    listed: np.ndarray,
+    gains: np.ndarray,
+    worth: np.ndarray,
+    count: int,
+    left: int,
+    reached: float,
+    pair: np.ndarray,
+    half: np.ndarray,
+    least: np.ndarray,
+) -> int:
+    """Value a node's list by its own pairs and keep what fits; how many are kept."""
+    _sum_pairs(listed, count, left, pair, half)
+    least[:left] = np.inf
+    for a in range(count):
+        worth[a] = gains[a] + half[listed[a], left - 1]
+        insert(least, left, worth[a])
+    rest = reached + least[: left - 1].sum()
+    kept = 0
+    for a in range(count):
+        if rest + worth[a] < 0.0 or (worth[a] <= least[left - 1] and rest + least[left - 1] < 0.0):
+            listed[kept], gains[kept], worth[kept] = listed[a], gains[a], worth[a]
+            kept += 1
+    return kept
+
+
+@kernel
+def _sort(listed: np.ndarray, gains: np.ndarray, worth: np.ndarray, count: int) -> None:
+    """Order by worth, ties as they were (insertion sort: lists are short, nearly sorted)."""
+    for a in range(1, count):
+        j, gain, value = listed[a], gains[a], worth[a]
+        b = a - 1
+        while b >= 0 and worth[b] > value:
+            listed[b + 1], gains[b + 1], worth[b + 1] = listed[b], gains[b], worth[b]
+            b -= 1
+        listed[b + 1], gains[b + 1], worth[b + 1] = j, gain, value
+
+
+@kernel
+def keep_part(members: np.ndarray, found: np.ndarray, part: np.ndarray, excess: float) -> None:
+    """Keep a part; where there is no room left, in place of the dearest."""
+    slot = np.argmax(found)
+    if excess < found[slot]:
+        found[slot] = excess
+        members[slot, :] = -1
+        for b in range(len(part)):
+            members[slot, b] = part[b]

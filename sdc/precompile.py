@@ -1,0 +1,127 @@
+"""Compile kernels ahead: ``python -m sdc.precompile [PART ...]``, once per machine or image.
+
+A kernel that was not compiled ahead is compiled where it is first called: by every worker of a cluster, if it
+is called there. Each public function runs on instances so small that only the compiler takes time. What it
+compiles is kept where `sdc.kernels.compile` says.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from sdc.clusters.diversity import Diversity
+from sdc.clusters.dominance import dominated
+from sdc.clusters.weight_shares import spread
+from sdc.cta import CellTable, adjust
+from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, with_adjacent_multiples
+from sdc.kernels.compile import forget_earlier
+from sdc.microaggregation import individual_ranking, microaggregate
+from sdc.microaggregation.global_bound.bound import file_bound
+from sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
+from sdc.microaggregation.methods import ALGORITHMS
+from sdc.microaggregation.principal_cuts import CutTree
+from sdc.nominal import anonymise, partition
+from sdc.risk.linkage import linked_share
+from sdc.safe import safe
+
+
+def clusters() -> None:
+    """What the main job takes by default where records are clustered."""
+    random = np.random.default_rng(0)
+    points, keys = random.normal(size=(12, 2)), np.arange(12)
+    for effort in ("fast", "standard"):
+        microaggregate(points, 3, effort=effort)
+    nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
+    CutTree.grow(points, keys, 2).assign(points, keys)
+    file_bound(points, 3, reach=np.ones(12))
+    linked_share(points, points)
+
+
+def combinations() -> None:
+    """What it takes by default where the counts of combinations are protected."""
+    anonymise(_frame(), 3, 2, effort="fast")
+    anonymise(_frame(), 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
+    linked_share(np.eye(3), np.eye(3))
+
+
+def microaggregation() -> None:
+    """Every algorithm on records."""
+    points, keys = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)
+    for name, algorithm in ALGORITHMS.items():
+        variables = 1 if name in ("univariate-optimal", "genetic") else 2
+        for effort in algorithm.efforts:
+            microaggregate(points[:, :variables], 3, algorithm=name, effort=effort)
+    diversity = Diversity.of(keys[:, np.newaxis] % 3, 2)
+    for effort in ("fast", "standard", "thorough"):
+        microaggregate(points, 3, effort=effort, diversity=diversity)
+    for method in ("optimal", "fixed-size", "k-ward", "genetic-average"):
+        individual_ranking(points, 3, algorithm=method)
+    spread(points, keys // 3, 1.0 + 9.0 * (keys % 3 == 0), 0.6)
+    dominated(points[:, 0], keys // 3, 1, 85)
+
+
+def nominal() -> None:
+    """Every algorithm on combinations."""
+    for name in ("own-hhg", "own-eec", "own-hhe", "chi-exact"):
+        anonymise(_frame(), 3, 2, algorithm=name)
+    partition(_frame(), 3)
+    safe(_frame(), 3, 2, keep_records=True)
+
+
+def tables() -> None:
+    """Every algorithm on tables; the search from random directions and from beliefs."""
+    table = _table([0, 6, 12])
+    for name in ("local-search", "learning", "hybrid-swaps", "exact"):
+        adjust(table, algorithm=name, effort="fast")
+    adjust(_table([0, 1, 2, 5, 6, 7, 10, 11, 12, 15]), algorithm="local-search", effort="fast")
+    names = [str(cell) for cell in range(table.cells)]
+    controlled_rounding(with_adjacent_multiples(table, 1000), 1000, bytes(32), names)
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    part.__name__: part for part in (clusters, combinations, microaggregation, nominal, tables)
+}
+
+
+def precompile(parts: Sequence[str] = ()) -> None:
+    """Call everything of the parts that has kernels, with the types it is used with; all parts by default."""
+    for name in parts or PARTS:
+        PARTS[name]()
+    forget_earlier()
+
+
+def _frame() -> pd.DataFrame:
+    codes = np.random.default_rng(0).integers(0, 3, (30, 3))
+    return pd.DataFrame(codes, columns=["a", "b", "c"])
+
+
+def _table(cells: Sequence[int]) -> CellTable:
+    """Four times four cells and their totals; those at the given places are sensitive."""
+    inner = np.arange(1.0, 17.0).reshape(4, 4)
+    whole = np.block([[inner, inner.sum(1, keepdims=True)], [inner.sum(0, keepdims=True), inner.sum()]])
+    size = whole.shape[0]
+    position = np.arange(whole.size).reshape(whole.shape)
+    lines = [*position, *position.T]
+    relations = np.zeros((len(lines), whole.size))
+    for row, line in enumerate(lines):
+        relations[row, line] = [1] * (size - 1) + [-1]
+    values = whole.ravel()
+    sensitive = np.isin(np.arange(whole.size), cells)
+    return CellTable(
+        values=values,
+        relations=relations,
+        sensitive=sensitive,
+        lower_protection=np.where(sensitive, 0.2 * values, 0),
+        upper_protection=np.where(sensitive, 0.2 * values, 0),
+        lower_capacity=values,
+        upper_capacity=values,
+        costs=np.ones(whole.size),
+    )
+
+
+if __name__ == "__main__":
+    precompile(sys.argv[1:])

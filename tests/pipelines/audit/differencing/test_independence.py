@@ -1,0 +1,20 @@
+"""The joint audit imports nothing of the house it watches."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pipelines.audit.differencing as joint
+
+OURS = ("sdc", "schemas", "jobs", "pipelines", "pyspark")
+
+
+def test_the_joint_audit_knows_no_code_but_its_own():
+    for path in Path(joint.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                ours = name.split(".")[0] in OURS
+                assert not ours or name.startswith("pipelines.audit.differencing"), (path.name, name)

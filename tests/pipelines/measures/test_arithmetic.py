@@ -1,0 +1,138 @@
+"""Protected variables that are computed from amounts published as they are, and those that are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipelines.measures.attribute_disclosure.arithmetic import computed
+from pipelines.measures.attribute_disclosure.conditional_mode import Dependency
+
+N = 300
+
+
+def amounts(n=N, seed=1):
+    random = np.random.default_rng(seed)
+    income = np.round(random.lognormal(8, 1, n), 2)
+    wage = np.round(income * random.random(n), 2)
+    hours, pay = random.integers(5, 50, n).astype(float), np.round(random.uniform(9, 60, n), 2)
+    return {
+        "income": income,
+        "wage": wage,
+        "rent": np.round(random.lognormal(6, 1, n), 2),
+        "profit": np.round(income - wage, 2),
+        "after_tax": np.round(np.where(income > 4000, 0.6 * income + 400, 0.7 * income), 2),
+        "hours": hours,
+        "pay": pay,
+        "earned": np.round(hours * pay, 2),
+    }
+
+
+def told(target, *names, n=N, seed=1, **changed):
+    values = amounts(n, seed) | changed
+    columns = {name: values[name] for name in names}
+    return computed(columns, {target: values[target]}, {})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_amount_tells_another_that_follows_from_it(seed):
+    assert told("income", "after_tax", "rent", seed=seed) == [Dependency("after_tax", "income")]
+    copied = amounts(seed=seed)["income"]
+    assert told("income", "rent", seed=seed, rent=copied) == [Dependency("rent", "income")]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_amount_is_told_by_its_parts_and_by_its_factors(seed):
+    parts = [Dependency("wage", "income", ("profit",))]
+    assert told("income", "wage", "rent", "profit", "hours", seed=seed) == parts
+    assert told("earned", "wage", "hours", "rent", "pay", seed=seed) == [
+        Dependency("hours", "earned", ("pay",))
+    ]
+
+
+def test_some_miscoded_records_hide_nothing():
+    values = amounts()
+    values["profit"][:8] *= 3
+    values["after_tax"][:4] *= 3
+    assert told("income", "wage", "profit", profit=values["profit"])
+    assert told("income", "after_tax", after_tax=values["after_tax"])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_only_goes_along_tells_nothing(seed):
+    random = np.random.default_rng(seed + 100)
+    values = amounts(seed=seed)
+    about = values["income"] * random.lognormal(0, 0.05, N)
+    mostly_zero = np.where(random.random(N) < 0.9, 0.0, values["rent"])
+    few = random.integers(0, 3, N).astype(float)
+    assert not told("income", "about", "rent", "wage", seed=seed, about=about)
+    assert not told("rent", "wage", "income", "hours", seed=seed, rent=mostly_zero)
+    assert not told("rent", "wage", "income", "hours", "pay", seed=seed, rent=few)
+    assert not computed({"income": values["income"]}, {}, {"class": few.astype(int)})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_amount_tells_the_class_that_it_falls_into(seed):
+    income = amounts(seed=seed, n=2000)["income"]
+    classes = np.searchsorted([1000.0, 3000.0, 6000.0], income)
+    assert computed({"income": income}, {}, {"class": classes}) == [Dependency("income", "class")]
+
+
+def test_what_is_known_already_is_not_told_again():
+    values = amounts()
+    known = Dependency("after_tax", "income")
+    assert not computed({"after_tax": values["after_tax"]}, {"income": values["income"]}, {}, [known])
+
+
+def test_the_answer_does_not_depend_on_the_order_of_the_records():
+    values = amounts()
+    order = np.random.default_rng(3).permutation(N)
+    columns = {name: number for name, number in values.items() if name != "income"}
+    shuffled = {name: number[order] for name, number in columns.items()}
+    assert computed(columns, {"income": values["income"]}, {}) == computed(
+        shuffled, {"income": values["income"][order]}, {}
+    )
+
+
+def test_missing_amounts_are_left_out_and_mostly_missing_ones_tell_nothing():
+    values = amounts()
+    curve = np.round(100 * np.sqrt(values["income"]), 2)
+    some, most = (np.where(np.arange(N) % 10 < share, np.nan, curve) for share in (2, 8))
+    assert told("income", "after_tax", after_tax=some)
+    assert not told("income", "after_tax", after_tax=most)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_amount_that_is_another_for_some_records_tells_it(seed):
+    """A household of one has the income of its person, an enterprise of one establishment its turnover."""
+    values = amounts(seed=seed)
+    alone = np.random.default_rng(seed).random(N) < 0.2
+    household = np.where(alone, values["income"], values["income"] + values["rent"])
+    assert told("income", "household", seed=seed, household=household)
+    monthly = np.round(np.where(alone, values["income"] / 12, values["rent"]), 2)
+    assert told("income", "monthly", seed=seed, monthly=monthly)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_common_values_that_are_equal_tell_nothing(seed):
+    random = np.random.default_rng(seed)
+    rooms, persons = random.integers(1, 7, N).astype(float), random.integers(1, 7, N).astype(float)
+    earned, lent = (np.where(random.random(N) < 0.5, 0.0, random.lognormal(8, 1, N)) for _ in range(2))
+    assert not told("rooms", "persons", rooms=rooms, persons=persons)
+    assert not told("earned", "lent", earned=earned, lent=lent)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_amount_tells_another_among_those_of_one_category(seed):
+    """A share of the total of one's town, a class that begins elsewhere in every region."""
+    random, n = np.random.default_rng(seed), 1000
+    income, region = amounts(n, seed)["income"], random.integers(0, 50, n)
+    share = np.round(100 * income / np.bincount(region, income)[region], 4)
+    other = random.integers(0, 50, n)
+    found = computed({"share": share}, {"income": income}, {}, (), {"region": region, "other": other})
+    assert found == [Dependency("share", "income", ("region",))]
+    coarse, level = region % 5, np.array([0.3, 0.6, 1.0, 1.7, 3.0])
+    poor = (income < 2000 * level[coarse]).astype(int)
+    found = computed({"income": income}, {}, {"poor": poor}, (), {"region": coarse, "other": other})
+    assert found == [Dependency("income", "poor", ("region",))]
+    assert not computed({"share": share}, {"income": income}, {}, (), {"other": other})

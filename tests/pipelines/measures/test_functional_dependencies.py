@@ -1,0 +1,130 @@
+"""Columns that give a protected variable away, wholly or but for some miscoded records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipelines.measures.attribute_disclosure import functional_dependencies
+from pipelines.measures.attribute_disclosure.functional_dependencies import dependencies
+from schemas.errors import GateRefused
+from tests.pipelines.microdata import run, specification
+
+pytestmark = pytest.mark.spark
+SPECIFICATION = SimpleNamespace(
+    published_as_it_is=("region", "branch", "miscoded", "born", "size", "year", "amount"),
+    quasi_identifiers=("section", "age", "then"),
+    nominal=("section",),
+    region="region",
+    numeric=("age", "then"),
+    input=SimpleNamespace(thousands=None, decimal="."),
+    variables=defaultdict(lambda: SimpleNamespace(kind=None)),
+)
+
+
+def file(n=600, wrong=4):
+    random = np.random.default_rng(2)
+    branch, born = random.integers(0, 40, n), random.integers(1950, 1970, n)
+    miscoded = np.where(np.arange(n) < wrong, random.integers(0, 40, n), branch)
+    return pd.DataFrame(
+        {
+            "region": np.where(random.random(n) < 0.01, "s", np.array(["n", "s"])[branch // 10 % 2]),
+            "branch": branch,
+            "miscoded": miscoded,
+            "born": born,
+            "size": random.integers(0, 3, n),
+            "year": random.integers(2020, 2023, n),
+            "amount": np.arange(n) * 1.5,
+            "section": np.array(["a", "b", "c", "d"])[branch // 10],
+            "age": 2026 - born,
+        }
+    ).assign(then=lambda frame: (frame["year"] - frame["born"]) // 2)
+
+
+@pytest.mark.parametrize("glance", [20_000, 200])
+def test_what_determines_a_variable_but_for_some_records_is_found(spark, monkeypatch, glance):
+    monkeypatch.setattr(functional_dependencies, "GLANCE", glance)
+    frame = file()
+    found = dependencies(spark.createDataFrame(frame).repartition(3), SPECIFICATION, len(frame))
+    assert [(each.column, each.determines, each.beside) for each in found if each.column != "born"] == [
+        ("branch", "section", ()),
+        ("miscoded", "section", ()),
+    ]
+    born = [str(each) for each in found if each.column == "born"]
+    assert born[0] == "born is published as it is and determines the protected age"
+    if glance > len(frame):
+        assert born[1:] == [
+            "born and year are published as they are and together determine the protected then"
+        ]
+
+
+def test_what_is_wrong_for_many_is_none(spark):
+    frame = file(wrong=60)
+    found = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
+    assert "miscoded" not in [each.column for each in found if not each.beside]
+
+
+def test_amounts_published_as_they_are_that_a_protected_one_is_computed_from_are_refused(spark, tmp_path):
+    """By its parts whoever reads the release has everybody's income, to the last digit."""
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": random.integers(18, 80, 300), "income": random.integers(100, 90_000, 300)})
+    frame["wage"] = (frame["income"] * random.random(300)).astype(int)
+    frame["profit"] = frame["income"] - frame["wage"]
+    frame.to_parquet(tmp_path / "data", index=False)
+    protected, sensitive = {"role": "quasi_identifier", "kind": "numeric"}, {"role": "sensitive"}
+    roles = {"age": protected, "income": protected, "wage": sensitive, "profit": sensitive}
+    with pytest.raises(GateRefused, match=r"determined of wage is 1.*determined of profit is 1"):
+        run(spark, specification(tmp_path, roles))
+    accepted = {"accept_dependencies": ["wage"]}
+    run(spark, specification(tmp_path, roles, publish=accepted))
+
+
+NUMBER, CATEGORY = ({"role": "quasi_identifier", "kind": kind} for kind in ("numeric", "nominal"))
+SENSITIVE = {"role": "sensitive"}
+
+
+def persons(n=300):
+    """Protected variables, and columns that tell one of them, by name of the case."""
+    random = np.random.default_rng(3)
+    branch, income = random.integers(0, 60, n), np.round(random.lognormal(10, 0.6, n))
+    born = pd.Timestamp("1940-01-01") + pd.to_timedelta(random.integers(0, 365 * 60, n), "D")
+    protected = pd.DataFrame(
+        {"age": (pd.Timestamp("2026-01-01") - born).days // 365, "income": income, "section": branch // 10}
+    ).astype({"section": str})
+    columns = {
+        "amount in a text": [f"EUR {each:,.0f}" for each in income],
+        "bytes": [f"{each:.0f}".encode() for each in income],
+        "said to be codes": (0.7 * income).round(),
+        "date in a text": born.strftime("%Y-%m-%d"),
+        "day first": born.strftime("%d.%m.%Y"),
+        "file number": [f"{b:02d}/{i:05d}" for i, b in enumerate(branch)],
+        "lacking for some": np.where(random.random(n) < 0.15, None, [f"b{each}" for each in branch]),
+        "unknown for some": np.where(random.random(n) < 0.15, "?", [f"b{each}" for each in branch]),
+    }
+    harmless = [f"{'abcdef'[i % 6]}-{number}" for i, number in enumerate(random.integers(0, 99, n))]
+    return protected, {**columns, "harmless": harmless}
+
+
+@pytest.mark.parametrize("case", persons()[1])
+def test_what_a_text_or_most_values_of_a_column_tell_is_found(spark, tmp_path, case):
+    protected, columns = persons()
+    told = SENSITIVE | ({"kind": "nominal"} if case == "said to be codes" else {})
+    release = specification(tmp_path, {"age": NUMBER, "income": NUMBER, "section": CATEGORY, "told": told})
+    frame = spark.createDataFrame(protected.assign(told=columns[case]))
+    found = dependencies(frame, release, len(protected))
+    assert ["told"] * (case != "harmless") == [each.column for each in found]
+
+
+def test_the_whole_of_a_larger_file_is_judged_as_a_smaller_one(spark, monkeypatch):
+    frame = file().assign(
+        miscoded=lambda each: np.where(np.arange(len(each)) % 8 == 0, "?", each["branch"].astype(str))
+    )
+    few = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
+    monkeypatch.setattr(functional_dependencies, "GLANCE", 300)
+    whole = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
+    for found in (few, whole):
+        assert ("miscoded", "section", ()) in [(each.column, each.determines, each.beside) for each in found]

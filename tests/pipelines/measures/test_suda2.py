@@ -1,0 +1,46 @@
+"""Special uniques among drawn records that can be counted by eye."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from pipelines.measures.pairs import Pairs
+from pipelines.measures.suda2 import SPECIAL_UNIQUES
+
+
+def section(regions, before, after):
+    """Of drawn records with a region and the codes of their nominal variables, (n, q), before and after."""
+    before, after = np.array(before), np.array(after)
+    names = tuple("abc"[: before.shape[1]])
+    numbers = np.empty((len(before), 0))
+    pairs = Pairs(
+        of=100,
+        numeric=(),
+        nominal=names,
+        numbers_before=numbers,
+        numbers_after=numbers,
+        codes_before=before,
+        codes_after=after,
+        categories=tuple(np.array(["x", "y", "z"], object) for _ in names),
+        regions=np.array(regions),
+        region_names=np.array(["north", "south"], object),
+        weights=None,
+    )
+    specification = SimpleNamespace(region="region")
+    return SPECIAL_UNIQUES.compute(SimpleNamespace(pairs=pairs, specification=specification))
+
+
+def test_of_two_variables_who_is_alone_on_one_is_special_and_who_is_alone_on_both_is_not():
+    # the last record has a category of its own; the one before it is alone in its region with its category
+    found = section([0, 0, 0, 0, 1, 1], [[0], [0], [1], [1], [0], [2]], [[0], [0], [1], [1], [0], [0]])
+    assert found.variables == ("region", "a")
+    assert (found.by_size_before, found.records_before, found.score_before) == ((1,), 1, 1.0)
+    assert (found.by_size_after, found.records_after, found.score_after) == ((0,), 0, 0.0)
+
+
+def test_of_three_variables_one_that_suffices_is_worth_twice_what_two_are():
+    # the last record has a category of its own: 2 * 1; four others are alone on one pair of variables each: 1
+    before = [[0, 0], [0, 0], [1, 0], [1, 1], [1, 1], [0, 0], [0, 1], [2, 0]]
+    found = section([0, 0, 0, 0, 1, 1, 1, 1], before, [[0, 0]] * 8)
+    assert (found.by_size_before, found.records_before, found.score_before) == ((1, 4), 5, 6.0)
+    assert (found.by_size_after, found.records_after, found.score_after) == ((0, 0), 0, 0.0)

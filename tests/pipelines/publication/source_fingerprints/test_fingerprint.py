@@ -1,0 +1,32 @@
+"""Sketches taken in Spark: a value is the same in whatever type a file has it."""
+
+import pandas as pd
+import pytest
+
+from pipelines.publication.source_fingerprints.fingerprint import sketched
+
+KEY = b"k" * 32
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([7, 8, 100], ["7", "8.0", "1e2"]),
+        ([0.0, -1.5, 3.0], ["-0", "-1.50", "+3."]),
+        (["a", None, "7"], ["a", None, "7.0"]),
+    ],
+    ids=["integers", "decimals", "text with a number among it"],
+)
+def test_a_value_is_the_same_in_whatever_type_a_file_has_it(spark, one, other):
+    cells = [
+        sketched(spark.createDataFrame(pd.DataFrame({"x": values})), ["x"], None, 3, KEY).cells[("x",)].cells
+        for values in (one, other)
+    ]
+    assert len(cells[0]) == 3
+    assert (cells[0] == cells[1]).all()
+
+
+def test_text_that_only_begins_like_a_number_is_text(spark):
+    values = ["7", "7a", "2020-01-01", "1e", ".", "-", "NaN", "0x7", " 7"]
+    frame = spark.createDataFrame(pd.DataFrame({"x": values}))
+    assert len(sketched(frame, ["x"], None, len(values), KEY).cells[("x",)].cells) == len(values)

@@ -1,0 +1,181 @@
+"""The same records are found whatever a file makes of them; unrelated files are not taken for one."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from pipelines.publication.source_fingerprints.fingerprint import Sample, together
+from pipelines.publication.source_fingerprints.overlap import CellCounts, coincide
+from pipelines.publication.source_fingerprints.source_fingerprint import (
+    SourceSketch,
+    same_records,
+    share_units,
+    subsets_of,
+)
+from pipelines.synthetic.dataset import town
+from tests.pipelines.publication.source_fingerprints.fingerprints import KEY, sketch_of
+
+CASES = {
+    "two names, two k": lambda frame: frame,
+    "one record less": lambda frame: frame.iloc[1:],
+    "a subset of 70 %": lambda frame: frame.sample(frac=0.7, random_state=1),
+    "one region": lambda frame: frame[frame["region"] == "north"],
+    "a coarser region": lambda frame: frame.assign(region=frame["region"].isin(["north", "south"])),
+    "other columns": lambda frame: frame[["diagnosis", "region", "activity", "sex"]],
+    "other names of columns": lambda frame: frame.rename(columns=lambda name: f"{name}_2026"),
+    "another order and type": lambda frame: frame.sample(frac=1, random_state=2).astype({"activity": float}),
+}
+NOMINAL = ["region", "sex", "age", "activity", "diagnosis"]
+
+
+def persons(n, seed):
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "region": np.array(["north", "south", "west", "east"])[random.integers(0, 4, n)],
+            "sex": np.array(["f", "m"])[random.integers(0, 2, n)],
+            "age": random.integers(0, 18, n),
+            "activity": random.integers(0, 20, n),
+            "diagnosis": np.array(["a", "b", "c"])[random.integers(0, 3, n)],
+            "income": np.round(random.lognormal(7, 1, n), 2),
+            "hours": random.integers(0, 60, n),
+        }
+    )
+
+
+@pytest.fixture(scope="module", params=["mixed", "nominal"])
+def records(request):
+    frame = persons(2000, 1)
+    return frame if request.param == "mixed" else frame[NOMINAL]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_records_are_found_without_any_unit(records, case):
+    left, right = sketch_of(records), sketch_of(CASES[case](records))
+    assert same_records(left, right)
+    assert same_records(right, left)
+
+
+def test_a_tenth_of_the_records_is_found_where_a_number_tells_them_apart():
+    frame = persons(2000, 1)
+    assert same_records(sketch_of(frame), sketch_of(frame.sample(frac=0.1, random_state=3)))
+
+
+def test_the_records_of_a_small_file_are_found():
+    frame = persons(70, 1)
+    assert same_records(sketch_of(frame), sketch_of(frame.iloc[1:]))
+    table = frame[["region", "sex", "income"]]
+    assert same_records(sketch_of(frame), sketch_of(table))
+    assert not same_records(sketch_of(frame), sketch_of(persons(70, 2)))
+
+
+def test_two_samples_of_one_population_are_not_the_same_records(records):
+    for seed, n in ((2, 2000), (3, 6000), (4, 300)):
+        other = persons(n, seed)[list(records.columns)]
+        assert not same_records(sketch_of(records), sketch_of(other))
+
+
+def numbered(seed):
+    """Files that share what files are numbered and laid out by."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(150, 500))
+    frame = persons(n, seed)[["region", "sex", "income", "hours"]].assign(
+        number=np.arange(n),
+        flag=random.random(n) < 0.95,
+        week=np.arange(n) // 7,
+    )
+    postcode = random.integers(0, 900, n)
+    return frame.assign(postcode=postcode, district=postcode // 100)
+
+
+def towns(seed):
+    table = next(iter(town(150 + 25 * seed, seed))).to_pandas()
+    chosen = ["region", "sex", "age", "education", "occupation", "income", "hours", "diagnosis", "weight"]
+    return table[[name for name in chosen if name in table]]
+
+
+def test_no_false_alarm_over_two_hundred_pairs_of_unrelated_files():
+    pairs = []
+    for generated in (numbered, towns):
+        pairs += combinations([sketch_of(generated(seed)) for seed in range(1, 16)], 2)
+    assert len(pairs) >= 200
+    assert sum(same_records(left, right) for left, right in pairs) == 0
+
+
+def test_a_sketch_is_the_same_for_any_order_and_any_cut_into_tasks():
+    frame = persons(3000, 5).assign(person=np.arange(3000) // 2)
+    whole = sketch_of(frame, "person")
+    cut = sketch_of(frame.sample(frac=1, random_state=6), "person", tasks=5)
+    assert list(whole.cells) == list(cut.cells)
+    for one, other in zip(whole.cells.values(), cut.cells.values(), strict=True):
+        assert (one.cells == other.cells).all()
+        assert (one.records == other.records).all()
+        assert one.whole == other.whole
+    assert (whole.units.units == cut.units.units).all()
+    assert (whole.units.marks == cut.units.marks).all()
+
+
+def test_a_task_may_have_any_number_of_batches():
+    sample = Sample(("c0",), False, KEY)
+    batches = [pa.record_batch({"c0": pa.array([value], pa.int64())}) for value in range(80)]
+    rows = pa.Table.from_batches(list(together(sample(batches))))
+    assert rows["records"].to_pylist() == [1] * 80
+
+
+def test_counts_are_those_of_the_file():
+    frame = persons(500, 7)[["region", "sex"]]
+    sketch = sketch_of(frame)
+    assert sorted(sketch.cells[("region", "sex")].records) == sorted(frame.value_counts())
+    assert sketch.cells[("sex",)].whole
+
+
+def test_a_sketch_is_read_back_as_it_was_written(tmp_path):
+    frame = persons(1500, 8).assign(person=np.arange(1500))
+    sketch = sketch_of(frame, "person")
+    sketch.write(tmp_path / "evidence" / "sketch.parquet")
+    again = SourceSketch.read(tmp_path / "evidence" / "sketch.parquet")
+    assert (again.records, again.key, list(again.cells)) == (1500, sketch.key, list(sketch.cells))
+    assert all((again.cells[name].records == each.records).all() for name, each in sketch.cells.items())
+    assert (again.units.marks == sketch.units.marks).all()
+    assert again.units.size == 1500
+    (tmp_path / "torn.parquet").write_bytes((tmp_path / "evidence" / "sketch.parquet").read_bytes()[:-9])
+    assert SourceSketch.read(tmp_path / "torn.parquet") is None
+    assert SourceSketch.read(tmp_path / "missing.parquet") is None
+
+
+def test_units_are_found_where_nothing_else_is_alike():
+    frame = persons(1000, 9).assign(person=np.arange(1000))
+    other = frame[["person", "hours"]].sample(frac=0.5, random_state=1)
+    assert same_records(sketch_of(frame, "person"), sketch_of(other, "person"))
+    strangers = persons(1000, 10).assign(person=np.arange(1000))
+    assert not same_records(sketch_of(frame, "person"), sketch_of(strangers, "person"))
+    assert share_units(sketch_of(frame, "person"), sketch_of(strangers, "person"))
+    assert share_units(sketch_of(frame, "person"), sketch_of(persons(50, 1))) is None
+
+
+def test_without_the_key_a_sketch_says_nothing_of_a_guessed_value():
+    frame = persons(300, 11)
+    one, other = sketch_of(frame), sketch_of(frame, key=b"x" * 32)
+    assert one.key != other.key
+    assert not np.intersect1d(one.cells[("income",)].cells, other.cells[("income",)].cells).size
+
+
+def test_every_column_is_counted_alone_in_pairs_and_with_all_but_one():
+    found = subsets_of(["a", "b", "c", "d"])
+    assert [len(subset) for subset in found] == [1] * 4 + [2] * 6 + [4] + [3] * 4
+    assert subsets_of(["a"]) == [("a",)]
+    assert len(subsets_of([f"c{i}" for i in range(60)])) == 24 + 276 + 1 + 24
+
+
+def test_few_large_cells_that_agree_to_a_record_coincide_and_a_sample_of_the_same_shares_does_not():
+    records = np.array([3300, 3400, 3350, 3280, 3310, 3360])
+    left = CellCounts(np.arange(6), records, True)
+    less = CellCounts(np.arange(6), records - np.array([0, 0, 1, 0, 0, 0]), True)
+    assert coincide(left, less, (20_000, 19_999))
+    drawn = np.random.default_rng(1).poisson(records)
+    assert not coincide(left, CellCounts(np.arange(6), drawn, True), (20_000, int(drawn.sum())))

@@ -1,0 +1,26 @@
+"""An S3 server that the tasks of the tests' session reach, by their environment as on a cluster."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from pipelines.publication.staging import object_store
+from tests.pipelines.publication.public.servers import S3
+
+
+@pytest.fixture(scope="module")
+def server():
+    with S3.started() as server:
+        yield server
+
+
+@pytest.fixture
+def tasks_reach(spark, server, monkeypatch):
+    """Makes empty buckets; their addresses."""
+    for name, value in S3.settings(server).items():
+        monkeypatch.setenv(name, value)
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    yield lambda: S3.make(server, f"bucket-{secrets.token_hex(8)}")
+    object_store._store.cache_clear()

@@ -1,0 +1,276 @@
+"""Both kinds of staging area give back what tasks wrote, and the store nothing that was not sealed."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from datetime import date, datetime
+from decimal import Decimal
+
+import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from pipelines.engine.failures import without_values_of_records
+from pipelines.engine.row_hash import contents
+from pipelines.intake.contract import Contract
+from pipelines.publication.record_files.partition_files import write_partitions
+from pipelines.publication.record_files.partitions import partition_folder
+from pipelines.publication.staging import object_store
+from pipelines.publication.staging.folder import FolderStagingArea
+from pipelines.publication.staging.object_store import StoreStagingArea
+from pipelines.publication.staging.staging_area import Part, part_file
+from pipelines.publication.staging.task_frames import write_in_tasks
+from pipelines.publication.store import connection
+from pipelines.publication.store.faults import StoreFailed
+from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
+from schemas.errors import MicroguardError
+from tests.pipelines.publication.public.servers import S3
+
+SCHEMA = t.StructType(
+    [
+        t.StructField("a.b", t.StringType()),
+        t.StructField("a", t.LongType()),
+        t.StructField("x", t.DoubleType()),
+        t.StructField("price", t.DecimalType(9, 2)),
+        t.StructField("born", t.DateType()),
+        t.StructField("at", t.TimestampType()),
+        t.StructField("there", t.TimestampNTZType()),
+        t.StructField("key", t.BinaryType()),
+        t.StructField("yes", t.BooleanType()),
+        t.StructField("small", t.ByteType()),
+    ]
+)
+MOMENT = datetime(2026, 3, 29, 1, 30)
+RECORDS = [
+    ("é", 1, -0.0, Decimal("1.10"), date(1900, 1, 1), MOMENT, MOMENT, b"\x00", True, 1),
+    ("", 2**60, float("inf"), Decimal("-9.99"), date(2026, 1, 1), MOMENT, MOMENT, b"", False, -128),
+    *[(None,) * len(SCHEMA)] * 3,
+]
+
+
+@pytest.fixture
+def store(tasks_reach, tmp_path):
+    """A staging area in a store that tasks of the session reach."""
+    return StoreStagingArea(f"{tasks_reach()}/persons", ".work/run/resume", tmp_path)
+
+
+@pytest.fixture(params=["folder", "store"])
+def place(request, tmp_path):
+    return request.getfixturevalue("store") if request.param == "store" else FolderStagingArea(tmp_path)
+
+
+@pytest.mark.spark
+def test_a_frame_comes_back_with_its_types_and_values(spark, place):
+    frame = spark.createDataFrame(RECORDS * 40, SCHEMA).repartition(3)
+    place.write(frame, "records", "lz4")
+    for schema in (None, frame.schema):
+        back = place.read(spark, "records", schema)
+        assert back.schema == frame.schema
+        assert contents(back, frame.columns) == contents(frame, frame.columns)
+        assert back.where("cast(x as string) = '-0.0'").count() == 40
+    assert place.rows("records") == 200
+    brought = pq.read_table(place.fetch("records"), partitioning=None)
+    assert len(brought) == 200
+    named = [pq.read_table(place.file("records", part), partitioning=None) for part in place.parts("records")]
+    assert pa.concat_tables(named).equals(brought)
+    place.write(frame.limit(0), "records")
+    assert place.read(spark, "records").count() == 0
+    empty = pq.read_table(place.fetch("records"), partitioning=None)
+    assert (len(empty), empty.schema.names) == (0, frame.columns)
+
+
+def _as_they_are(batches):
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    if not tables:
+        return
+    yield tables[0].schema.empty_table(), "begun"
+    for table in tables:
+        yield table, f"{len(table)}"
+
+
+@pytest.mark.spark
+def test_what_tasks_make_comes_back_as_spark_would_have_written_it(spark, place):
+    frame = spark.createDataFrame(RECORDS * 40, SCHEMA).repartition(5)
+    said = write_in_tasks(place, frame, "made", _as_they_are, frame.schema)
+    assert (said.count("begun"), sum(int(each) for each in said if each != "begun")) == (5, 200)
+    fewer = frame.coalesce(2)  # parts of the five are left over
+    write_in_tasks(place, fewer, "made", _as_they_are, fewer.schema, "lz4")
+    assert len(place.parts("made")) == 2
+    for schema in (None, frame.schema):
+        back = place.read(spark, "made", schema)
+        assert back.schema == frame.schema
+        assert contents(back, frame.columns) == contents(frame, frame.columns)
+        assert back.where("cast(x as string) = '-0.0'").count() == 40
+    assert write_in_tasks(place, frame.limit(0), "made", _as_they_are, frame.schema) == []
+    assert place.read(spark, "made").count() == 0
+
+
+def _files(place, name):
+    folder = place.fetch(name)
+    return {
+        path.relative_to(folder).as_posix(): pq.ParquetFile(path).read() for path in folder.rglob("*.parquet")
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("regions", [["a/b", "ü", "x"], [-1, 2, 300]], ids=["text", "numbers"])
+def test_records_lie_in_the_folders_of_their_regions_however_many_tasks_write(regions, spark, place):
+    kind = "string" if isinstance(regions[0], str) else "smallint"
+    rows = [(region, n if n % 3 else None) for n, region in enumerate(regions * 20 + regions[:1] * 40)]
+    frame = spark.createDataFrame(rows, f"region {kind}, n int")
+    schema = pa.schema([("region", pa.string() if kind == "string" else pa.int16()), ("n", pa.int32())])
+    contract = Contract(schema, partition_by="region")
+    made = []
+    for parts in (1, 5):
+        said = write_partitions(place, frame.repartition(parts), "made", contract, len(rows), 25)
+        assert sum(json.loads(each)[0] for each in said) == len(rows)
+        made.append(_files(place, "made"))
+    assert made[0].keys() == made[1].keys()
+    assert all(made[0][name].equals(made[1][name]) for name in made[0])
+    assert {name.partition("/")[0] for name in made[0]} == {
+        partition_folder("region", each) for each in regions
+    }
+    several = [name for name in made[0] if name.startswith(partition_folder("region", regions[0]) + "/")]
+    assert len(several) == 3  # 60 records, about 25 a file
+    assert all(table.schema.names == ["n"] for table in made[0].values())
+    back = place.read(spark, "made", frame.schema)
+    assert back.select("region", "n").schema == frame.schema
+    assert contents(back, ["region", "n"]) == contents(frame, ["region", "n"])
+
+
+@pytest.mark.spark
+def test_no_value_leaves_a_task_that_fails(spark, place):
+    def failing(batches):
+        yield pa.table({"a": ["private"]}), ""
+        yield pa.table({"a": pa.array(["private"]).cast(pa.int64())}), ""
+
+    frame = spark.range(3)
+    with pytest.raises(PySparkException) as raised:
+        write_in_tasks(place, frame, "made", failing, frame.schema)
+    assert "ArrowInvalid" in str(raised.value)
+    assert "'private'" not in str(raised.value)
+
+
+@pytest.mark.spark
+def test_parts_are_a_frame_in_the_order_they_are_gathered(spark, place):
+    tables = [pa.table({"n": [10 * number, 10 * number + 1]}) for number in range(3)]
+    put = [
+        place.write_part("numbers", part_file(number), lambda file, table=table: pq.write_table(table, file))
+        for number, table in enumerate(tables)
+    ]
+    place.commit_parts("numbers", put, t.StructType([t.StructField("n", t.LongType())]))
+    assert pq.read_table(place.fetch("numbers")) == pa.concat_tables(tables)
+    place.commit_parts("numbers", put[:2], t.StructType([t.StructField("n", t.LongType())]))
+    assert sorted(row.n for row in place.read(spark, "numbers").collect()) == [0, 1, 10, 11]
+
+
+def test_what_a_task_that_was_killed_left_half_written_is_removed(tmp_path):
+    place = FolderStagingArea(tmp_path)
+    part = place.write_part("numbers", part_file(0), lambda file: pq.write_table(pa.table({"n": [1]}), file))
+    (tmp_path / "numbers" / ".part-00000.parquet.4711").write_bytes(b"half")
+    place.commit_parts("numbers", [part], t.StructType([t.StructField("n", t.LongType())]))
+    assert [path.name for path in (tmp_path / "numbers").iterdir()] == [part.name]
+
+
+@pytest.mark.spark
+def test_files_are_saved_counted_and_removed(spark, place):
+    for number in range(3):
+        place.save(f"blocks/{number}.npz", lambda file: file.write(b"labels"))
+    assert place.count("blocks") == 3
+    assert place.count("others") == 0
+    with place.open("blocks/1.npz") as file:
+        assert file.read() == b"labels"
+    place.remove("blocks/1.npz")
+    with pytest.raises(FileNotFoundError):
+        place.open("blocks/1.npz")
+    place.remove("blocks")
+    assert place.count("blocks") == 0
+    place.remove("blocks")
+
+
+@pytest.mark.spark
+def test_what_a_task_left_that_was_tried_again_is_not_read(spark, store):
+    store.write(spark.range(100, numPartitions=2), "records")
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"id": [7]}), sink)
+    left = store._put("records", sink.getbuffer(), 1)
+    assert left not in store.parts("records")
+    assert store.read(spark, "records").count() == 100
+    before = store.parts("records")
+    store.write(spark.range(50, numPartitions=2), "records")
+    assert store.read(spark, "records").count() == 50
+    assert not set(before) & set(store.parts("records"))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("damage", ["altered", "gone", "another's"])
+def test_a_part_that_is_not_what_was_written_is_refused_and_its_checkpoint_not_believed(damage, spark, store):
+    store.write(spark.range(100, numPartitions=2).withColumn("secret", f.lit("canary")), "records")
+    write_checkpoint(spark, store, "records", ["report"])
+    assert read_checkpoint(spark, store, "records") == ["report"]
+    client = connection.connected(store.address)
+    one, other = store.parts("records")
+    if damage == "gone":
+        obstore.delete(client, one.name)
+    else:
+        content = bytes(obstore.get(client, (other if damage == "another's" else one).name).bytes())
+        changed = content if damage == "another's" else content.replace(b"canary", b"canarx")
+        obstore.put(client, one.name, changed)
+    not_theirs = pytest.raises(MicroguardError, match="not there any more, or is not what they wrote")
+    with not_theirs as refused, without_values_of_records():
+        store.read(spark, "records").collect()
+    assert "canar" not in str(refused.value)
+    with pytest.raises(MicroguardError, match="not what was written"):
+        store.fetch("records")
+    assert read_checkpoint(spark, store, "records") is None
+
+
+@pytest.mark.spark
+def test_tasks_that_do_not_reach_the_store_are_named_as_such(spark):
+    def task(batches):
+        raise StoreFailed("canary")
+
+    with pytest.raises(MicroguardError, match="in its environment") as failed, without_values_of_records():
+        spark.range(1).mapInArrow(task, "id long").collect()
+    assert "canary" not in str(failed.value)
+
+
+@pytest.mark.spark
+def test_a_frame_is_not_sent_to_every_task_of_a_join_for_as_small_as_it_looks(spark, store):
+    store.write(spark.range(100), "records")
+    frame, others = store.read(spark, "records"), spark.range(10)
+    plans = []
+    for side in (frame, spark.range(9)):
+        joined = others.join(side, on="id", how="left")
+        plans.append("BroadcastHashJoin" in joined._jdf.queryExecution().executedPlan().toString())
+        assert joined.count() == 10
+    assert plans == [False, True]
+
+
+def test_parts_are_shared_out_in_order_whole_and_evenly():
+    parts = [Part(str(number), 1, size) for number, size in enumerate([2**20] * 40)]
+    for tasks, shares in ((1, 1), (4, 4), (100, 10)):
+        shared = object_store._shares(parts, tasks)
+        assert len(shared) == shares
+        assert [part for share in shared for part in share] == parts
+    large = [Part("large", 1, 2**40), Part("small", 1, 1), Part("large too", 1, 2**40)]
+    assert [[part.name for part in share] for share in object_store._shares(large, 1)] == [
+        ["large"],
+        ["small", "large too"],
+    ]
+
+
+def test_nothing_secret_travels_with_a_workplace(tmp_path, monkeypatch):
+    for name, value in S3.settings("http://127.0.0.1:9").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-this-test")
+    place = StoreStagingArea("s3://agency/e", ".work/run/resume", tmp_path)
+    object_store._store(place.address)
+    assert b"a-secret-of-this-test" not in pickle.dumps(place)
+    object_store._store.cache_clear()

@@ -1,0 +1,179 @@
+"""Evidence in an object store: what dies goes on, what is altered is refused, and nothing is left."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import obstore
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.approval import approve
+from pipelines.engine.failures import without_values_of_records
+from pipelines.publication.areas import Areas
+from pipelines.publication.key import KEY_VARIABLE
+from pipelines.publication.staging.object_store import StoreStagingArea
+from pipelines.publication.store.connection import connected, names
+from pipelines.publication.stored_evidence import VARIABLE
+from schemas.errors import MicroguardError
+from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, run, specification
+from tests.pipelines.releases import Killed
+from tests.pipelines.series.test_register import Series, alike, nights, population, rows
+
+FAST = {"effort": "fast"}
+
+
+@pytest.fixture
+def place(tasks_reach, tmp_path, monkeypatch):
+    """A folder with the input, and addresses of a lake and of evidence, for a machine of its own."""
+    persons().to_parquet(tmp_path / "data", index=False)
+    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "first machine"))
+    return {"path": f"{tasks_reach()}/persons", "evidence": f"{tasks_reach()}/persons"}
+
+
+@pytest.fixture(scope="module")
+def in_a_folder(spark, tmp_path_factory):
+    """The records that a run in a folder publishes, by the roles of its variables."""
+
+    @cache
+    def records(by_cluster: bool) -> pd.DataFrame:
+        folder = tmp_path_factory.mktemp("here")
+        persons().to_parquet(folder / "data", index=False)
+        return published(run(spark, specification(folder, ROLES if by_cluster else NOMINAL, method=FAST))[1])
+
+    return records
+
+
+def released(areas) -> pd.DataFrame:
+    with areas.public.reading(areas.public.served()) as folder:
+        frame = pq.read_table(folder / "microdata").to_pandas()
+    return frame.sort_values(list(frame.columns), ignore_index=True)
+
+
+def work(place) -> list[str]:
+    return [name for name in names(connected(place["evidence"])) if name.startswith(".work/")]
+
+
+@pytest.mark.parametrize(
+    "by_cluster",
+    [pytest.param(True, id="by cluster"), pytest.param(False, id="by combination", marks=pytest.mark.long)],
+)
+def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_on_to_the_same(
+    by_cluster, in_a_folder, spark, place, tmp_path, monkeypatch
+):
+    spec = specification(tmp_path, ROLES if by_cluster else NOMINAL, method=FAST, publish=place)
+    gather, deaths = StoreStagingArea.commit_parts, []
+
+    def dying(self, name, parts, schema):
+        if name not in deaths:
+            deaths.append(name)
+            raise Killed
+        gather(self, name, parts, schema)
+
+    monkeypatch.setattr(StoreStagingArea, "gather", dying)
+    while True:
+        deaths_before, orphans = len(deaths), set(work(place))
+        try:
+            _, areas = run(spark, spec)
+        except Killed:
+            assert len(deaths) == deaths_before + 1
+            assert set(work(place)) > orphans
+            assert names(connected(place["path"])) == []
+            blocks_solved = [name for name in work(place) if name.endswith(".npz")]
+            monkeypatch.setenv(VARIABLE, str(tmp_path / f"machine {len(deaths)}"))
+            continue
+        break
+    assert "microdata" in deaths
+    assert bool(blocks_solved) == by_cluster
+    blocks = pq.read_table(areas.record(areas.public.served()) / "blocks.parquet").to_pylist()
+    assert blocks
+    assert not by_cluster or all(block["resumed"] for block in blocks)
+    pd.testing.assert_frame_equal(released(areas), in_a_folder(by_cluster))
+    assert work(place) == []
+    assert not list(tmp_path.glob("*machine*/**/.work/*/*/**/*.parquet"))
+
+
+def altered(content: bytes) -> bytes:
+    """The same Parquet file with one number more."""
+    table = pq.read_table(pa.BufferReader(content))
+    place = table.schema.get_field_index("age")
+    ages = table["age"].to_pylist()
+    ages[0] = (ages[0] or 0) + 1
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.set_column(place, "age", pa.array(ages, table.schema.field(place).type)), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def tampering(frame):
+    """Gathers, and alters what was gathered under a name."""
+    gather = StoreStagingArea.commit_parts
+
+    def tampered(self, name, parts, schema):
+        gather(self, name, parts, schema)
+        if name == frame:
+            store = connected(self.address)
+            content = bytes(obstore.get(store, parts[0].name).bytes())
+            obstore.put(store, parts[0].name, altered(content))
+
+    return tampered
+
+
+def test_what_is_altered_in_the_store_is_refused_and_the_next_run_makes_it_anew(
+    in_a_folder, spark, place, tmp_path, monkeypatch
+):
+    spec = specification(tmp_path, method=FAST, publish=place)
+    for frame in ("protected-all", "microdata"):
+        with monkeypatch.context() as patched:
+            patched.setattr(StoreStagingArea, "gather", tampering(frame))
+            with pytest.raises(MicroguardError), without_values_of_records():
+                run(spark, spec)
+        assert names(connected(place["path"])) == []
+    _, areas = run(spark, spec)
+    pd.testing.assert_frame_equal(released(areas), in_a_folder(by_cluster=True))
+
+
+class StoredSeries(Series):
+    """A register whose areas are in a store; every night is another machine's."""
+
+    def __init__(self, spark, folder, place, monkeypatch):
+        super().__init__(spark, folder, **place)
+        self.place, self.machines, self.environment = place, 0, monkeypatch
+
+    def night(self, frame, **publish):
+        self.machines += 1
+        self.environment.setenv(VARIABLE, str(self.folder / f"machine {self.machines}"))
+        self.areas = Areas.of(self.place["path"], self.place["evidence"])
+        return super().night(frame, **publish)
+
+    def approved_night(self, frame):
+        report = self.night(frame, approval="required")
+        address = f"{self.place['evidence']}/{report['release_id']}"
+        self.environment.setenv(VARIABLE, str(self.folder / "the steward's machine"))
+        approve(address, by="A. Steward")
+        return report
+
+
+@pytest.mark.long
+def test_nights_of_a_register_on_other_machines_publish_what_nights_in_a_folder_do(
+    spark, place, tmp_path, monkeypatch
+):
+    first, second, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    here = Series(spark, tmp_path / "here")
+    there = StoredSeries(spark, tmp_path / "there", place, monkeypatch)
+    for register in (here, there):
+        register.reports = [register.night(first), register.approved_night(second)]
+    assert [each["release_id"] for each in here.reports] == [each["release_id"] for each in there.reports]
+    for report in here.reports:
+        with there.areas.public.reading(report["release_id"]) as folder:
+            stored = rows(folder)
+        names = list(stored.columns)
+        pd.testing.assert_frame_equal(
+            stored.sort_values(names, ignore_index=True),
+            rows(here.areas.public.release(report["release_id"])).sort_values(names, ignore_index=True),
+        )
+    assert work(place) == []

@@ -1,0 +1,86 @@
+"""Moves: which records take the values of another combination, whatever order they come in."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.publication.staging.folder import FolderStagingArea
+from pipelines.records.combinations import combinations, write_combinations
+from pipelines.records.reassignment import carried_back, moves_schema, write_moves
+from tests.pipelines.microdata import specification
+
+QUASI = {"role": "quasi_identifier", "kind": "nominal"}
+ROLES = {"region": {"role": "region"}, "a.b": QUASI, "size": QUASI, "note": {"role": "other"}}
+SCHEMA = "region string, `a.b` string, size double, note string"
+#: Four, one and one record of the north by combination, three of the south; NULL is a value, -0.0 is 0.0.
+RECORDS = [
+    *[("north", "x", [0.0, -0.0][i % 2], f"x{i}") for i in range(4)],
+    ("north", "y", 0.0, "y"),
+    ("north", None, None, "none"),
+    *[("south", "x", 0.0, f"s{i}") for i in range(3)],
+]
+
+
+@pytest.fixture
+def collapsed(spark, tmp_path):
+    def made(records):
+        asked = specification(tmp_path, ROLES)
+        frame, group = spark.createDataFrame(records, SCHEMA), asked.clusterings[0]
+        place = FolderStagingArea(tmp_path)
+        write_combinations(frame, group, asked, place, "combinations")
+        found = combinations(place, "combinations", group, asked)
+
+        def carried(counts):
+            part = write_moves(place, "moves", 0, found, np.array(counts))
+            place.commit_parts("moves", [part], moves_schema(found.categories))
+            moves = place.read(spark, "moves")
+            assert moves.schema == moves_schema(found.categories)
+            return carried_back(frame, group, asked, moves)
+
+        return frame, found, carried
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("counts", "left"),
+    [
+        ([3, 3, 0, 3], {("x", 0.0): 3, ("y", 0.0): 3}),
+        ([3, 0, 3, 3], {("x", 0.0): 3, (None, None): 3}),
+        ([6, 0, 0, 3], {("x", 0.0): 6}),
+    ],
+    ids=["to a value", "to a missing one", "to one that only takes"],
+)
+def test_records_move_within_their_region_until_counts_are_as_protected(collapsed, counts, left):
+    frame, found, carried = collapsed(RECORDS)
+    assert found.frequencies.counts.tolist() == [4, 1, 1, 3]
+    back = carried(counts)
+    rows = back.collect()
+    assert back.dtypes == frame.dtypes
+    assert Counter((row["a.b"], row["size"]) for row in rows if row.region == "north") == left
+    assert {row.note: row["a.b"] for row in rows if row.region == "south"} == dict.fromkeys(
+        ["s0", "s1", "s2"], "x"
+    )
+    assert "-0.0" not in {str(row["size"]) for row in rows}
+    assert sorted(row.note for row in rows) == sorted(row[3] for row in RECORDS)
+
+
+def test_the_same_records_move_whatever_order_they_come_in(collapsed):
+    moved = []
+    for records in (RECORDS, RECORDS[::-1]):
+        _, _, carried = collapsed(records)
+        moved.append({row.note: row["a.b"] for row in carried([3, 3, 0, 3]).collect()})
+    assert moved[0] == moved[1]
+
+
+def test_what_keeps_all_its_records_is_in_no_move(collapsed, tmp_path):
+    _, found, _ = collapsed(RECORDS)
+    place = FolderStagingArea(tmp_path)
+    write_moves(place, "moves", 0, found, np.array([6, 0, 0, 3]))
+    moves = pq.read_table(tmp_path / "moves")
+    assert sorted(moves["__last"].to_pylist()) == [1, 1]
+    assert set(moves["__taken0"].to_pylist()) == {"x"}
+    write_moves(place, "moves", 0, found, found.frequencies.counts)
+    assert len(pq.read_table(tmp_path / "moves")) == 0

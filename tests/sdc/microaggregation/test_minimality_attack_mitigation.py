@@ -1,0 +1,102 @@
+"""What a search sees of records whose clusters must not tell hidden values."""
+
+import numpy as np
+import pytest
+
+from sdc.clusters.diversity import Diversity, diversify
+from sdc.microaggregation import microaggregate
+from sdc.microaggregation.minimality_attack_mitigation import BLUR, concealed, merged
+from sdc.microaggregation.records import Records
+from sdc.microaggregation.sse import typical_cost
+
+
+def records(n=400, known=False, least=2):
+    random = np.random.default_rng(4)
+    values = random.normal(size=(n, 3))
+    values[: n // 4] = values[n // 4 : n // 2]  # twice there
+    codes = np.column_stack([random.integers(0, 4, n), random.integers(0, 9, n), random.integers(0, 3, n)])
+    diversity = Diversity.of(codes, [least, 1, least], [known, False, True])
+    return Records.of(values, 3, diversity=diversity)[0], np.arange(n) // 4
+
+
+@pytest.mark.parametrize("options", [{"known": True}, {"least": 1}])
+def test_nothing_is_concealed_where_nothing_hidden_is_asked_for(options):
+    original, labels = records(**options)
+    assert concealed(original, labels, 1) is original
+
+
+def test_coordinates_are_blurred_by_a_share_of_what_clusters_vary():
+    original, labels = records(4000)
+    blur = concealed(original, labels, 1).values - original.values
+    typical = typical_cost(original.values, np.ones(4000), labels)
+    assert blur.std() == pytest.approx(BLUR * (typical / 3) ** 0.5, rel=0.05)
+    assert np.abs(blur.mean(axis=0)).max() < 0.05 * blur.std()
+
+
+def test_records_of_one_content_stay_so():
+    original, labels = records()
+    seen = concealed(original, labels, 1)
+    order = np.lexsort(original.values.T)
+    same = np.all(np.diff(original.values[order], axis=0) == 0, axis=1)
+    assert same.sum() == 100
+    assert np.array_equal(same, np.all(np.diff(seen.values[order], axis=0) == 0, axis=1))
+
+
+def test_decoys_are_hidden_variables_dealt_out_anew():
+    original, labels = records()
+    seen = concealed(original, labels, 1).diversity
+    assert seen.codes.shape == (400, 4)
+    assert np.array_equal(seen.codes[:, :3], original.diversity.codes)
+    assert seen.least.tolist() == [2, 1, 2, 2]
+    true, decoy = seen.codes[:, 0], seen.codes[:, 3]
+    assert np.array_equal(np.bincount(true), np.bincount(decoy))
+    assert np.mean(true == decoy) < 0.4
+
+
+def test_the_seed_decides():
+    original, labels = records()
+    one, again, other = (concealed(original, labels, seed) for seed in (1, 1, 2))
+    assert np.array_equal(one.values, again.values)
+    assert np.array_equal(one.diversity.codes, again.diversity.codes)
+    assert not np.array_equal(one.values, other.values)
+    assert not np.array_equal(one.diversity.codes, other.diversity.codes)
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_clusters_are_merged_whole_until_each_is_diverse(least):
+    original, labels = records(least=least)
+    seen = concealed(original, labels, 1)
+    found = merged(seen, labels, 1)
+    assert np.array_equal(np.unique(found), np.arange(found.max() + 1))
+    assert seen.diversity.lacking(labels).any()
+    assert not seen.diversity.lacking(found).any()
+    assert all(len(np.unique(found[labels == label])) == 1 for label in range(labels.max() + 1))
+    assert np.array_equal(found, merged(seen, labels, 1))
+
+
+def test_where_nothing_is_hidden_each_merges_with_the_cheapest():
+    original, labels = records(known=True)
+    found = merged(original, labels, 1)
+    assert np.array_equal(found, diversify(original.values, labels, original.diversity))
+
+
+def test_who_lacks_values_merges_with_its_nearest_or_one_whose_nearest_it_is():
+    values = np.array([[0.0], [0.1], [2.0], [2.1], [3.0], [3.1], [9.0], [9.1]])  # 1 is nearest to 2, 0 to 1
+    codes = np.array([[0], [1], [0], [0], [0], [1], [0], [1]])
+    seen, order = Records.of(values, 2, standardise=False, diversity=Diversity.of(codes, 2))
+    labels = (np.arange(8) // 2)[order]
+    together = set()
+    for seed in range(20):
+        found = merged(seen, labels, seed)
+        together.add(tuple(np.unique(labels[found == found[labels == 1][0]]).tolist()))
+    assert together == {(0, 1), (1, 2)}
+
+
+@pytest.mark.parametrize("effort", ["fast", "standard", "thorough"])
+def test_the_loss_is_of_the_values_as_they_are(effort):
+    random = np.random.default_rng(5)
+    values, codes = random.normal(size=(200, 3)), random.integers(0, 3, size=(200, 1))
+    found = microaggregate(values, 3, effort=effort, standardise=False, diversity=Diversity.of(codes, 2))
+    means = np.array([values[found.labels == label].mean(axis=0) for label in range(found.labels.max() + 1)])
+    assert found.sse == pytest.approx(np.square(values - means[found.labels]).sum(), rel=1e-9)
+    assert found.lower_bound is None or found.lower_bound <= found.sse

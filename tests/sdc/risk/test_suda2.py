@@ -1,0 +1,58 @@
+"""Minimal sample uniques against their definition, and what a set is worth by its size."""
+
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sdc.errors import InvalidParameter, ShapeMismatch
+from sdc.risk.suda2 import special_uniques
+
+
+def by_definition(codes, most):
+    n, p = codes.shape
+    counts, scores = np.zeros((n, most), int), np.zeros(n)
+    for i in range(n):
+        minimal = []
+        for size in range(1, most + 1):
+            for chosen in map(set, combinations(range(p), size)):
+                alone = (
+                    sum((codes[j, sorted(chosen)] == codes[i, sorted(chosen)]).all() for j in range(n)) == 1
+                )
+                if alone and not any(part < chosen for part in minimal):
+                    minimal.append(chosen)
+                    counts[i, size - 1] += 1
+                    scores[i] += prod(p - s for s in range(size, most + 1))
+    return counts, scores
+
+
+@given(
+    arrays(np.int64, st.tuples(st.integers(2, 9), st.integers(2, 4)), elements=st.integers(0, 2)),
+    st.integers(1, 3),
+)
+def test_sets_and_scores_are_those_of_the_definition(codes, most):
+    most = min(most, codes.shape[1] - 1)
+    uniques = special_uniques(codes, most)
+    counts, scores = by_definition(codes, most)
+    assert np.array_equal(uniques.counts, counts)
+    assert np.array_equal(uniques.scores, scores)
+
+
+def test_a_set_of_one_is_worth_more_than_larger_ones():
+    """Four variables, sets up to three: 3 * 2 * 1, 2 * 1 and 1 (Elliot et al. 2002)."""
+    rng = np.random.default_rng(1)
+    codes = np.vstack([rng.integers(0, 2, (200, 4)), [[5, 0, 0, 0]]])
+    uniques = special_uniques(codes, 3)
+    assert uniques.scores[-1] == 6.0
+    assert uniques.contributions[0] == 1.0
+
+
+def test_codes_that_are_no_table_are_refused():
+    with pytest.raises(ShapeMismatch):
+        special_uniques(np.zeros((3, 1), int))
+    with pytest.raises(InvalidParameter):
+        special_uniques(np.zeros((3, 2), int), 2)
