@@ -13,29 +13,37 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+import warnings
 from collections.abc import Sequence
-from importlib.util import find_spec
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 PUBLIC = {
-    "microaggregate": "sdc.microaggregation",
-    "individual_ranking": "sdc.microaggregation",
-    "anonymise": "sdc.nominal",
-    "partition": "sdc.nominal",
-    "aggregate": "sdc.nominal",
-    "safe": "sdc.safe",
-    "SafeParams": "sdc.safe",
-    "CellTable": "sdc.cta",
-    "adjust": "sdc.cta",
-    "SdcError": "sdc.errors",
-    "Protection": "pipelines.protection",
-    "MicroguardError": "schemas.errors",
-    "Specification": "schemas.specification.model",
-    "read_specification": "schemas.specification.read",
+    "microaggregate": "microguard.sdc.microaggregation",
+    "individual_ranking": "microguard.sdc.microaggregation",
+    "anonymise": "microguard.sdc.nominal",
+    "partition": "microguard.sdc.nominal",
+    "aggregate": "microguard.sdc.nominal",
+    "safe": "microguard.sdc.safe",
+    "SafeParams": "microguard.sdc.safe",
+    "CellTable": "microguard.sdc.cta",
+    "adjust": "microguard.sdc.cta",
+    "SdcError": "microguard.sdc.errors",
+    "Protection": "microguard.pipelines.protection",
+    "MicroguardError": "microguard.schemas.errors",
+    "Specification": "microguard.schemas.specification.model",
+    "read_specification": "microguard.schemas.specification.read",
 }
 """Public name -> the module that holds it."""
-PACKAGES = ("jobs", "pipelines", "schemas", "sdc")
+
+_HERE = Path(__file__).resolve().parent
+#: Where microguard.jobs, .pipelines, .schemas and .sdc are: next to this file in a checkout, in a wheel below
+#: a folder of this name.
+__path__ = [str(_HERE / "microguard" if (_HERE / "microguard").is_dir() else _HERE)]
 
 __all__ = ["__version__", *PUBLIC]  # noqa: F822 (__getattr__ has them)
 
@@ -47,9 +55,9 @@ def __getattr__(name: str) -> Any:
         return version("microguard")
     if name not in PUBLIC:
         raise AttributeError(f"module 'microguard' has no attribute {name!r}")
-    misplaced = misplaced_packages()
-    if misplaced:
-        raise ImportError(misplaced)
+    archived = in_archive()
+    if archived:
+        raise ImportError(archived)
     value = getattr(importlib.import_module(PUBLIC[name]), name)
     globals()[name] = value
     return value
@@ -59,50 +67,58 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def misplaced_packages() -> str | None:
-    """What to say where ours lie in an archive, or others hide them; None where all is well."""
-    here = Path(__file__).resolve().parent
-    if not here.is_dir():  # compiled kernels are named by the sources, which nobody can list in there
-        return (
-            f"microguard was loaded from an archive, {here.name}, as --py-files ships it: expected packages "
-            "in folders, where compiled code can be kept. Install microguard as a package where driver and "
-            "workers run (pip install, or the image of deploy/image), and leave out --py-files."
-        )
-    others = {name: folder for name in PACKAGES if (folder := _folder(name)) != here / name}
-    if not others:
+def in_archive() -> str | None:
+    """What to say if microguard was loaded from an archive; None if it is in a folder."""
+    if _HERE.is_dir():
         return None
-    places = ", ".join(f"{name} ({folder or 'not found'})" for name, folder in others.items())
-    return (
-        f"microguard finds other packages in place of its own: {places}; expected them in {here}. "
-        "Start it from another folder, take that folder out of PYTHONPATH, or give microguard an environment "
-        "of its own."
+    return (  # compiled kernels are named by the sources, which nobody can list in there
+        f"microguard was loaded from an archive, {_HERE.name}, as --py-files ships it: expected packages "
+        "in folders, where compiled code can be kept. Install microguard as a package where driver and "
+        "workers run (pip install, or the image of deploy/image), and leave out --py-files."
     )
 
 
-def _folder(name: str) -> Path | None:
-    """Where the package lies that an import of this name would give."""
-    if name in sys.modules:
-        places = list(getattr(sys.modules[name], "__path__", []))
-        origin = getattr(sys.modules[name], "__file__", None)
-    else:
-        module_spec = find_spec(name)
-        places = list((module_spec and module_spec.submodule_search_locations) or [])
-        origin = module_spec.origin if module_spec else None
-    if not places and not origin:
-        return None
-    return Path(places[0] if places else str(origin)).resolve()
+class _DeprecatedName(MetaPathFinder, Loader):
+    """Import ``sdc``, the name until 0.3, as ``microguard.sdc``, so that each module exists once."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Find a module below the deprecated name."""
+        return spec_from_loader(name, self) if name.startswith("sdc.") else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Import the module by its name of today."""
+        module = importlib.import_module(f"microguard.{spec.name}")
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put back the specification that the import system has replaced."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+def deprecate_sdc() -> None:
+    """Let ``sdc`` mean ``microguard.sdc``, with a warning; called by whatever is imported as ``sdc``."""
+    warnings.warn(
+        "the name sdc is deprecated and goes with the next minor version: import microguard.sdc instead",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    if not any(isinstance(each, _DeprecatedName) for each in sys.meta_path):
+        sys.meta_path.insert(0, _DeprecatedName())
+    sys.modules["sdc"] = importlib.import_module("microguard.sdc")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the verb that the command line names; the exit code."""
-    misplaced = misplaced_packages()
-    if misplaced:
-        print(misplaced, file=sys.stderr)
+    archived = in_archive()
+    if archived:
+        print(archived, file=sys.stderr)
         return 1
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        from jobs.command import INTERRUPTED, run_command
-        from jobs.process import leave, prepare
+        from microguard.jobs.command import INTERRUPTED, run_command
+        from microguard.jobs.process import leave, prepare
 
         refused = prepare(given)
         if refused:

@@ -18,9 +18,9 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from schemas.errors import SpecificationError
-from schemas.paths import expanded
-from schemas.specification.faults import legible
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.paths import expanded
+from microguard.schemas.specification.faults import legible
 
 STATUS = {
     0: "done",
@@ -106,7 +106,7 @@ class Answer:
     def reason(self, text: str) -> None:
         """Why the run ended, in one paragraph on standard error; with `--log json` it is an event."""
         if self._events:
-            from pipelines.engine.events import emit
+            from microguard.pipelines.engine.events import emit
 
             emit(event="reason", verb=self._verb, reason=one_line(text))
             return
@@ -142,7 +142,7 @@ def submitted() -> bool:
 def say(text: str) -> None:
     """A line on standard error, through the JVM where that is the only way there."""
     if submitted():
-        from pipelines.engine.spark_submit import say as say_through_jvm
+        from microguard.pipelines.engine.spark_submit import say as say_through_jvm
 
         say_through_jvm(text)
     else:

@@ -9,14 +9,14 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jobs.answer import INTERRUPTED, STATUS, Answer, one_line, submitted
-from jobs.interruption import Interruption, interruptible
-from jobs.verbs import VERBS, call, parse
-from schemas.errors import MicroguardError
+from microguard.jobs.answer import INTERRUPTED, STATUS, Answer, one_line, submitted
+from microguard.jobs.interruption import Interruption, interruptible
+from microguard.jobs.verbs import VERBS, call, parse
+from microguard.schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
-    from pipelines.engine.command_result import CommandResult
-    from pipelines.engine.progress import Progress
+    from microguard.pipelines.engine.command_result import CommandResult
+    from microguard.pipelines.engine.progress import Progress
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -72,14 +72,14 @@ class _Command:
         self.answer.check()
         parsed = parse(self.arguments)
         if submitted():
-            from pipelines.engine.spark_submit import silence
+            from microguard.pipelines.engine.spark_submit import silence
 
             silence()
         with self.answer.alone(self.debug):
             return call(parsed, self._progress, lambda table: self.answer.summary(f"{table}\n"))
 
     def _progress(self) -> Progress:
-        from pipelines.engine.progress import Progress
+        from microguard.pipelines.engine.progress import Progress
 
         self.progress = Progress(quiet=self.quiet, events=self.log)
         return self.progress
@@ -110,7 +110,7 @@ class _Command:
 
     def end_at_once(self, interruption: Interruption) -> NoReturn:
         """End the process while the main thread is at work still."""
-        java = sys.modules.get("pipelines.engine.java_process")
+        java = sys.modules.get("microguard.pipelines.engine.java_process")
         if java is not None:
             java.end()
         if self._answers.acquire(timeout=1):  # else the main thread is answering
@@ -120,7 +120,7 @@ class _Command:
 
     def _end(self, exit_code: int, release_id: str | None) -> None:
         if self.log:
-            from pipelines.engine.events import emit
+            from microguard.pipelines.engine.events import emit
 
             emit(
                 event="end",
@@ -144,7 +144,7 @@ class _Command:
 
 def _releases() -> tuple[str, list[str]]:
     """What the ledger says last of the releases that this process wrote lines about, and who is published."""
-    ledger = sys.modules.get("pipelines.publication.ledger")
+    ledger = sys.modules.get("microguard.pipelines.publication.ledger")
     entries = [] if ledger is None else ledger.written_about()
     told = [_TOLD[entry.event].format(entry.release_id) for entry in entries if entry.event in _TOLD]
     published = [entry.release_id for entry in entries if entry.event == "published"]

@@ -49,7 +49,7 @@ class Interruption:
             return
         self.note(number)
         self.settle()
-        java = sys.modules.get("pipelines.engine.java_process")
+        java = sys.modules.get("microguard.pipelines.engine.java_process")
         if java is not None:
             java.forget_call()
         raise KeyboardInterrupt

@@ -65,7 +65,7 @@ def _raise_limit_of_open_files() -> None:
 
 def leave(exit_code: int) -> NoReturn:
     """End this process with no more than is said already: threads and exit functions are not waited for."""
-    java = sys.modules.get("pipelines.engine.java_process")
+    java = sys.modules.get("microguard.pipelines.engine.java_process")
     if java is not None:
         java.end()
     for stream in (sys.stdout, sys.stderr):

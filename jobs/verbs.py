@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from schemas.errors import SpecificationError
-from schemas.paths import expanded
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.paths import expanded
 
 if TYPE_CHECKING:
-    from pipelines.engine.command_result import CommandResult
-    from pipelines.engine.progress import Progress
+    from microguard.pipelines.engine.command_result import CommandResult
+    from microguard.pipelines.engine.progress import Progress
 
 EXIT_CODES = """exit codes:
   0 done                      4 quality gate refused
@@ -144,7 +144,7 @@ _ROWS = (
     Verb(
         "demo",
         "make a synthetic town and protect it",
-        "pipelines.demo:demo",
+        "microguard.pipelines.demo:demo",
         (
             _argument("--records", type=_count, default=20_000, metavar="N", help="persons (20,000)"),
             _argument(
@@ -161,14 +161,14 @@ _ROWS = (
     Verb(
         "draft",
         "profile a file and print a draft specification with the risk it sees",
-        "pipelines.draft:draft",
+        "microguard.pipelines.draft:draft",
         (_argument("input", type=_path, metavar="INPUT", help="Parquet or CSV: a file, folder or glob"),),
         shown_when_quiet=True,
     ),
     Verb(
         "check",
         "validate specification and input, and print the risk before protection",
-        "pipelines.check:check",
+        "microguard.pipelines.check:check",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
         starts_spark=True,
@@ -176,41 +176,41 @@ _ROWS = (
     Verb(
         "protect",
         "protect the microdata of a specification and publish them",
-        "pipelines.protect:protect",
+        "microguard.pipelines.protect:protect",
         (SPECIFICATION, OVERRIDES, REBASE),
         starts_spark=True,
     ),
     Verb(
         "adjust",
         "controlled tabular adjustment of a table",
-        "pipelines.adjust:adjust",
+        "microguard.pipelines.adjust:adjust",
         (SPECIFICATION, OVERRIDES),
         starts_spark=True,
     ),
     Verb(
         "clean",
         "remove resume folders and staging of runs that will not come back",
-        "pipelines.clean:clean",
+        "microguard.pipelines.clean:clean",
         (_argument("areas", nargs="*", type=_path, metavar="FOLDER", help="where to look (this folder)"),),
     ),
-    Verb("report", "rebuild the reports of a release", "pipelines.report:report", (RELEASE,)),
+    Verb("report", "rebuild the reports of a release", "microguard.pipelines.report:report", (RELEASE,)),
     Verb(
         "verify",
         "audit a published release from outside, with another engine",
-        "pipelines.verify:verify",
+        "microguard.pipelines.verify:verify",
         (RELEASE,),
         shown_when_quiet=True,
     ),
     Verb(
         "withdraw",
         "remove a release from the public area and record it in the ledger",
-        "pipelines.withdraw:withdraw",
+        "microguard.pipelines.withdraw:withdraw",
         (RELEASE, LOST),
     ),
     Verb(
         "compare",
         "risk against loss by k and by choice on a stated sample; publishes nothing",
-        "pipelines.compare:compare",
+        "microguard.pipelines.compare:compare",
         (
             SPECIFICATION,
             _argument("--k", default="3,5,10", metavar="K,K,...", help="values of k (3,5,10)"),
@@ -223,40 +223,40 @@ _ROWS = (
     Verb(
         "approve",
         "publish a release that waits for approval",
-        "pipelines.approval:approve",
+        "microguard.pipelines.approval:approve",
         (RELEASE, BY, NOTE),
     ),
     Verb(
         "reject",
         "refuse a release that waits for approval; its evidence stays",
-        "pipelines.approval:reject",
+        "microguard.pipelines.approval:reject",
         (RELEASE, BY, NOTE),
     ),
     Verb(
         "pending",
         "list the releases of a specification that wait for approval",
-        "pipelines.approval:pending",
+        "microguard.pipelines.approval:pending",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
     ),
     Verb(
         "history",
         "list the releases of a source: who came, left and waits, and what they expose together",
-        "pipelines.history:history",
+        "microguard.pipelines.history:history",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
     ),
     Verb(
         "audit",
         "audit everything that stands or stood of a source together",
-        "pipelines.joint_audit:audit_source",
+        "microguard.pipelines.joint_audit:audit_source",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
     ),
     Verb(
         "benchmark",
         "run the benchmarks of the repository",
-        "pipelines.benchmark:benchmark",
+        "microguard.pipelines.benchmark:benchmark",
         (
             _argument("name", nargs="?", metavar="NAME", help="which one (all)"),
             _argument("--quick", action="store_true", help="smaller instances, the same assertions"),
@@ -306,7 +306,7 @@ def call(
     verb = VERBS[parsed.verb]
     given = {argument.name: getattr(parsed, argument.name) for argument in verb.arguments}
     if SPECIFICATION in verb.arguments:
-        from schemas.specification.read import read_specification
+        from microguard.schemas.specification.read import read_specification
 
         path, overrides = given["specification"], given.pop("overrides")
         given["specification"] = read_specification(path, overrides)
@@ -316,7 +316,7 @@ def call(
                 for choice in given["choices"]
             }
     if verb.starts_spark:
-        from pipelines.engine.session import start_java_ahead
+        from microguard.pipelines.engine.session import start_java_ahead
 
         start_java_ahead(parsed.master, given["specification"].input_path)
     by_position = [given.pop(argument.name) for argument in verb.arguments if argument.positional]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pipelines.engine.command_result import CommandResult, within
-from pipelines.engine.progress import Progress
-from pipelines.run import job_of, run
-from pipelines.tables.cell_keys.product import NoisyTables
-from pipelines.tables.product import Tables
-from schemas.specification.model import Specification
-from schemas.specification.table_input import table_of
+from microguard.pipelines.engine.command_result import CommandResult, within
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.run import job_of, run
+from microguard.pipelines.tables.cell_keys.product import NoisyTables
+from microguard.pipelines.tables.product import Tables
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table_input import table_of
 
 
 def adjust(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:

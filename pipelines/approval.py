@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipelines.engine.command_result import CommandResult, look_again, now
-from pipelines.publication.areas import PAGE, Areas
-from pipelines.publication.find_release import find_release
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.pending_approval import waiting_release
-from pipelines.publication.publish import publish
-from pipelines.publication.retention import retain
-from pipelines.rebuild_report import at_work, redraw
-from pipelines.series.source import joint_of, with_night
-from pipelines.series.waiting_night import forget_state, require_as_verified
-from schemas.errors import ProtectionFailed
-from schemas.specification.model import Specification
+from microguard.pipelines.engine.command_result import CommandResult, look_again, now
+from microguard.pipelines.publication.areas import PAGE, Areas
+from microguard.pipelines.publication.find_release import find_release
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.pending_approval import waiting_release
+from microguard.pipelines.publication.publish import publish
+from microguard.pipelines.publication.retention import retain
+from microguard.pipelines.rebuild_report import at_work, redraw
+from microguard.pipelines.series.source import joint_of, with_night
+from microguard.pipelines.series.waiting_night import forget_state, require_as_verified
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.specification.model import Specification
 
 
 def approve(named: str, *, by: str, note: str = "") -> CommandResult:

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pipelines.engine.command_result import CommandResult
-from schemas.errors import MicroguardError, SpecificationError
-from sdc.errors import SdcError
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.schemas.errors import MicroguardError, SpecificationError
+from microguard.sdc.errors import SdcError
 
 PACKAGE = "tests.benchmarks"
 _ROOT = Path(__file__).resolve().parents[1]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from pipelines.engine.command_result import CommandResult
-from pipelines.engine.prefetch_imports import prefetch_imports
-from pipelines.engine.progress import Progress
-from pipelines.engine.session import session
-from pipelines.gate.expectations import EXPECTS
-from pipelines.intake.accept import accept_by_suite, accept_input
-from pipelines.intake.read import Microdata, read
-from pipelines.intake.validate import ValidatedInput, screen
-from pipelines.job import Job
-from pipelines.measures.exposure import Exposure, exposure
-from pipelines.measures.k_map import Held, held
-from pipelines.publication.areas import Areas
-from pipelines.publication.record_files.layout import laid_out, require_regions
-from schemas.specification.model import Specification
-from schemas.specification.table_input import require_records
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.prefetch_imports import prefetch_imports
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.engine.session import session
+from microguard.pipelines.gate.expectations import EXPECTS
+from microguard.pipelines.intake.accept import accept_by_suite, accept_input
+from microguard.pipelines.intake.read import Microdata, read
+from microguard.pipelines.intake.validate import ValidatedInput, screen
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.exposure import Exposure, exposure
+from microguard.pipelines.measures.k_map import Held, held
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.record_files.layout import laid_out, require_regions
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table_input import require_records
 
 
 def check(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:

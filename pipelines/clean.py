@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.engine.command_result import CommandResult
-from pipelines.publication.areas import WORK, hold, is_work
-from pipelines.publication.ledger import entries_of
-from schemas.errors import SpecificationError
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.publication.areas import WORK, hold, is_work
+from microguard.pipelines.publication.ledger import entries_of
+from microguard.schemas.errors import SpecificationError
 
 
 def clean(named: Sequence[str]) -> CommandResult:

@@ -8,28 +8,27 @@ from dataclasses import asdict, replace
 from math import nan
 from typing import Any
 
+from microguard.pipelines.drafting.compared import AS_IT_IS, Compared, compared_table
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.files import private_folder, write_atomically
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.evidence import plots
+from microguard.pipelines.intake.accept import accept_by_suite, accept_input
+from microguard.pipelines.intake.read import Microdata, read
+from microguard.pipelines.intake.typed import UNREADABLE
+from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.data_changes import Changed
+from microguard.pipelines.measures.measure import Measure, compute_all
+from microguard.pipelines.records.product import Records
+from microguard.pipelines.run import job_of
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Variable
+from microguard.schemas.specification.table_input import require_records
 from pyspark.sql import functions as f
-
-from pipelines.drafting.compared import AS_IT_IS, Compared, compared_table
-from pipelines.engine.command_result import CommandResult
-from pipelines.engine.files import private_folder, write_atomically
-from pipelines.engine.progress import Progress
-from pipelines.engine.row_hash import content_of
-from pipelines.evidence import plots
-from pipelines.intake.accept import accept_by_suite, accept_input
-from pipelines.intake.read import Microdata, read
-from pipelines.intake.typed import UNREADABLE
-from pipelines.intake.validate import screen
-from pipelines.job import Job
-from pipelines.measures.data_changes import Changed
-from pipelines.measures.measure import Measure, compute_all
-from pipelines.records.product import Records
-from pipelines.run import job_of
-from schemas.errors import SpecificationError
-from schemas.requirements.requirement import MetricKey
-from schemas.specification.model import Specification
-from schemas.specification.sections import Variable
-from schemas.specification.table_input import require_records
 
 #: Records that a comparison looks at: enough for shares of a percent, few enough for minutes.
 SAMPLE = 20_000

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 import pyarrow.parquet as pq
-
-from pipelines.engine.command_result import CommandResult
-from pipelines.engine.progress import Progress
-from pipelines.synthetic.dataset import town
-from schemas.errors import SpecificationError
-from schemas.specification.read import read_specification
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.synthetic.dataset import town
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.read import read_specification
 
 SEED = 2026
 K = 3
@@ -108,7 +107,7 @@ def demo(
         return CommandResult(
             text, {"data": str(out / "data"), "specification": str(path), "records": records}
         )
-    from pipelines.protect import protect
+    from microguard.pipelines.protect import protect
 
     return protect(specification, master=master, progress=progress)
 

@@ -10,18 +10,18 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from pipelines.drafting.compared import compared_table, percent
-from pipelines.drafting.counted import K, by_pattern, counts_units
-from pipelines.drafting.first_guess import Guess
-from pipelines.drafting.profile import MOST_RECORDS, Column, Profile
-from pipelines.drafting.roles import guess, is_nameable
-from pipelines.drafting.sniff import Source, sniff
-from pipelines.drafting.table import drafted_table, quoted
-from pipelines.drafting.trial import Trial, trial
-from pipelines.engine.command_result import CommandResult
-from schemas.errors import InputRejected
-from schemas.specification.read import build_specification
-from schemas.specification.sections import Quality
+from microguard.pipelines.drafting.compared import compared_table, percent
+from microguard.pipelines.drafting.counted import K, by_pattern, counts_units
+from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.profile import MOST_RECORDS, Column, Profile
+from microguard.pipelines.drafting.roles import guess, is_nameable
+from microguard.pipelines.drafting.sniff import Source, sniff
+from microguard.pipelines.drafting.table import drafted_table, quoted
+from microguard.pipelines.drafting.trial import Trial, trial
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.read import build_specification
+from microguard.schemas.specification.sections import Quality
 
 MOST_LEFT_OUT = 20
 """Variables whose single contribution to the risk is counted; each costs a pass over the file."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.engine.command_result import CommandResult
-from pipelines.publication.area_identity import AreaNotThere, known_area
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger, public_area_of
-from pipelines.series.source import TOLD, joint_of, releases_of, source_of
-from schemas.specification.model import Specification
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
+from microguard.pipelines.series.source import TOLD, joint_of, releases_of, source_of
+from microguard.schemas.specification.model import Specification
 
 
 def history(specification: Specification) -> CommandResult:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.publication.areas import Areas
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import SparkSession
-
-from pipelines.engine.progress import Progress
-from pipelines.publication.areas import Areas
-from schemas.specification.model import Specification
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from pipelines.engine.command_result import CommandResult
-from pipelines.publication.areas import Areas
-from pipelines.series.source import joint_exposure_of, releases_of, same_records_elsewhere, source_of
-from schemas.errors import GateRefused
-from schemas.specification.model import Specification
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.series.source import (
+    joint_exposure_of,
+    releases_of,
+    same_records_elsewhere,
+    source_of,
+)
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.model import Specification
 
 
 def audit_source(specification: Specification) -> CommandResult:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from pipelines.evidence.evidence import Counts
-from pipelines.guarantees.guarantee import Guarantee
-from pipelines.intake.read import Microdata
-from pipelines.intake.validate import Rejects, ValidatedInput
-from pipelines.job import Job
-from pipelines.measures.measure import Measure, Measured
-from pipelines.publication.stage import Staged
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
+from microguard.pipelines.evidence.evidence import Counts
+from microguard.pipelines.guarantees.guarantee import Guarantee
+from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.validate import Rejects, ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.measure import Measure, Measured
+from microguard.pipelines.publication.stage import Staged
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 
 
 class Written(Protocol):

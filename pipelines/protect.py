@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pipelines.engine.command_result import CommandResult, within
-from pipelines.engine.progress import Progress
-from pipelines.records.product import Records
-from pipelines.run import job_of, run
-from pipelines.series.append import Append
-from pipelines.series.register import Register
-from schemas.errors import SpecificationError
-from schemas.specification.model import Specification
-from schemas.specification.table_input import require_records
+from microguard.pipelines.engine.command_result import CommandResult, within
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.records.product import Records
+from microguard.pipelines.run import job_of, run
+from microguard.pipelines.series.append import Append
+from microguard.pipelines.series.register import Register
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table_input import require_records
 
 
 def protect(

@@ -7,26 +7,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from microguard.pipelines.check import risk_of
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.failures import without_values_of_records
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.engine.session import our_sql_settings
+from microguard.pipelines.evidence.evidence import Evidence
+from microguard.pipelines.gate.gate import Verdicts
+from microguard.pipelines.intake.read import of_frame
+from microguard.pipelines.job import Job
+from microguard.pipelines.publication.areas import areas_of
+from microguard.pipelines.rebuild_report import at_work
+from microguard.pipelines.records.product import ProtectedRecords, Records
+from microguard.pipelines.run import Verified, publish_verified, verified_release
+from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import read_specification
+from microguard.schemas.specification.table_input import require_records
 from pyspark.sql import DataFrame, SparkSession
-
-from pipelines.check import risk_of
-from pipelines.engine.column_names import column
-from pipelines.engine.command_result import CommandResult
-from pipelines.engine.failures import without_values_of_records
-from pipelines.engine.progress import Progress
-from pipelines.engine.session import our_sql_settings
-from pipelines.evidence.evidence import Evidence
-from pipelines.gate.gate import Verdicts
-from pipelines.intake.read import of_frame
-from pipelines.job import Job
-from pipelines.publication.areas import areas_of
-from pipelines.rebuild_report import at_work
-from pipelines.records.product import ProtectedRecords, Records
-from pipelines.run import Verified, publish_verified, verified_release
-from schemas.errors import GateRefused, InputRejected, SpecificationError
-from schemas.specification.model import Specification
-from schemas.specification.read import read_specification
-from schemas.specification.table_input import require_records
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pipelines.evidence.evidence import read_evidence, read_quality
-from pipelines.evidence.index import write_index
-from pipelines.evidence.lineage import State, settle_lineage
-from pipelines.evidence.page import Page
-from pipelines.measures.measure import Measure
-from pipelines.measures.registry import RECORD_MEASURES
-from pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
-from pipelines.publication.ledger import Event, Ledger
-from pipelines.publication.publish import finish_what_died
-from pipelines.tables.cell_keys.measures import NOISE
-from pipelines.tables.measures import TABLE_MEASURES
+from microguard.pipelines.evidence.evidence import read_evidence, read_quality
+from microguard.pipelines.evidence.index import write_index
+from microguard.pipelines.evidence.lineage import State, settle_lineage
+from microguard.pipelines.evidence.page import Page
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.measures.registry import RECORD_MEASURES
+from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
+from microguard.pipelines.publication.ledger import Event, Ledger
+from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.tables.cell_keys.measures import NOISE
+from microguard.pipelines.tables.measures import TABLE_MEASURES
 
 #: How the run of a release ended, by what the ledger says of it last.
 ENDED: dict[Event, State] = {"published": "COMPLETE", "rejected": "FAIL"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pipelines.engine.command_result import CommandResult
-from pipelines.publication.area_identity import AreaNotThere, known_area
-from pipelines.publication.find_release import find_release
-from pipelines.rebuild_report import write_page_of
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
+from microguard.pipelines.publication.find_release import find_release
+from microguard.pipelines.rebuild_report import write_page_of
 
 
 def report(named: str) -> CommandResult:

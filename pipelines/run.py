@@ -13,44 +13,44 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Generic
 
-from pipelines.engine.command_result import CommandResult, look_again, now
-from pipelines.engine.prefetch_imports import prefetch_imports
-from pipelines.engine.progress import Progress
-from pipelines.engine.session import session
-from pipelines.evidence import plots
-from pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
-from pipelines.evidence.lineage import settle_lineage, write_lineage
-from pipelines.evidence.page import Page
-from pipelines.gate.expectations import EXPECTS
-from pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
-from pipelines.guarantees.registry import promised, require_stated
-from pipelines.intake.accept import accept_by_suite, accept_input
-from pipelines.intake.read import Microdata, read
-from pipelines.intake.validate import ValidatedInput, require_unchanged, screen
-from pipelines.job import Job
-from pipelines.measures.measure import compute_all
-from pipelines.product import NothingNew, P, Product, W
-from pipelines.publication.add_descriptors import described
-from pipelines.publication.area_identity import require_area
-from pipelines.publication.areas import PAGE, Areas, areas_of
-from pipelines.publication.identity import SOFTWARE, identity
-from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.pending_approval import (
+from microguard.pipelines.engine.command_result import CommandResult, look_again, now
+from microguard.pipelines.engine.prefetch_imports import prefetch_imports
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.engine.session import session
+from microguard.pipelines.evidence import plots
+from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
+from microguard.pipelines.evidence.lineage import settle_lineage, write_lineage
+from microguard.pipelines.evidence.page import Page
+from microguard.pipelines.gate.expectations import EXPECTS
+from microguard.pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge, refuse
+from microguard.pipelines.guarantees.registry import promised, require_stated
+from microguard.pipelines.intake.accept import accept_by_suite, accept_input
+from microguard.pipelines.intake.read import Microdata, read
+from microguard.pipelines.intake.validate import ValidatedInput, require_unchanged, screen
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.measure import compute_all
+from microguard.pipelines.product import NothingNew, P, Product, W
+from microguard.pipelines.publication.add_descriptors import described
+from microguard.pipelines.publication.area_identity import require_area
+from microguard.pipelines.publication.areas import PAGE, Areas, areas_of
+from microguard.pipelines.publication.identity import SOFTWARE, identity
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.pending_approval import (
     PendingRelease,
     is_pending,
     refuse_beside_pending,
     submit_for_approval,
 )
-from pipelines.publication.publish import finish_what_died, publish, published_already
-from pipelines.publication.retention import Retained, retain
-from pipelines.publication.same_job import ids_of_job, refuse_same_job
-from pipelines.publication.source_fingerprints.conflicts import refuse_conflicts
-from pipelines.publication.source_fingerprints.fingerprint import keep_fingerprint
-from pipelines.rebuild_report import at_work, rebuild_index, redraw
-from pipelines.series.source import joint_of, with_night
-from schemas.errors import MicroguardError
-from schemas.requirements.requirement import MetricKey
-from schemas.specification.model import Specification
+from microguard.pipelines.publication.publish import finish_what_died, publish, published_already
+from microguard.pipelines.publication.retention import Retained, retain
+from microguard.pipelines.publication.same_job import ids_of_job, refuse_same_job
+from microguard.pipelines.publication.source_fingerprints.conflicts import refuse_conflicts
+from microguard.pipelines.publication.source_fingerprints.fingerprint import keep_fingerprint
+from microguard.pipelines.rebuild_report import at_work, rebuild_index, redraw
+from microguard.pipelines.series.source import joint_of, with_night
+from microguard.schemas.errors import MicroguardError
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.model import Specification
 
 
 @dataclass(frozen=True)

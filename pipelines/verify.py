@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from pipelines.audit.release import Audit, audit
-from pipelines.engine.command_result import CommandResult
-from pipelines.publication.area_identity import AreaNotThere, known_area
-from pipelines.publication.find_release import FoundRelease, find_release
-from schemas.errors import GateRefused, SpecificationError
+from microguard.pipelines.audit.release import Audit, audit
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
+from microguard.pipelines.publication.find_release import FoundRelease, find_release
+from microguard.schemas.errors import GateRefused, SpecificationError
 
 
 def verify(named: str) -> CommandResult:

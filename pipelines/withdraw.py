@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipelines.engine.command_result import CommandResult, look_again, now
-from pipelines.engine.files import FileDamaged
-from pipelines.publication.area_identity import AreaNotThere, known_area, require_gone
-from pipelines.publication.areas import Areas
-from pipelines.publication.find_release import FoundRelease, areas_named, find_release, half_withdrawn
-from pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
-from pipelines.publication.public.public_area import PublicArea
-from pipelines.publication.withdrawal import withdraw_release
-from pipelines.rebuild_report import at_work, redraw
-from schemas.errors import SpecificationError
+from microguard.pipelines.engine.command_result import CommandResult, look_again, now
+from microguard.pipelines.engine.files import FileDamaged
+from microguard.pipelines.publication.area_identity import AreaNotThere, known_area, require_gone
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.find_release import (
+    FoundRelease,
+    areas_named,
+    find_release,
+    half_withdrawn,
+)
+from microguard.pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
+from microguard.pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.publication.withdrawal import withdraw_release
+from microguard.pipelines.rebuild_report import at_work, redraw
+from microguard.schemas.errors import SpecificationError
 
 #: What the ledger says of releases that nobody could withdraw.
 LOST = "the public area was declared lost"

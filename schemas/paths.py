@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from schemas.errors import SpecificationError
+from microguard.schemas.errors import SpecificationError
 
 
 def expanded(path: str) -> str:

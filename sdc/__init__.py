@@ -15,3 +15,8 @@ is reported by ``stopped_by = "time"``. A result says what was proved: a lower b
 is valid or None, and ``optimal`` means proved. Bad input raises a subclass of `sdc.errors.SdcError`, whose
 message holds no value of a record.
 """
+
+if __name__ == "sdc":  # a checkout's folder under its deprecated name: see microguard.deprecate_sdc
+    from importlib import import_module
+
+    import_module("microguard").deprecate_sdc()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, TooFewRecords
+from microguard.sdc.errors import InvalidParameter, TooFewRecords
 
 
 def check_name(what: str, name: object, names: Iterable[str]) -> None:

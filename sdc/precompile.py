@@ -1,4 +1,4 @@
-"""Compile kernels ahead: ``python -m sdc.precompile [PART ...]``, once per machine or image.
+"""Compile kernels ahead: ``python -m microguard.sdc.precompile [PART ...]``, once per machine or image.
 
 A kernel that was not compiled ahead is compiled where it is first called: by every worker of a cluster, if it
 is called there. Each public function runs on instances so small that only the compiler takes time. What it
@@ -12,21 +12,23 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-
-from sdc.clusters.diversity import Diversity
-from sdc.clusters.dominance import dominated
-from sdc.clusters.weight_shares import spread
-from sdc.cta import CellTable, adjust
-from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, with_adjacent_multiples
-from sdc.kernels.compile import forget_earlier
-from sdc.microaggregation import individual_ranking, microaggregate
-from sdc.microaggregation.global_bound.bound import file_bound
-from sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
-from sdc.microaggregation.methods import ALGORITHMS
-from sdc.microaggregation.principal_cuts import CutTree
-from sdc.nominal import anonymise, partition
-from sdc.risk.linkage import linked_share
-from sdc.safe import safe
+from microguard.sdc.clusters.diversity import Diversity
+from microguard.sdc.clusters.dominance import dominated
+from microguard.sdc.clusters.weight_shares import spread
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.controlled_rounding.controlled_rounding import (
+    controlled_rounding,
+    with_adjacent_multiples,
+)
+from microguard.sdc.kernels.compile import forget_earlier
+from microguard.sdc.microaggregation import individual_ranking, microaggregate
+from microguard.sdc.microaggregation.global_bound.bound import file_bound
+from microguard.sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
+from microguard.sdc.microaggregation.methods import ALGORITHMS
+from microguard.sdc.microaggregation.principal_cuts import CutTree
+from microguard.sdc.nominal import anonymise, partition
+from microguard.sdc.risk.linkage import linked_share
+from microguard.sdc.safe import safe
 
 
 def clusters() -> None:

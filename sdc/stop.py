@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Literal
 
-from sdc.errors import InvalidParameter
+from microguard.sdc.errors import InvalidParameter
 
 StoppedBy = Literal["work", "proof", "time"]
 #: Seconds from which a limit is none: thirty years.

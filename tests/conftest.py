@@ -40,8 +40,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """A small quiet session, as for a tiny input; two tasks after a shuffle, so that their order shows."""
-    from pipelines.engine.jvm import InputSize
-    from pipelines.engine.session import open_session
+    from microguard.pipelines.engine.jvm import InputSize
+    from microguard.pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
     chosen = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}

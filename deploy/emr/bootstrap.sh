@@ -12,6 +12,6 @@ pip=(sudo /opt/microguard/bin/pip install --require-hashes --no-cache-dir)
 sudo /opt/microguard/bin/pip install --no-index --no-deps /tmp/microguard/microguard-*.whl
 sudo install -D --mode=644 --target-directory=/opt/microguard/conf \
   /tmp/microguard/log4j2.properties /tmp/microguard/spark-defaults.conf
-sudo /opt/microguard/bin/python -m sdc.precompile
+sudo /opt/microguard/bin/python -m microguard.sdc.precompile
 # Tasks run as yarn, and load compiled code from a folder of their own only.
-sudo chown --recursive yarn /opt/microguard/lib/python3.11/site-packages/sdc/__pycache__
+sudo chown --recursive yarn /opt/microguard/lib/python3.11/site-packages/microguard/sdc/__pycache__

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-
-from pipelines.guarantees.queries import number, quoted_text
+from microguard.pipelines.guarantees.queries import number, quoted_text
 
 #: Types of which Arrow and DuckDB do not write every value in the same way.
 _WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME")

@@ -7,8 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from deltalake import DeltaTable
-
-from pipelines.audit.table_records import contents, files_of
+from microguard.pipelines.audit.table_records import contents, files_of
 
 FOLDER = "delta"
 PROPERTY = "release_id"

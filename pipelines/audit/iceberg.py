@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.audit.table_records import contents, files_of, records_in
 from pyiceberg.table import StaticTable
-
-from pipelines.audit.table_records import contents, files_of, records_in
 
 FOLDER = "iceberg"
 PROPERTY = "release_id"

@@ -12,8 +12,7 @@ from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
-
-from pipelines.guarantees.queries import number, show
+from microguard.pipelines.guarantees.queries import number, show
 
 MICRODATA = "microdata"
 #: Column of the view that shows the folder of a record.

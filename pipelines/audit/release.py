@@ -16,24 +16,26 @@ from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
-
-from pipelines.audit import csv_file, description
-from pipelines.audit.partitions import (
+from microguard.pipelines.audit import csv_file, description
+from microguard.pipelines.audit.partitions import (
     MICRODATA,
     partition_faults,
     partition_field,
     record_files,
     show_records,
 )
-from pipelines.guarantees.guarantee import Count, Guarantee, unmet
-from pipelines.guarantees.queries import number, quiet_engine, show
-from pipelines.guarantees.record_files import RecordFiles
-from pipelines.guarantees.registry import UnknownGuarantee, record_guarantees, table_guarantee
-from pipelines.guarantees.table_files import table_files, wrong_columns
+from microguard.pipelines.guarantees.guarantee import Count, Guarantee, unmet
+from microguard.pipelines.guarantees.queries import number, quiet_engine, show
+from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.pipelines.guarantees.registry import UnknownGuarantee, record_guarantees, table_guarantee
+from microguard.pipelines.guarantees.table_files import table_files, wrong_columns
 
 FREQUENCY = "frequency"
 #: Where the table of each format is audited; a library is imported where its format is used.
-_TABLE_FORMATS = {"delta": "pipelines.audit.delta", "iceberg": "pipelines.audit.iceberg"}
+_TABLE_FORMATS = {
+    "delta": "microguard.pipelines.audit.delta",
+    "iceberg": "microguard.pipelines.audit.iceberg",
+}
 _KEPT_METADATA = {b"ARROW:schema"}
 
 

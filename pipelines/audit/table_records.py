@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-
-from pipelines.guarantees.queries import quiet_engine, quoted_name
+from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
 
 
 def files_of(public: Path, manifest: dict[str, Any]) -> list[str]:

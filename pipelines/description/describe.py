@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipelines.description.descriptor import DESCRIPTOR, descriptor
-from pipelines.description.public_page import PAGE, public_page
-from pipelines.description.record_columns import partition_field
-from pipelines.description.sdmx import write_sdmx
-from pipelines.description.statistics import ColumnStatistics, column_statistics
+from microguard.pipelines.description.descriptor import DESCRIPTOR, descriptor
+from microguard.pipelines.description.public_page import PAGE, public_page
+from microguard.pipelines.description.record_columns import partition_field
+from microguard.pipelines.description.sdmx import write_sdmx
+from microguard.pipelines.description.statistics import ColumnStatistics, column_statistics
 
 MICRODATA, TABLE = "microdata", "table"
 #: Columns that are counted at once: each is in memory, up to three times.

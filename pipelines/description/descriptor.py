@@ -15,9 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.description.record_columns import column_type, folder_value, partition_field
-from pipelines.description.statistics import ColumnStatistics
+from microguard.pipelines.description.record_columns import column_type, folder_value, partition_field
+from microguard.pipelines.description.statistics import ColumnStatistics
 
 DESCRIPTOR = "datapackage.json"
 MICRODATA = "microdata"

@@ -12,9 +12,8 @@ import jinja2
 import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup
-
-from pipelines.description.recodes import recode_text
-from pipelines.description.statistics import ColumnStatistics, text_of
+from microguard.pipelines.description.recodes import recode_text
+from microguard.pipelines.description.statistics import ColumnStatistics, text_of
 
 PAGE = "report.html"
 #: Cells of a table that the page lists, and of all tables together; the others are in their files.

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-
-from pipelines.description.statistics import text_of
+from microguard.pipelines.description.statistics import text_of
 
 FOLDER = "sdmx"
 DATAFLOW, OBSERVATION, UNKNOWN = "DATAFLOW", "OBS_VALUE", "_U"

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from pipelines.description.record_columns import column_type, read_columns
+from microguard.pipelines.description.record_columns import column_type, read_columns
 
 #: Values that are listed with their frequencies; a column of more has only its extremes.
 MOST_VALUES = 50

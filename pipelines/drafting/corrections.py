@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipelines.drafting.counted import K, by_pattern, counts_units
-from pipelines.drafting.dependencies import dependencies
-from pipelines.drafting.first_guess import Guess, is_key_type, most_categories
-from pipelines.drafting.keys import FEWEST_THINGS, MOST_WITNESSES, holds_together, repeats_by_period
-from pipelines.drafting.names import says
-from pipelines.drafting.profile import Column, Profile
-from pipelines.measures.attribute_disclosure.conditional_mode import Dependency
-from schemas.errors import InputRejected
+from microguard.pipelines.drafting.counted import K, by_pattern, counts_units
+from microguard.pipelines.drafting.dependencies import dependencies
+from microguard.pipelines.drafting.first_guess import Guess, is_key_type, most_categories
+from microguard.pipelines.drafting.keys import (
+    FEWEST_THINGS,
+    MOST_WITNESSES,
+    holds_together,
+    repeats_by_period,
+)
+from microguard.pipelines.drafting.names import says
+from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.measures.attribute_disclosure.conditional_mode import Dependency
+from microguard.schemas.errors import InputRejected
 
 MOST_REJECTED = 0.2
 """Share of the records that missing numbers may cost together."""

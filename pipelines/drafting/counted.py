@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipelines.drafting.first_guess import Guess
-from pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.profile import Column, Profile
 
 K = 3
 """The k of a draft, unless a trial shows that it leaves too much open."""

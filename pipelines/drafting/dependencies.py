@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-
-from pipelines.drafting.first_guess import Guess
-from pipelines.drafting.profile import Profile
-from pipelines.measures.attribute_disclosure.arithmetic import computed
-from pipelines.measures.attribute_disclosure.conditional_mode import (
+from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.profile import Profile
+from microguard.pipelines.measures.attribute_disclosure.arithmetic import computed
+from microguard.pipelines.measures.attribute_disclosure.conditional_mode import (
     Dependency,
     Guessing,
     dependencies_among,

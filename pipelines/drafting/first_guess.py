@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-
-from pipelines.drafting.keys import looks_drawn, numbers_things
-from pipelines.drafting.names import says
-from pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.keys import looks_drawn, numbers_things
+from microguard.pipelines.drafting.names import says
+from microguard.pipelines.drafting.profile import Column, Profile
 
 FEWEST_CATEGORIES, MOST_CATEGORIES, RECORDS_PER_CATEGORY = 30, 1_000, 50
 """A nominal variable has at most a category per 50 records, within 30 and 1,000; more is a name or a text."""

@@ -8,10 +8,9 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.drafting.sample import Sample
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
-
-from pipelines.drafting.sample import Sample
 
 COSTLY, WORTH = 0.1, 2.0
 """Loss from which groups are looked for, and the factor by which they have to cut it."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-
-from pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.profile import Column, Profile
 
 EXPECTED_TIES = 5.0
 """Where chance would have made so many ties among whole numbers and there is none, they number things."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pipelines.engine.sql_text import quoted_text
+from microguard.pipelines.engine.sql_text import quoted_text
 
 MATCHING = 0.95
 """Share of a column's values that read as numbers where it is one; the rest are marks of missing values."""

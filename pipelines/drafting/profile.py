@@ -13,12 +13,11 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-
-from pipelines.drafting.numerals import Numerals, numerals_of
-from pipelines.drafting.sentinels import CODES, sentinels
-from pipelines.drafting.sniff import Source
-from pipelines.engine.sql_text import quoted_text
-from schemas.errors import InputRejected
+from microguard.pipelines.drafting.numerals import Numerals, numerals_of
+from microguard.pipelines.drafting.sentinels import CODES, sentinels
+from microguard.pipelines.drafting.sniff import Source
+from microguard.pipelines.engine.sql_text import quoted_text
+from microguard.schemas.errors import InputRejected
 
 MOST_RECORDS = 1_000_000
 """A draft looks at no more records than this, the first ones."""

@@ -3,7 +3,7 @@ says otherwise, and nothing that could is ever published as it is."""
 
 from __future__ import annotations
 
-from pipelines.drafting.corrections import (
+from microguard.pipelines.drafting.corrections import (
     one_each,
     with_codes,
     with_region,
@@ -14,9 +14,9 @@ from pipelines.drafting.corrections import (
     without_rare_numbers,
     without_small_region,
 )
-from pipelines.drafting.first_guess import Guess, first_guess
-from pipelines.drafting.names import says
-from pipelines.drafting.profile import Profile
+from microguard.pipelines.drafting.first_guess import Guess, first_guess
+from microguard.pipelines.drafting.names import says
+from microguard.pipelines.drafting.profile import Profile
 
 
 def guess(profile: Profile) -> list[Guess]:

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from pipelines.drafting.compared import Compared
-from pipelines.drafting.counted import counts_units
-from pipelines.drafting.first_guess import Guess
-from pipelines.drafting.profile import Column, Profile
-from schemas.specification.sections import Quality
-from sdc.clusters.diversity import Diversity, diversify
-from sdc.errors import ImpossibleProtection, NoVariation
-from sdc.microaggregation import microaggregate
+from microguard.pipelines.drafting.compared import Compared
+from microguard.pipelines.drafting.counted import counts_units
+from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.schemas.specification.sections import Quality
+from microguard.sdc.clusters.diversity import Diversity, diversify
+from microguard.sdc.errors import ImpossibleProtection, NoVariation
+from microguard.sdc.microaggregation import microaggregate
 
 MOST, SMALLEST = 2_000, 200
 """Records of a sample: enough for shares of a percent, few enough for a second."""

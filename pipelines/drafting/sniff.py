@@ -19,10 +19,9 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-
-from pipelines.drafting.partitions import constants, partitions_of
-from pipelines.intake.lake_tables import places_of, refuse_lake_tables
-from schemas.errors import InputRejected
+from microguard.pipelines.drafting.partitions import constants, partitions_of
+from microguard.pipelines.intake.lake_tables import places_of, refuse_lake_tables
+from microguard.schemas.errors import InputRejected
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_CHARACTERS = 1 << 18

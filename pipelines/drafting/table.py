@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from pipelines.drafting.counted import K
-from pipelines.drafting.first_guess import Guess
-from pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.counted import K
+from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.profile import Column, Profile
 
 MOST_COLUMNS = 12
 """Columns among which nesting is looked for; each pair costs a pass over the file."""

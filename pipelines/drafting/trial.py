@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.drafting.compared import Compared
-from pipelines.drafting.counted import K, by_pattern, counts_units
-from pipelines.drafting.first_guess import Guess
-from pipelines.drafting.grouping import Grouping, grouping_of
-from pipelines.drafting.profile import Profile
-from pipelines.drafting.sample import Sample, columns_of
-from schemas.specification.sections import Quality
+from microguard.pipelines.drafting.compared import Compared
+from microguard.pipelines.drafting.counted import K, by_pattern, counts_units
+from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.grouping import Grouping, grouping_of
+from microguard.pipelines.drafting.profile import Profile
+from microguard.pipelines.drafting.sample import Sample, columns_of
+from microguard.schemas.specification.sections import Quality
 
 SIZES = (K, 5, 10)
 """The k that are tried, ascending."""

@@ -1,4 +1,5 @@
-"""Make the archive of Spark's classes: ``python -m pipelines.engine.class_archive``, once per environment.
+"""Make the archive of Spark's classes, once per environment: ``python -m
+microguard.pipelines.engine.class_archive``.
 
 Java first writes down its own classes. Then a session starts, runs queries of the kinds that a run has, and
 its JVM writes down the classes of Spark as it ends.
@@ -12,12 +13,11 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
+from microguard.pipelines.engine.java import java_home
+from microguard.pipelines.engine.jvm import ARCHIVE, JAVA_ARCHIVE, QUICK, InputSize
+from microguard.pipelines.engine.session import open_session
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
-
-from pipelines.engine.java import java_home
-from pipelines.engine.jvm import ARCHIVE, JAVA_ARCHIVE, QUICK, InputSize
-from pipelines.engine.session import open_session
 
 
 def make_archive() -> bool:

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from pipelines.engine.command_result import now
+from microguard.pipelines.engine.command_result import now
 
 #: All that an event may say. Names of stages come from this software and from names of clusterings; a reason
 #: is the paragraph of a refusal.

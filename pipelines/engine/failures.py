@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from microguard.schemas.errors import MicroguardError
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
-
-from schemas.errors import MicroguardError
 
 _AGAIN = "Nothing was published. Call this again: finished blocks are kept."
 #: What speaking to a Java process that is gone raises beside py4j's own errors.
@@ -107,9 +106,9 @@ def _why(error: Exception) -> str:
         )
     if any(each in str(error) for each in _NO_PYTHON):
         return (
-            "Spark could not start Python on a machine. Call `python -m pipelines.records.daemon` there, "
-            "with the Python and the variables that Spark has (PYSPARK_PYTHON, PYTHONPATH), and mend what "
-            "it says."
+            "Spark could not start Python on a machine. Call `python -m "
+            "microguard.pipelines.records.daemon` there, with the Python and the variables that Spark has "
+            "(PYSPARK_PYTHON, PYTHONPATH), and mend what it says."
         )
     for raised, text in _OF_STORES.items():
         if f"{raised}: " in str(error):

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import MicroguardError
+from microguard.schemas.errors import MicroguardError
 
 PRIVATE, PRIVATE_FILE, ANY_FILE = 0o700, 0o600, 0o666
 """Modes of a folder and a file that are their owner's alone, and of one that the umask decides of."""

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from schemas.errors import MicroguardError
+from microguard.schemas.errors import MicroguardError
 
 OLDEST_JAVA = 17
 _LAUNCHER = """#!/bin/sh

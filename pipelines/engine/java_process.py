@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from microguard.schemas.errors import MicroguardError
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
-
-from schemas.errors import MicroguardError
 
 #: Files that a run on a small input opens at once, at most.
 OPEN_FILES = 512

@@ -10,9 +10,8 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
+from microguard.pipelines.engine.events import emit
 from tqdm import tqdm
-
-from pipelines.engine.events import emit
 
 #: Seconds between plain lines where standard error is no terminal.
 LINE_EVERY = 5.0

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from microguard.pipelines.engine.column_names import column
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
 
 HASH = "__hash"
 #: Columns of `digest`.

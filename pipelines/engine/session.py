@@ -11,16 +11,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from microguard.pipelines.engine import java_process, workers
+from microguard.pipelines.engine.failures import GONE, without_values_of_records
+from microguard.pipelines.engine.java import java_home
+from microguard.pipelines.engine.java_process import start_java, without_signal_handler
+from microguard.pipelines.engine.jvm import InputSize, input_size, jvm_options
 from py4j.protocol import Py4JError
 from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
-
-from pipelines.engine import java_process, workers
-from pipelines.engine.failures import GONE, without_values_of_records
-from pipelines.engine.java import java_home
-from pipelines.engine.java_process import start_java, without_signal_handler
-from pipelines.engine.jvm import InputSize, input_size, jvm_options
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 

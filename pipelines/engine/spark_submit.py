@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.engine.session import LOG_CONFIGURATION
+from microguard.pipelines.engine.session import LOG_CONFIGURATION
 
 
 def silence() -> None:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 _SETTING = "spark.python.daemon.module"
 #: Settings of a session whose workers have the methods loaded.
-PRELOADED = {_SETTING: "pipelines.records.daemon"}
+PRELOADED = {_SETTING: "microguard.pipelines.records.daemon"}
 
 
 def start_ahead(spark: SparkSession) -> None:

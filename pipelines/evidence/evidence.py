@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.engine.files import private_folder, read_json, write_atomically
+from microguard.pipelines.gate.gate import Verdict
+from microguard.pipelines.publication.areas import QUALITY
 from pydantic import TypeAdapter
-
-from pipelines.engine.files import private_folder, read_json, write_atomically
-from pipelines.gate.gate import Verdict
-from pipelines.publication.areas import QUALITY
 
 
 @dataclass(frozen=True)

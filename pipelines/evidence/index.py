@@ -13,11 +13,10 @@ from typing import Any
 
 import jinja2
 from markupsafe import Markup
-
-from pipelines.engine.files import PRIVATE_FILE, FileDamaged, write_atomically
-from pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
-from pipelines.publication.ledger import Entry, Ledger, public_area_of
-from pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.engine.files import PRIVATE_FILE, FileDamaged, write_atomically
+from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
+from microguard.pipelines.publication.public.public_area import PublicArea
 
 _HERE = Path(__file__).parent
 #: What the last line of the ledger makes of a release, in words.

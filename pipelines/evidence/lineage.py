@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
 
-from pipelines.engine.command_result import now
-from pipelines.engine.files import read_json, write_atomically
-from pipelines.evidence.evidence import Evidence
-from pipelines.gate.gate import Verdict
-from schemas.requirements.requirement import MetricKey
+from microguard.pipelines.engine.command_result import now
+from microguard.pipelines.engine.files import read_json, write_atomically
+from microguard.pipelines.evidence.evidence import Evidence
+from microguard.pipelines.gate.gate import Verdict
+from microguard.schemas.requirements.requirement import MetricKey
 
 FILE = "openlineage.json"
 #: Of the jobs; a job is the name of its releases.

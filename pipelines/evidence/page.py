@@ -11,18 +11,17 @@ from typing import Any, Protocol
 
 import jinja2
 from markupsafe import Markup
-
-from pipelines.description.recodes import recode_text
-from pipelines.engine.files import checksum, write_atomically
-from pipelines.evidence import plots
-from pipelines.evidence.evidence import Evidence
-from pipelines.gate.gate import Verdict
-from pipelines.gate.plain_names import metric_in_words
-from pipelines.publication.areas import PAGE, QUALITY
-from pipelines.publication.ledger import Entry
-from schemas.requirements.requirement import MetricKey
-from schemas.specification.consistency import HELD_BY_DEFAULT
-from schemas.specification.sections import RECODES
+from microguard.pipelines.description.recodes import recode_text
+from microguard.pipelines.engine.files import checksum, write_atomically
+from microguard.pipelines.evidence import plots
+from microguard.pipelines.evidence.evidence import Evidence
+from microguard.pipelines.gate.gate import Verdict
+from microguard.pipelines.gate.plain_names import metric_in_words
+from microguard.pipelines.publication.areas import PAGE, QUALITY
+from microguard.pipelines.publication.ledger import Entry
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
+from microguard.schemas.specification.sections import RECODES
 
 _HERE = Path(__file__).parent
 #: Numbers that are written with all digits before the point and none behind it.

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
-from pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, legend_above, plain_log, svg_of
+from microguard.pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, legend_above, plain_log, svg_of
 
 
 def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import SpecificationError
-from schemas.specification.model import Specification
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
 
 KEY = "[input] expectations"
 #: Keywords that name a column, and those that name several.
@@ -135,7 +135,7 @@ def _expected(content: Mapping[str, Any]) -> Expected:
 
 
 def _faults(expected: Expected, specification: Specification) -> Iterator[str]:
-    from pipelines.gate.agency_expectations import unfit  # Great Expectations: seconds to import
+    from microguard.pipelines.gate.agency_expectations import unfit  # Great Expectations: seconds to import
 
     if expected.type in REFUSED:
         yield "it reads more than these records, or answers with some of them; take it out"

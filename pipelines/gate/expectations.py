@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.gate.data_docs import write_data_docs
-from schemas.requirements.requirement import MetricKey, Requirement
+from microguard.pipelines.gate.data_docs import write_data_docs
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
 
 
 #: What loads Great Expectations, for those who import it ahead.
-EXPECTS = "pipelines.gate.suite"
+EXPECTS = "microguard.pipelines.gate.suite"
 
 
 def met_by_expectations(
@@ -45,8 +45,7 @@ def met_by_expectations(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import great_expectations as gx
-
-        from pipelines.gate.suite import OBSERVED, expectation_suite, metrics_frame
+        from microguard.pipelines.gate.suite import OBSERVED, expectation_suite, metrics_frame
 
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.gate.expectations import met_by_expectations
-from schemas.errors import GateRefused, ProtectionFailed
-from schemas.requirements.requirement import MetricKey, Requirement
+from microguard.pipelines.gate.expectations import met_by_expectations
+from microguard.schemas.errors import GateRefused, ProtectionFailed
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 EXPECTATIONS = "expectations"
 

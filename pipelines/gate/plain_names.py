@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 _WORDS = {
     "present": "column {variable} is there",

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.engine.column_names import quoted
-from schemas.specification.model import Specification
+from microguard.pipelines.engine.column_names import quoted
+from microguard.schemas.specification.model import Specification
 
 SUITE = "published.suite.json"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -20,7 +20,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def write_published_suite(folder: Path, specification: Specification, columns: Sequence[str]) -> None:
     """Write `SUITE` as Great Expectations 1.x saves a suite."""
-    from pipelines.gate.suite import gx, gxe  # seconds to import
+    from microguard.pipelines.gate.suite import gx, gxe  # seconds to import
 
     k, region = specification.release.k, [specification.region] if specification.region else []
     expectations = [

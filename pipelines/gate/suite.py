@@ -14,9 +14,8 @@ import great_expectations as gx
 import great_expectations.expectations as gxe
 import pandas as pd
 from great_expectations.core.expectation_suite import ExpectationSuite
-
-from pipelines.gate.plain_names import plain_name
-from schemas.requirements.requirement import MetricKey, Requirement
+from microguard.pipelines.gate.plain_names import plain_name
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 NO_VALUES = {"result_format": "BOOLEAN_ONLY"}
 """The result format under which neither results nor Data Docs carry what was found: of records."""

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
-from pipelines.guarantees.original_cells import OriginalCells, Published
-from pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE, TableGuarantee
+from microguard.pipelines.guarantees.original_cells import OriginalCells, Published
+from microguard.pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE, TableGuarantee
 
 METHOD = "controlled tabular adjustment"
 STATEMENT = (

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
-from schemas.requirements.requirement import BROKEN, MetricKey, Requirement
+from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement
 
 Files = TypeVar("Files")
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.guarantees.guarantee import Count, Guarantee, promise
-from pipelines.guarantees.record_files import RecordFiles, median_size
-from schemas.requirements.requirement import MetricKey, Requirement
+from microguard.pipelines.guarantees.guarantee import Count, Guarantee, promise
+from microguard.pipelines.guarantees.record_files import RecordFiles, median_size
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 LINKAGE = (
     "k-anonymity holds on the quasi-identifiers named here, together with the region, and on nothing else. "

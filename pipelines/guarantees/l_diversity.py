@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.guarantees.guarantee import Count, Guarantee, promise
-from pipelines.guarantees.k_anonymity import Group, KAnonymity
-from pipelines.guarantees.record_files import RecordFiles
-from schemas.requirements.requirement import MetricKey, Requirement
+from microguard.pipelines.guarantees.guarantee import Count, Guarantee, promise
+from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
+from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 MINIMALITY = (
     "Clusters hold at least {} different values of each sensitive variable. Whoever knows the protected "

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.guarantees.guarantee import Count, Guarantee, promise
-from pipelines.guarantees.record_files import RECORDS, RecordFiles
-from schemas.requirements.requirement import MetricKey, Requirement
+from microguard.pipelines.guarantees.guarantee import Count, Guarantee, promise
+from microguard.pipelines.guarantees.record_files import RECORDS, RecordFiles
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 NAME = "measured only"
 NO_PROMISE = (

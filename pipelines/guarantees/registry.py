@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pipelines.guarantees import additive_table, bounded_noise, measured_only, rounded_table, suppressed_table
-from pipelines.guarantees.additive_table import AdditiveTable
-from pipelines.guarantees.bounded_noise import BoundedNoise
-from pipelines.guarantees.guarantee import Guarantee
-from pipelines.guarantees.k_anonymity import KAnonymity
-from pipelines.guarantees.l_diversity import LDiversity
-from pipelines.guarantees.measured_only import MeasuredOnly
-from pipelines.guarantees.record_files import RecordFiles
-from pipelines.guarantees.rounded_table import RoundedTable
-from pipelines.guarantees.suppressed_table import SuppressedTable
-from pipelines.guarantees.tables import TableGuarantee
-from schemas.errors import ProtectionFailed
-from schemas.requirements.requirement import Requirement
+from microguard.pipelines.guarantees import (
+    additive_table,
+    bounded_noise,
+    measured_only,
+    rounded_table,
+    suppressed_table,
+)
+from microguard.pipelines.guarantees.additive_table import AdditiveTable
+from microguard.pipelines.guarantees.bounded_noise import BoundedNoise
+from microguard.pipelines.guarantees.guarantee import Guarantee
+from microguard.pipelines.guarantees.k_anonymity import KAnonymity
+from microguard.pipelines.guarantees.l_diversity import LDiversity
+from microguard.pipelines.guarantees.measured_only import MeasuredOnly
+from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.pipelines.guarantees.rounded_table import RoundedTable
+from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
+from microguard.pipelines.guarantees.tables import TableGuarantee
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.requirements.requirement import Requirement
 
 #: Content of a release that holds tables and no records.
 TABLE = "table"

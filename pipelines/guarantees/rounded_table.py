@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.guarantees.additive_table import beyond, unprotected
-from pipelines.guarantees.original_cells import OriginalCells, Published
-from pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE, TableGuarantee
+from microguard.pipelines.guarantees.additive_table import beyond, unprotected
+from microguard.pipelines.guarantees.original_cells import OriginalCells, Published
+from microguard.pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE, TableGuarantee
 
 METHOD = "controlled rounding"
 STATEMENT = (

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from pipelines.guarantees.guarantee import Count, promise
-from pipelines.guarantees.original_cells import OriginalCells, Published
-from pipelines.guarantees.table_files import STATUS, TableFiles
-from pipelines.guarantees.tables import ONE_VALUE, TableGuarantee
-from schemas.requirements.requirement import MetricKey, Requirement
+from microguard.pipelines.guarantees.guarantee import Count, promise
+from microguard.pipelines.guarantees.original_cells import OriginalCells, Published
+from microguard.pipelines.guarantees.table_files import STATUS, TableFiles
+from microguard.pipelines.guarantees.tables import ONE_VALUE, TableGuarantee
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 METHOD = "cell suppression"
 PUBLISHED, SUPPRESSED = "published", "suppressed"

@@ -15,9 +15,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.guarantees.original_cells import OriginalCells
-from pipelines.guarantees.queries import number, quiet_engine, quoted_name, quoted_text
+from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.guarantees.queries import number, quiet_engine, quoted_name, quoted_text
 
 STATUS = "status"
 

@@ -6,10 +6,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pipelines.guarantees.guarantee import Count, Guarantee, promise
-from pipelines.guarantees.original_cells import OriginalCells, Published, beside_original
-from pipelines.guarantees.table_files import TableFiles
-from schemas.requirements.requirement import MetricKey, Requirement
+from microguard.pipelines.guarantees.guarantee import Count, Guarantee, promise
+from microguard.pipelines.guarantees.original_cells import OriginalCells, Published, beside_original
+from microguard.pipelines.guarantees.table_files import TableFiles
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 INEXACT = "Any value may differ from the true one: do not read small differences between cells."
 ATTACKER = (

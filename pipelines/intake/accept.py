@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pipelines.engine.files import private_folder, write_atomically
-from pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
-from pipelines.intake.read import Microdata
-from pipelines.intake.validate import ValidatedInput
-from schemas.errors import InputRejected
-from schemas.requirements.records import input_requirements
-from schemas.specification.model import Specification
+from microguard.pipelines.engine.files import private_folder, write_atomically
+from microguard.pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
+from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.requirements.records import input_requirements
+from microguard.schemas.specification.model import Specification
 
 QUARANTINE = "quarantine.json"
 
@@ -56,7 +56,9 @@ def accept_by_suite(microdata: Microdata, folder: Path) -> Verdicts:
     """
     if microdata.suite is None or microdata.originals is None:
         return Verdicts((), (), ())
-    from pipelines.gate.agency_expectations import judge_records  # Great Expectations: seconds to import
+    from microguard.pipelines.gate.agency_expectations import (
+        judge_records,  # Great Expectations: seconds to import
+    )
 
     verdicts = judge_records(microdata.suite, microdata.originals, private_folder(folder) / EXPECTATIONS)
     if not verdicts.passed:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.sdc.clusters.codes import spelled
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content_of
-from sdc.clusters.codes import spelled
 
 _VALUE, _SPELLED = "__value", "__spelled"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 
-from schemas.errors import SpecificationError
+from microguard.schemas.errors import SpecificationError
 
 DELIMITERS = (",", ";", "\t", "|")
 

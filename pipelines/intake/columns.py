@@ -5,13 +5,12 @@ Names of columns are shown only where the file plausibly has a header.
 
 from __future__ import annotations
 
+from microguard.pipelines.intake.faults import input_named
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Variable
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
-
-from pipelines.intake.faults import input_named
-from schemas.errors import InputRejected
-from schemas.specification.model import Specification
-from schemas.specification.sections import Variable
 
 #: Names that begin like this are ours.
 RESERVED = "__"

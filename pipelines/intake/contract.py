@@ -9,11 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.intake.column_types import Unfit, declared_otherwise, file_types, joint_types
+from microguard.pipelines.intake.lake_tables import local_path
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-
-from pipelines.intake.column_types import Unfit, declared_otherwise, file_types, joint_types
-from pipelines.intake.lake_tables import local_path
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.code_file import code_rows
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.sdc.clusters.cost_matrix import CostMatrix
+from microguard.sdc.errors import SdcError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.intake.code_file import code_rows
-from schemas.errors import SpecificationError
-from schemas.specification.model import Specification
-from sdc.clusters.cost_matrix import CostMatrix
-from sdc.errors import SdcError
 
 #: More categories than a person has priced, or a matrix in every task can hold.
 MOST_CATEGORIES = 1_000

@@ -6,15 +6,14 @@ import codecs
 import re
 from typing import Any
 
+from microguard.pipelines.intake.columns import check_columns
+from microguard.pipelines.intake.faults import input_named
+from microguard.pipelines.intake.lake_tables import places_of, refuse_lake_tables
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.intake.columns import check_columns
-from pipelines.intake.faults import input_named
-from pipelines.intake.lake_tables import places_of, refuse_lake_tables
-from schemas.errors import InputRejected
-from schemas.specification.model import Specification
 
 #: Names of Python's codecs, as patterns, and how Java writes them.
 _OF_JAVA = (

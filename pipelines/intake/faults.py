@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+from microguard.pipelines.engine.failures import of_machines
+from microguard.schemas.errors import InputRejected, SpecificationError
+from microguard.schemas.specification.model import Specification
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-
-from pipelines.engine.failures import of_machines
-from schemas.errors import InputRejected, SpecificationError
-from schemas.specification.model import Specification
 
 
 @contextmanager

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
 
 #: Bits of the fixed-point numbers that means and scales are summed from, relative to the largest magnitude.
 FIXED_POINT_BITS = 30

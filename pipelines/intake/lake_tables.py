@@ -13,9 +13,8 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlparse
 
+from microguard.schemas.errors import InputRejected
 from pyspark.sql import SparkSession
-
-from schemas.errors import InputRejected
 
 #: What the folder of a table contains, as a glob relative to it, and the format of the table.
 _MARKS = {

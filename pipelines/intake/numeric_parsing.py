@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.typed import number_in_text
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.intake.typed import number_in_text
-from schemas.specification.model import Specification
 
 #: Stands for a text that is no number.
 UNREAD = float("inf")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.failures import of_machines
+from microguard.pipelines.intake.column_types import is_binary, is_text, physical_types, value_type
+from microguard.pipelines.intake.faults import input_named
+from microguard.pipelines.intake.lake_tables import local_path, places_of, refuse_lake_tables
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
-
-from pipelines.engine.failures import of_machines
-from pipelines.intake.column_types import is_binary, is_text, physical_types, value_type
-from pipelines.intake.faults import input_named
-from pipelines.intake.lake_tables import local_path, places_of, refuse_lake_tables
-from schemas.errors import InputRejected
-from schemas.specification.model import Specification
 
 _PLAIN: dict[pa.DataType, t.DataType] = {
     pa.bool_(): t.BooleanType(),

@@ -6,15 +6,14 @@ combination is added up.
 
 from __future__ import annotations
 
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.intake.typed import UNREADABLE
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Variable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.intake.read import read
-from pipelines.intake.typed import UNREADABLE
-from schemas.errors import InputRejected
-from schemas.specification.model import Specification
-from schemas.specification.sections import Variable
 
 #: How many the population has of the combination in a line.
 HOLDERS = "__holders"

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.gate.agency_suite import AgencySuite, agency_suite
+from microguard.pipelines.intake.column_types import Unfit
+from microguard.pipelines.intake.columns import check_columns, check_types
+from microguard.pipelines.intake.contract import Contract, contract_of
+from microguard.pipelines.intake.csv_files import read_csv
+from microguard.pipelines.intake.faults import input_named, reading
+from microguard.pipelines.intake.lake_tables import local_path, refuse_lake_tables
+from microguard.pipelines.intake.parquet_files import read_parquet
+from microguard.pipelines.intake.recode import retyped
+from microguard.pipelines.intake.typed import UNREADABLE, typed_values, with_recodes
+from microguard.schemas.errors import InputRejected, SpecificationError
+from microguard.schemas.specification.consistency import within
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame, SparkSession
-
-from pipelines.engine.column_names import column
-from pipelines.gate.agency_suite import AgencySuite, agency_suite
-from pipelines.intake.column_types import Unfit
-from pipelines.intake.columns import check_columns, check_types
-from pipelines.intake.contract import Contract, contract_of
-from pipelines.intake.csv_files import read_csv
-from pipelines.intake.faults import input_named, reading
-from pipelines.intake.lake_tables import local_path, refuse_lake_tables
-from pipelines.intake.parquet_files import read_parquet
-from pipelines.intake.recode import retyped
-from pipelines.intake.typed import UNREADABLE, typed_values, with_recodes
-from schemas.errors import InputRejected, SpecificationError
-from schemas.specification.consistency import within
-from schemas.specification.model import Specification
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.code_file import code_rows
+from microguard.schemas.errors import InputRejected, SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Variable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.intake.code_file import code_rows
-from schemas.errors import InputRejected, SpecificationError
-from schemas.specification.model import Specification
-from schemas.specification.sections import Variable
 
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _FRACTIONAL = (t.FloatType, t.DoubleType, t.DecimalType)

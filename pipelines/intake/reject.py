@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.typed import CODE, COSTS, NUMBER, ORDER, TEXT, UNREADABLE
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.intake.typed import CODE, COSTS, NUMBER, ORDER, TEXT, UNREADABLE
-from schemas.specification.model import Specification
 
 #: Column with the reason, NULL for a record that is kept.
 REASON = "__reason"

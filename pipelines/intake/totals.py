@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
 from pyspark.sql import Column
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
 
 
 def total_sums(names: Sequence[str], weights: Sequence[str]) -> list[Column]:

@@ -5,16 +5,15 @@ What cannot be read is NULL, and a bit says why.
 
 from __future__ import annotations
 
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.columns import is_number
+from microguard.pipelines.intake.cost_matrices import unpriced
+from microguard.pipelines.intake.recode import out_of_order, recoded, without_codes
+from microguard.schemas.specification.model import Specification
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.intake.columns import is_number
-from pipelines.intake.cost_matrices import unpriced
-from pipelines.intake.recode import out_of_order, recoded, without_codes
-from schemas.specification.model import Specification
 
 #: What of a record could not be read, as bits.
 UNREADABLE = "__unreadable"

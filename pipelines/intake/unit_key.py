@@ -6,12 +6,11 @@ import hashlib
 import hmac
 
 import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import content_of
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content_of
 
 #: Columns of what is known of a record's unit: its key, and a hash of what would be published of the record.
 UNIT, ROW = "__unit", "__row"

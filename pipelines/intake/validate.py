@@ -13,24 +13,23 @@ from dataclasses import dataclass, field
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.intake.cost_matrices import cost_matrices
+from microguard.pipelines.intake.faults import reading
+from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_of
+from microguard.pipelines.intake.population import population
+from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.recode import trees_of
+from microguard.pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
+from microguard.pipelines.intake.totals import total_sums, totals_of
+from microguard.pipelines.intake.typed import UNREADABLE
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content_of
-from pipelines.intake.cost_matrices import cost_matrices
-from pipelines.intake.faults import reading
-from pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_of
-from pipelines.intake.population import population
-from pipelines.intake.read import Microdata
-from pipelines.intake.recode import trees_of
-from pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
-from pipelines.intake.totals import total_sums, totals_of
-from pipelines.intake.typed import UNREADABLE
-from schemas.errors import ProtectionFailed
-from schemas.requirements.requirement import MetricKey
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
 
 #: Bit i is set where the i-th numeric quasi-identifier is missing.
 PATTERN = "__pattern"

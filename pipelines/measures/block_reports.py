@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-
-from pipelines.engine.versions import deciding_versions, in_words
-from schemas.errors import ProtectionFailed, SpecificationError
-from sdc.measures.moments import Moments
+from microguard.pipelines.engine.versions import deciding_versions, in_words
+from microguard.schemas.errors import ProtectionFailed, SpecificationError
+from microguard.sdc.measures.moments import Moments
 
 #: What a lower bound is of, in a report.
 OF_BLOCK, OF_FILE = "block, given the blocking", "whole file"

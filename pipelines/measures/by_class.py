@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+from microguard.pipelines.engine.parallelism import tasks_at_once
+from microguard.pipelines.engine.row_hash import content_of
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.parallelism import tasks_at_once
-from pipelines.engine.row_hash import content_of
 
 #: Records that one task holds in memory.
 TASK_RECORDS = 1_000_000

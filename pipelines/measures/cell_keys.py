@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from pipelines.measures.table_errors import Table, TableErrors
-from schemas.specification.consistency import FREQUENCY
-from sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTable
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.measures.table_errors import Table, TableErrors
+from microguard.schemas.specification.consistency import FREQUENCY
+from microguard.sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTable
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.measures.block_reports import OF_BLOCK, OF_FILE, BlockReports
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from pipelines.measures.table_errors import aligned
-from schemas.specification.sections import Group
-from sdc.nominal.bounds import free_bound
-from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Objective
+from microguard.pipelines.measures.block_reports import OF_BLOCK, OF_FILE, BlockReports
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.measures.table_errors import aligned
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.nominal.bounds import free_bound
+from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Objective
 
 #: Name of the step that stands for the protection as a whole.
 WHOLE = "whole"

@@ -14,15 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.intake.category_normalisation import with_category
+from microguard.pipelines.measures.by_class import CLASS, by_class, class_hash
+from microguard.schemas.specification.model import Specification
+from microguard.sdc.risk.individual import class_risk
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content_of
-from pipelines.intake.category_normalisation import with_category
-from pipelines.measures.by_class import CLASS, by_class, class_hash
-from schemas.specification.model import Specification
-from sdc.risk.individual import class_risk
 
 #: Digits that are kept of sums whose order Spark decides.
 DIGITS = 9

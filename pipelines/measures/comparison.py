@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.pipelines.intake.numeric_parsing import magnitudes
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.measures.block_reports import BlockReports
+from microguard.pipelines.measures.classes import Classes, classes_of
+from microguard.pipelines.measures.exposure import Exposure
+from microguard.pipelines.measures.frequency_tables import frequency_tables
+from microguard.pipelines.measures.pairs import Pairs, pairs_of
+from microguard.pipelines.measures.table_errors import Table, TableErrors, table_errors
+from microguard.schemas.specification.model import WHOLE, Specification
 from pyspark.sql import DataFrame
-
-from pipelines.intake.fixed_point import Scale
-from pipelines.intake.numeric_parsing import magnitudes
-from pipelines.intake.validate import ValidatedInput
-from pipelines.measures.block_reports import BlockReports
-from pipelines.measures.classes import Classes, classes_of
-from pipelines.measures.exposure import Exposure
-from pipelines.measures.frequency_tables import frequency_tables
-from pipelines.measures.pairs import Pairs, pairs_of
-from pipelines.measures.table_errors import Table, TableErrors, table_errors
-from schemas.specification.model import WHOLE, Specification
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from pipelines.measures.pairs import Pairs
-from pipelines.measures.table_errors import aligned
-from sdc.utility.changes import changes, hellinger, il1s
-from sdc.utility.propensity import propensity
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.measures.pairs import Pairs
+from microguard.pipelines.measures.table_errors import aligned
+from microguard.sdc.utility.changes import changes, hellinger, il1s
+from microguard.sdc.utility.propensity import propensity
 
 #: Categories of a variable that get an indicator each in the propensity model.
 MOST_CATEGORIES = 20

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 
 
 class DiversityMeasure(Measure[Comparison, dict[str, int]]):

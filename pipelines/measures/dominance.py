@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 
 #: Dominance is counted whether the gate limits it or not: one contributor above 85 percent of the total.
 USUAL_DOMINANCE = (1, 85.0)

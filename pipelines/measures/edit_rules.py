@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from pipelines.measures.rules import violations
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.measures.rules import violations
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from pipelines.measures.table_errors import aligned
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
-from sdc.measures.empty_cells import transitions, vanished_cells
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.measures.table_errors import aligned
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
+from microguard.sdc.measures.empty_cells import transitions, vanished_cells
 
 MORE = "set method.control_tables.kept_dimension, raise method.effort, or accept more in [quality]"
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.totals import total_sums, totals_of
+from microguard.pipelines.intake.validate import REGION
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.sdc.utility.estimates import estimates, relative_changes
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.intake.totals import total_sums, totals_of
-from pipelines.intake.validate import REGION
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from sdc.utility.estimates import estimates, relative_changes
 
 #: Relative change of a total up to which it counts as exact: sums are added in an order that Spark decides.
 EXACT = 1e-9

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipelines.intake.validate import ValidatedInput
-from pipelines.measures.attribute_disclosure.functional_dependencies import Dependency, dependencies
-from pipelines.measures.classes import Classes, classes_of
-from schemas.specification.model import Specification
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.measures.attribute_disclosure.functional_dependencies import (
+    Dependency,
+    dependencies,
+)
+from microguard.pipelines.measures.classes import Classes, classes_of
+from microguard.schemas.specification.model import Specification
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from microguard.pipelines.engine.column_names import column, map_in_arrow
+from microguard.schemas.specification.consistency import FREQUENCY
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
-
-from pipelines.engine.column_names import column, map_in_arrow
-from schemas.specification.consistency import FREQUENCY
 
 #: Records that a task counts at once.
 AT_ONCE = 500_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pipelines.measures.classes import Homogeneity
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
+from microguard.pipelines.measures.classes import Homogeneity
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 
 REMEDY = (
     "raise method.min_diversity or release.k, coarsen the variable, raise the limit, or have a steward "

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.measures.by_class import CLASS, by_class, class_hash
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.individual_risk import DIGITS
+from microguard.pipelines.measures.measure import Measure
+from microguard.sdc.risk.individual import class_risk
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.measures.by_class import CLASS, by_class, class_hash
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.individual_risk import DIGITS
-from pipelines.measures.measure import Measure
-from sdc.risk.individual import class_risk
 
 _WEIGHT = "weight"
 

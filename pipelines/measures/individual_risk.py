@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
 
 #: Digits kept of sums whose order Spark decides.
 DIGITS = 9

@@ -10,16 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from microguard.pipelines.engine.row_hash import DIGESTS, digest
+from microguard.pipelines.intake.population import HOLDERS
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.individual_risk import DIGITS
+from microguard.pipelines.measures.measure import Measure
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.row_hash import DIGESTS, digest
-from pipelines.intake.population import HOLDERS
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.individual_risk import DIGITS
-from pipelines.measures.measure import Measure
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
 
 REMEDY = "coarsen what the population is counted by, raise k, or raise the limit"
 FILE, RECORDS = "file", "records"

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.evidence import plots
-from pipelines.measures.block_reports import BlockReports
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
+from microguard.pipelines.evidence import plots
+from microguard.pipelines.measures.block_reports import BlockReports
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 
 MORE = "raise method.effort, lower release.k, protect fewer variables together, or accept more in [quality]"
 

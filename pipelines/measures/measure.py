@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 
 C = TypeVar("C")
 S = TypeVar("S")

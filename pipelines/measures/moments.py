@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from pipelines.evidence import plots
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
+from microguard.pipelines.evidence import plots
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
 
 #: Of variables; two make a scatter of one point, which is a sentence.
 FEWEST_FOR_PLOT = 3

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.intake.unit_key import UNIT
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content_of
-from pipelines.intake.unit_key import UNIT
-from schemas.specification.model import Specification
 
 #: The original quasi-identifiers of a drawn record; NULL of any other.
 ORIGINAL = "__original"

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.measures.pairs import Pairs
+from microguard.sdc.risk.linkage import Points, inside_interval, nearer_and_tied
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from pipelines.measures.pairs import Pairs
-from sdc.risk.linkage import Points, inside_interval, nearer_and_tied
 
 #: Half-length of the interval in standard deviations.
 WIDTH = 0.1

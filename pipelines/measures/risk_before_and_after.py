@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.evidence import plots
-from pipelines.measures.classes import Risk, classes_of
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from schemas.specification.model import WHOLE
+from microguard.pipelines.evidence import plots
+from microguard.pipelines.measures.classes import Risk, classes_of
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.schemas.specification.model import WHOLE
 
 JOINTLY = "jointly"
 

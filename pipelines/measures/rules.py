@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from schemas.specification.rules import (
+from microguard.pipelines.engine.column_names import column
+from microguard.schemas.specification.rules import (
     AllOf,
     Among,
     AnyOf,
@@ -21,6 +18,8 @@ from schemas.specification.rules import (
     Rule,
     Variable,
 )
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 _COMPARED = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 

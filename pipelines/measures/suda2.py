@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.measure import Measure
-from sdc.risk.suda2 import special_uniques
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.sdc.risk.suda2 import special_uniques
 
 #: Largest set of variables looked at, and where there are more than `MANY` variables.
 LARGEST_SET, LARGEST_SET_OF_MANY, MANY = 3, 2, 20

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-
-from schemas.specification.consistency import FREQUENCY
+from microguard.schemas.specification.consistency import FREQUENCY
 
 Table = tuple[str, ...]
 """Columns of a control table."""

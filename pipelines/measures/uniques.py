@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pipelines.measures.comparison import Comparison, joined_columns, joins
-from pipelines.measures.measure import Measure
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
+from microguard.pipelines.measures.comparison import Comparison, joined_columns, joins
+from microguard.pipelines.measures.measure import Measure
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 
 REMEDY = (
     "protect the column, leave it out, raise the limit, or have a steward accept it by name in quality.accept"

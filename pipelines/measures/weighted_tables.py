@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.frequency_tables import weighted_by
-from pipelines.measures.measure import Measure
-from pipelines.measures.table_errors import Table, aligned
-from schemas.specification.consistency import FREQUENCY
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.frequency_tables import weighted_by
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.measures.table_errors import Table, aligned
+from microguard.schemas.specification.consistency import FREQUENCY
 
 #: Relative change of a weighted count up to which it counts as none: Spark decides the order of its sum.
 EXACT = 1e-9

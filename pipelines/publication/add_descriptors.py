@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pipelines.description.describe import describe
-from pipelines.engine.files import checksum
-from pipelines.publication.stage import StagedFiles
+from microguard.pipelines.description.describe import describe
+from microguard.pipelines.engine.files import checksum
+from microguard.pipelines.publication.stage import StagedFiles
 
 
 def described(staged: StagedFiles, manifest: Mapping[str, Any]) -> StagedFiles:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import secrets
 
-from pipelines.engine.files import FileDamaged
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
-from pipelines.publication.public.public_area import IDENTITY
-from schemas.errors import MicroguardError
+from microguard.pipelines.engine.files import FileDamaged
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
+from microguard.pipelines.publication.public.public_area import IDENTITY
+from microguard.schemas.errors import MicroguardError
 
 
 class AreaNotThere(MicroguardError):

@@ -19,22 +19,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from microguard.pipelines.engine.exact_paths import exact_paths
+from microguard.pipelines.engine.files import damaged, private_folder
+from microguard.pipelines.engine.lock import locked
+from microguard.pipelines.publication.key import create_once, key_file, key_of, required_key
+from microguard.pipelines.publication.public.public_area import PublicArea, public_area
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.publication.stored_evidence import WORK, address_of, stored_evidence
+from microguard.schemas.errors import MicroguardError, SpecificationError
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from pipelines.engine.exact_paths import exact_paths
-from pipelines.engine.files import damaged, private_folder
-from pipelines.engine.lock import locked
-from pipelines.publication.key import create_once, key_file, key_of, required_key
-from pipelines.publication.public.public_area import PublicArea, public_area
-from pipelines.publication.staging.folder import FolderStagingArea
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.publication.stored_evidence import WORK, address_of, stored_evidence
-from schemas.errors import MicroguardError, SpecificationError
-from schemas.specification.model import Specification
-
 if TYPE_CHECKING:
-    from pipelines.publication.store.stored_folder import StoredFolder
+    from microguard.pipelines.publication.store.stored_folder import StoredFolder
 
 #: In the folder of a release: evidence and page. In the area: the page that lists them, and the ledger.
 QUALITY, PAGE, INDEX, LEDGER = "quality.json", "report.html", "index.html", "ledger.jsonl"
@@ -145,14 +144,14 @@ class Areas:
         folder = self.work(release_id, purpose) if folder is None else folder
         if self.stored is None:
             return FolderStagingArea(folder)
-        from pipelines.publication.staging.object_store import StoreStagingArea
+        from microguard.pipelines.publication.staging.object_store import StoreStagingArea
 
         return StoreStagingArea(self.stored.address, f"{WORK}/{release_id}/{purpose}", folder)
 
     def frame(self, spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
         """The Parquet files of folders of the evidence area as it is kept, read by tasks."""
         if self.stored is not None:
-            from pipelines.publication.staging.object_store import fetched
+            from microguard.pipelines.publication.staging.object_store import fetched
 
             parts = [part for folder in folders for part in self.stored.parts(folder)]
             return fetched(spark, self.stored.address, parts, schema)
@@ -223,7 +222,7 @@ def areas_of(specification: Specification) -> Areas:
     """
     public, evidence = specification.public_area, specification.evidence_area
     if any("://" in place for place in (public, evidence, specification.shared_ledger or "")):
-        from pipelines.publication.store.neighbours import refuse_neighbours
+        from microguard.pipelines.publication.store.neighbours import refuse_neighbours
 
         refuse_neighbours(specification)
     areas = Areas.of(public, evidence)

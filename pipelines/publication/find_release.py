@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from pipelines.engine.files import parse_json
-from pipelines.publication.area_identity import known_area
-from pipelines.publication.areas import LEDGER, QUALITY, Areas
-from pipelines.publication.ledger import Ledger, LedgerDamaged, is_in
-from pipelines.publication.public.public_area import CURRENT, MANIFEST, PublicArea, public_area
-from schemas.errors import SpecificationError
+from microguard.pipelines.engine.files import parse_json
+from microguard.pipelines.publication.area_identity import known_area
+from microguard.pipelines.publication.areas import LEDGER, QUALITY, Areas
+from microguard.pipelines.publication.ledger import Ledger, LedgerDamaged, is_in
+from microguard.pipelines.publication.public.public_area import CURRENT, MANIFEST, PublicArea, public_area
+from microguard.schemas.errors import SpecificationError
 
 NEARBY_LEVELS = 3
 T = TypeVar("T")
@@ -90,7 +90,7 @@ def areas_named(named: str) -> Areas:
     SpecificationError
     """
     if Path(named).suffix == ".toml" and Path(named).is_file():
-        from schemas.specification.read import read_specification
+        from microguard.schemas.specification.read import read_specification
 
         specification = read_specification(Path(named))
         return Areas.of(specification.public_area, specification.evidence_area)
@@ -146,7 +146,7 @@ def half_withdrawn(ledger: Ledger, public: PublicArea) -> list[str]:
 
 def _at_address(address: str) -> FoundRelease | None:
     """A release, or a public area, in an object store; the evidence of what was published is elsewhere."""
-    from pipelines.publication.store.connection import content_of
+    from microguard.pipelines.publication.store.connection import content_of
 
     area = public_area(address)
     current = area.served()
@@ -173,7 +173,7 @@ def _public_area_in(release_id: str, quality: bytes) -> PublicArea:
 
 
 def _of_specification(path: Path, gone: bool) -> FoundRelease:
-    from schemas.specification.read import read_specification
+    from microguard.schemas.specification.read import read_specification
 
     specification = read_specification(path)
     public = public_area(specification.public_area)

@@ -13,10 +13,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.files import checksum
-from pipelines.engine.versions import deciding_versions
-from pipelines.intake.validate import ValidatedInput
-from schemas.specification.model import Specification
+from microguard.pipelines.engine.files import checksum
+from microguard.pipelines.engine.versions import deciding_versions
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.schemas.specification.model import Specification
 
 #: Moves when, and only when, the same input and specification give another answer than before.
 METHOD = 20

@@ -13,10 +13,10 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from pipelines.engine.files import PRIVATE_FILE, private_folder, sync_folder
-from schemas.errors import SpecificationError
-from schemas.paths import expanded
-from schemas.specification.consistency import among_releases
+from microguard.pipelines.engine.files import PRIVATE_FILE, private_folder, sync_folder
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.paths import expanded
+from microguard.schemas.specification.consistency import among_releases
 
 KEY_BYTES = 32
 KEY_VARIABLE = "MICROGUARD_KEY_FILE"

@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.engine.files import PRIVATE_FILE, FileDamaged
-from pipelines.publication.areas import INDEX, LEDGER, PAGE, Areas
-from pipelines.publication.public.public_area import PublicArea, public_area
-from schemas.errors import GateRefused, MicroguardError
+from microguard.pipelines.engine.files import PRIVATE_FILE, FileDamaged
+from microguard.pipelines.publication.areas import INDEX, LEDGER, PAGE, Areas
+from microguard.pipelines.publication.public.public_area import PublicArea, public_area
+from microguard.schemas.errors import GateRefused, MicroguardError
 
 Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "withdrawing", "withdrawn"]
 NEVER_PUBLIC: frozenset[Event] = frozenset({"waiting", "rejected"})

@@ -11,15 +11,14 @@ from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
-
-from pipelines.guarantees.guarantee import Guarantee
-from pipelines.guarantees.record_files import RecordFiles
-from pipelines.intake.contract import Contract
-from pipelines.intake.recode import recodes_of
-from pipelines.publication.read_back import Written
-from pipelines.publication.record_files.csv_file import CSV, READING
-from pipelines.publication.stage import Staged, table_files
-from schemas.specification.model import Specification
+from microguard.pipelines.guarantees.guarantee import Guarantee
+from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.intake.recode import recodes_of
+from microguard.pipelines.publication.read_back import Written
+from microguard.pipelines.publication.record_files.csv_file import CSV, READING
+from microguard.pipelines.publication.stage import Staged, table_files
+from microguard.schemas.specification.model import Specification
 
 DIFFERENCING = (
     "An earlier release was made under this name from another input or specification. Copies of it can be "

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.command_result import now
-from pipelines.engine.files import read_json, write_atomically
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.stage import StagedFiles
-from pipelines.publication.stored_evidence import STAGING, WAITING
-from schemas.errors import GateRefused, SpecificationError
+from microguard.pipelines.engine.command_result import now
+from microguard.pipelines.engine.files import read_json, write_atomically
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.stage import StagedFiles
+from microguard.pipelines.publication.stored_evidence import STAGING, WAITING
+from microguard.schemas.errors import GateRefused, SpecificationError
 
 
 @dataclass(frozen=True)

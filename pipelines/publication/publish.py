@@ -13,21 +13,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.command_result import now
-from pipelines.engine.files import FileDamaged
-from pipelines.publication.area_identity import AreaNotThere, begin_area, require_area, settle_area
-from pipelines.publication.areas import Areas
-from pipelines.publication.formats.table_format import TableFormat, table_format
-from pipelines.publication.identity import SERIES
-from pipelines.publication.ledger import Entry, Ledger, is_in, public_area_of
-from pipelines.publication.retention import expired_releases
-from pipelines.publication.source_fingerprints.conflicts import ledger_of, refuse_conflicts, shared_entry
-from pipelines.publication.source_fingerprints.shared_ledger import lock_of
-from pipelines.publication.source_fingerprints.source_fingerprint import SHARED
-from pipelines.publication.stage import StagedFiles
-from pipelines.publication.store.faults import AreaTaken
-from pipelines.publication.withdrawal import remove_release, withdraw_release
-from schemas.errors import ProtectionFailed
+from microguard.pipelines.engine.command_result import now
+from microguard.pipelines.engine.files import FileDamaged
+from microguard.pipelines.publication.area_identity import AreaNotThere, begin_area, require_area, settle_area
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.formats.table_format import TableFormat, table_format
+from microguard.pipelines.publication.identity import SERIES
+from microguard.pipelines.publication.ledger import Entry, Ledger, is_in, public_area_of
+from microguard.pipelines.publication.retention import expired_releases
+from microguard.pipelines.publication.source_fingerprints.conflicts import (
+    ledger_of,
+    refuse_conflicts,
+    shared_entry,
+)
+from microguard.pipelines.publication.source_fingerprints.shared_ledger import lock_of
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SHARED
+from microguard.pipelines.publication.stage import StagedFiles
+from microguard.pipelines.publication.store.faults import AreaTaken
+from microguard.pipelines.publication.withdrawal import remove_release, withdraw_release
+from microguard.schemas.errors import ProtectionFailed
 
 
 def publish(

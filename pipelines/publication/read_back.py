@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import ROWS, contents, contents_in, hash_halves
+from microguard.pipelines.guarantees.guarantee import Count, Guarantee
+from microguard.pipelines.guarantees.record_files import RecordFiles, class_sizes_query, sizes_in
+from microguard.pipelines.publication.record_files.batches import record_batches
+from microguard.pipelines.publication.record_files.csv_file import CSV, holds
+from microguard.pipelines.publication.stage import Staged
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import ROWS, contents, contents_in, hash_halves
-from pipelines.guarantees.guarantee import Count, Guarantee
-from pipelines.guarantees.record_files import RecordFiles, class_sizes_query, sizes_in
-from pipelines.publication.record_files.batches import record_batches
-from pipelines.publication.record_files.csv_file import CSV, holds
-from pipelines.publication.stage import Staged
-from schemas.requirements.requirement import MetricKey
-from schemas.specification.model import Specification
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pipelines.engine.command_result import CommandResult
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger, is_in
-from pipelines.publication.withdrawal import withdraw_release
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger, is_in
+from microguard.pipelines.publication.withdrawal import withdraw_release
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.engine.versions import in_words
-from pipelines.publication.areas import Areas
-from pipelines.publication.identity import SOFTWARE
-from pipelines.publication.ledger import Entry, Ledger
-from schemas.errors import GateRefused
-from schemas.specification.model import Specification
+from microguard.pipelines.engine.versions import in_words
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.identity import SOFTWARE
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.model import Specification
 
 
 def ids_of_job(areas: Areas, made_from: Mapping[str, Any]) -> tuple[str, str]:

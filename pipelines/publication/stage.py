@@ -13,22 +13,21 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.files import checksum
+from microguard.pipelines.engine.row_hash import HASH, summed, with_hash
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.record_files.batches import record_batches
+from microguard.pipelines.publication.record_files.csv_file import CSV, write_csv
+from microguard.pipelines.publication.record_files.encoding import encoded
+from microguard.pipelines.publication.record_files.partition_files import write_partitions
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.publication.staging.task_frames import write_in_tasks
+from microguard.schemas.specification.consistency import FREQUENCY
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
-
-from pipelines.engine.column_names import column
-from pipelines.engine.files import checksum
-from pipelines.engine.row_hash import HASH, summed, with_hash
-from pipelines.intake.contract import Contract
-from pipelines.publication.areas import Areas
-from pipelines.publication.record_files.batches import record_batches
-from pipelines.publication.record_files.csv_file import CSV, write_csv
-from pipelines.publication.record_files.encoding import encoded
-from pipelines.publication.record_files.partition_files import write_partitions
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.publication.staging.task_frames import write_in_tasks
-from schemas.specification.consistency import FREQUENCY
 
 RECORDS_PER_FILE = 500_000
 #: The records of a release, beside their manifest.

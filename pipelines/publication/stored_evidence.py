@@ -11,11 +11,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.engine.files import private_folder, write_atomically
-from schemas.errors import SpecificationError
+from microguard.pipelines.engine.files import private_folder, write_atomically
+from microguard.schemas.errors import SpecificationError
 
 if TYPE_CHECKING:
-    from pipelines.publication.store.stored_folder import StoredFolder
+    from microguard.pipelines.publication.store.stored_folder import StoredFolder
 
 #: Names the folder that holds the private copies.
 VARIABLE = "MICROGUARD_WORK_DIR"
@@ -41,8 +41,8 @@ def stored_evidence(address: str) -> StoredFolder:
     SpecificationError
         Where it cannot be reached, or no private copy can be made.
     """
-    from pipelines.publication.store.connection import connected
-    from pipelines.publication.store.stored_folder import StoredFolder
+    from microguard.pipelines.publication.store.connection import connected
+    from microguard.pipelines.publication.store.stored_folder import StoredFolder
 
     store = connected(address, "evidence")
     folder = _copies() / hashlib.sha256(address.encode()).hexdigest()[:32]

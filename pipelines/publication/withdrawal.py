@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipelines.engine.command_result import now
-from pipelines.publication.area_identity import require_area, require_gone
-from pipelines.publication.areas import Areas
-from pipelines.publication.formats.table_format import forget_everywhere
-from pipelines.publication.ledger import Entry, Event, Ledger
+from microguard.pipelines.engine.command_result import now
+from microguard.pipelines.publication.area_identity import require_area, require_gone
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.formats.table_format import forget_everywhere
+from microguard.pipelines.publication.ledger import Entry, Event, Ledger
 
 
 def withdraw_release(entry: Entry, areas: Areas) -> None:

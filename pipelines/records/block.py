@@ -15,24 +15,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-
-from pipelines.engine.versions import deciding_versions, in_words
-from pipelines.measures.classes import CLOSE
-from pipelines.records.block_config import BlockConfig
-from pipelines.records.blocks import BLOCK
-from pipelines.records.coordinates import numbers
-from pipelines.records.finished_blocks import FinishedBlock
-from pipelines.records.points import Points
-from sdc.clusters.codes import category_codes, close_codes, spelled_codes
-from sdc.clusters.diversity import Diversity, least_distinct
-from sdc.clusters.dominance import dominated
-from sdc.clusters.representatives import represent
-from sdc.errors import ImpossibleProtection, InvalidParameter, SdcError
-from sdc.measures.moments import Moments
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
-from sdc.microaggregation.global_bound.bound import WORK, file_bound
-from sdc.microaggregation.sse import sum_of_squares
+from microguard.pipelines.engine.versions import deciding_versions, in_words
+from microguard.pipelines.measures.classes import CLOSE
+from microguard.pipelines.records.block_config import BlockConfig
+from microguard.pipelines.records.blocks import BLOCK
+from microguard.pipelines.records.coordinates import numbers
+from microguard.pipelines.records.finished_blocks import FinishedBlock
+from microguard.pipelines.records.points import Points
+from microguard.sdc.clusters.codes import category_codes, close_codes, spelled_codes
+from microguard.sdc.clusters.diversity import Diversity, least_distinct
+from microguard.sdc.clusters.dominance import dominated
+from microguard.sdc.clusters.representatives import represent
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError
+from microguard.sdc.measures.moments import Moments
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
+from microguard.sdc.microaggregation.global_bound.bound import WORK, file_bound
+from microguard.sdc.microaggregation.sse import sum_of_squares
 
 #: Beside a record where representatives are chosen together: its cluster, and with the position of a nominal
 #: variable its value before.

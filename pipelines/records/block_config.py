@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.records.blocks import Plan
-from pipelines.records.coordinates import Coordinates
-from pipelines.records.sampling_weights import SamplingWeights
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.records.blocks import Plan
+from microguard.pipelines.records.coordinates import Coordinates
+from microguard.pipelines.records.sampling_weights import SamplingWeights
 
 
 @dataclass(frozen=True)

@@ -16,22 +16,21 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import HASH, content_order, with_hash
+from microguard.pipelines.intake.cost_matrices import cost_matrices
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.pipelines.intake.recode import orders_of, trees_of
+from microguard.pipelines.intake.validate import PATTERN, REGION
+from microguard.pipelines.measures.pairs import drawn_order
+from microguard.pipelines.records.coordinates import Coordinates
+from microguard.schemas.errors import InputRejected, ProtectionFailed
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.microaggregation.principal_cuts import CutTree
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import HASH, content_order, with_hash
-from pipelines.intake.cost_matrices import cost_matrices
-from pipelines.intake.fixed_point import Scale
-from pipelines.intake.recode import orders_of, trees_of
-from pipelines.intake.validate import PATTERN, REGION
-from pipelines.measures.pairs import drawn_order
-from pipelines.records.coordinates import Coordinates
-from schemas.errors import InputRejected, ProtectionFailed
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
-from sdc.microaggregation.principal_cuts import CutTree
 
 BLOCK = "__block"
 _PARTITION, _OF_BLOCK = "__partition", "__of_block"

@@ -6,11 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from microguard.pipelines.engine.files import FileDamaged
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.publication.store.faults import StoreDamaged
 from pyspark.sql import SparkSession
-
-from pipelines.engine.files import FileDamaged
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.publication.store.faults import StoreDamaged
 
 
 def write_checkpoint(spark: SparkSession, place: StagingArea, name: str, reports: Sequence[Any] = ()) -> None:

@@ -11,13 +11,12 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+from microguard.pipelines.records.block import BEFORE, CLUSTER, protect_block
+from microguard.pipelines.records.block_config import BlockConfig
+from microguard.pipelines.records.blocks import BLOCK
+from microguard.sdc.measures.moments import Moments
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
-
-from pipelines.records.block import BEFORE, CLUSTER, protect_block
-from pipelines.records.block_config import BlockConfig
-from pipelines.records.blocks import BLOCK
-from sdc.measures.moments import Moments
 
 
 def cluster_blocks(

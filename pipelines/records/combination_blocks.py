@@ -13,21 +13,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from microguard.pipelines.engine.tasks import in_tasks
+from microguard.pipelines.engine.versions import deciding_versions, in_words
+from microguard.pipelines.measures.block_reports import OF_BLOCK, OF_FILE
+from microguard.pipelines.records.block import block_seed
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.frequency_search.search import protect_block
+from microguard.sdc.nominal.methods import METHODS as NOMINAL
+from microguard.sdc.nominal.methods import Effort, Method, ProtectionTask, bounded, protect_counts
+from microguard.sdc.nominal.protected_counts import ProtectedCounts
+from microguard.sdc.nominal.similarity import Similarity
+from microguard.sdc.safe.methods import METHODS as SAFE
 from pyspark.sql import SparkSession
-
-from pipelines.engine.tasks import in_tasks
-from pipelines.engine.versions import deciding_versions, in_words
-from pipelines.measures.block_reports import OF_BLOCK, OF_FILE
-from pipelines.records.block import block_seed
-from sdc.errors import InvalidParameter
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.frequency_search.search import protect_block
-from sdc.nominal.methods import METHODS as NOMINAL
-from sdc.nominal.methods import Effort, Method, ProtectionTask, bounded, protect_counts
-from sdc.nominal.protected_counts import ProtectedCounts
-from sdc.nominal.similarity import Similarity
-from sdc.safe.methods import METHODS as SAFE
 
 #: What a block is protected by when the algorithm asked for fails on it.
 FALLBACK = "local-search"

@@ -17,13 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
-
-from pipelines.engine.row_hash import DIGESTS
-from pipelines.engine.tasks import in_tasks
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.records.combinations import (
+from microguard.pipelines.engine.row_hash import DIGESTS
+from microguard.pipelines.engine.tasks import in_tasks
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.records.combinations import (
     COLLISION,
     COUNT,
     Combinations,
@@ -33,19 +30,21 @@ from pipelines.records.combinations import (
     keys_of,
     texts_of,
 )
-from pipelines.records.part_files import PartFiles
-from pipelines.records.reassignment import moves_schema, write_moves
-from pipelines.records.similarity import distances
-from schemas.errors import ProtectionFailed
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
-from sdc.nominal.bounds import free_bound
-from sdc.nominal.distances import Distance
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.partitions.cell_index import CellIndex
-from sdc.nominal.partitions.part import Part, PartitionRequest, Stage, Standing, VisibleErrors
-from sdc.nominal.partitions.reconcile import SharedState, cut_regions
-from sdc.nominal.similarity import Similarity
+from microguard.pipelines.records.part_files import PartFiles
+from microguard.pipelines.records.reassignment import moves_schema, write_moves
+from microguard.pipelines.records.similarity import distances
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.nominal.bounds import free_bound
+from microguard.sdc.nominal.distances import Distance
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.partitions.cell_index import CellIndex
+from microguard.sdc.nominal.partitions.part import Part, PartitionRequest, Stage, Standing, VisibleErrors
+from microguard.sdc.nominal.partitions.reconcile import SharedState, cut_regions
+from microguard.sdc.nominal.similarity import Similarity
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 #: Values that are read at a time.
 _ROWS = 200_000

@@ -16,26 +16,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import DIGESTS, digest
+from microguard.pipelines.engine.versions import deciding_versions, in_words
+from microguard.pipelines.measures.block_reports import OF_FILE
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.records.combination_blocks import METHODS, proved, solved_by_block
+from microguard.pipelines.records.method_parameters import combination_parameters
+from microguard.pipelines.records.similarity import similarity
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.errors import SdcError
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, collapse
+from microguard.sdc.nominal.methods import ProtectionTask, chosen, protect_counts
+from microguard.sdc.nominal.region_levels import RegionLevels
+from microguard.sdc.nominal.similarity import Similarity
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import DIGESTS, digest
-from pipelines.engine.versions import deciding_versions, in_words
-from pipelines.measures.block_reports import OF_FILE
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.records.combination_blocks import METHODS, proved, solved_by_block
-from pipelines.records.method_parameters import combination_parameters
-from pipelines.records.similarity import similarity
-from schemas.errors import ProtectionFailed
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
-from sdc.errors import SdcError
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, collapse
-from sdc.nominal.methods import ProtectionTask, chosen, protect_counts
-from sdc.nominal.region_levels import RegionLevels
-from sdc.nominal.similarity import Similarity
 
 #: Records of a combination, beside its values `v0`, `v1`, ... and its digests.
 COUNT = "__count"

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from pipelines.intake.fixed_point import Scale
-from sdc.clusters.cost_matrix import CostMatrix
-from sdc.clusters.ordinal import MISSING, ordinal_coordinates, ranks_of
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.sdc.clusters.cost_matrix import CostMatrix
+from microguard.sdc.clusters.ordinal import MISSING, ordinal_coordinates, ranks_of
 
 
 @dataclass(frozen=True)

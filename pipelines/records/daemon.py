@@ -15,9 +15,9 @@ from importlib.util import find_spec
 
 def load() -> None:
     """What a worker that clusters records needs: its task, and compiled code where it was compiled before."""
-    import pipelines.records.cluster_blocks  # noqa: F401
-    from sdc.kernels.compile import compiled
-    from sdc.precompile import clusters
+    import microguard.pipelines.records.cluster_blocks  # noqa: F401
+    from microguard.sdc.kernels.compile import compiled
+    from microguard.sdc.precompile import clusters
 
     if compiled():
         clusters()

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from pipelines.engine.versions import deciding_versions
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.records.block_config import BlockConfig
-from pipelines.records.points import Points
-from sdc.clusters.diversity import Diversity
+from microguard.pipelines.engine.versions import deciding_versions
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.records.block_config import BlockConfig
+from microguard.pipelines.records.points import Points
+from microguard.sdc.clusters.diversity import Diversity
 
 
 @dataclass(frozen=True)

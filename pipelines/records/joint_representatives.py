@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.job import Job
+from microguard.pipelines.records.block import BEFORE, CLUSTER
+from microguard.pipelines.records.combinations import coded
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.methods import ON_COMBINATIONS
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.nominal.aggregation.joint import joint_representatives
+from microguard.sdc.nominal.region_levels import RegionLevels
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.job import Job
-from pipelines.records.block import BEFORE, CLUSTER
-from pipelines.records.combinations import coded
-from schemas.errors import ProtectionFailed
-from schemas.methods import ON_COMBINATIONS
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
-from sdc.nominal.aggregation.joint import joint_representatives
-from sdc.nominal.region_levels import RegionLevels
 
 #: Records up to which the clusters of a file are gathered for one search; larger files keep their modes.
 MOST_RECORDS = 500_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from schemas.specification.sections import Method
-from sdc.microaggregation.heuristics.genetic import GeneticParams
-from sdc.nominal.chi_exact import ChiExactParameters
-from sdc.nominal.methods import CHI_EXACT
-from sdc.nominal.partitioning.construction import Guidance
-from sdc.safe.parameters import SafeParams
+from microguard.schemas.specification.sections import Method
+from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams
+from microguard.sdc.nominal.chi_exact import ChiExactParameters
+from microguard.sdc.nominal.methods import CHI_EXACT
+from microguard.sdc.nominal.partitioning.construction import Guidance
+from microguard.sdc.safe.parameters import SafeParams
 
 
 def cluster_parameters(method: Method) -> dict[str, Any]:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from pipelines.publication.staging.staging_area import StagingArea
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.partitions.cell_index import CellIndex
-from sdc.nominal.partitions.part import Part, Standing
-from sdc.nominal.partitions.reconcile import SharedState
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.partitions.cell_index import CellIndex
+from microguard.sdc.nominal.partitions.part import Part, Standing
+from microguard.sdc.nominal.partitions.reconcile import SharedState
 
 _OF_CELLS = ("cells", "original", "dimension", "table", "level")
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-
-from pipelines.records.coordinates import Coordinates
-from sdc.clusters.codes import category_codes
-from sdc.clusters.hierarchical import level_codes
+from microguard.pipelines.records.coordinates import Coordinates
+from microguard.sdc.clusters.codes import category_codes
+from microguard.sdc.clusters.hierarchical import level_codes
 
 
 @dataclass(frozen=True)

@@ -12,48 +12,47 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.files import private_folder
+from microguard.pipelines.evidence.evidence import Counts
+from microguard.pipelines.gate.gate import EXPECTATIONS
+from microguard.pipelines.gate.published_suite import write_published_suite
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.pipelines.intake.numeric_parsing import magnitudes
+from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.unit_key import UNIT
+from microguard.pipelines.intake.validate import Rejects, ValidatedInput, pattern_of, strata_of
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.block_reports import BlockReports, block_table, collected
+from microguard.pipelines.measures.classes import close
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.dominance import dominance_rule
+from microguard.pipelines.measures.exposure import exposure
+from microguard.pipelines.measures.measure import Measure, Measured
+from microguard.pipelines.measures.pairs import with_originals
+from microguard.pipelines.measures.registry import RECORD_MEASURES
+from microguard.pipelines.publication.manifest import manifest
+from microguard.pipelines.publication.read_back import Written, verify_written
+from microguard.pipelines.publication.record_files.layout import laid_out, require_regions
+from microguard.pipelines.publication.stage import Staged, stage
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.publication.staging.task_frames import write_in_tasks
+from microguard.pipelines.records.block_config import BlockConfig
+from microguard.pipelines.records.blocks import Plan, blocked, plan
+from microguard.pipelines.records.checkpoint import read_checkpoint, write_checkpoint
+from microguard.pipelines.records.cluster_blocks import cluster_blocks, protected_schema
+from microguard.pipelines.records.combinations import on_combinations
+from microguard.pipelines.records.joint_representatives import chosen_together, with_joint_representatives
+from microguard.pipelines.records.method_parameters import cluster_parameters
+from microguard.pipelines.records.promises import guarantees_of, limits_of
+from microguard.pipelines.records.protect_by_frequency import protect_by_frequency
+from microguard.pipelines.records.sampling_weights import SamplingWeights
+from microguard.schemas.requirements.records import integrity_requirements
+from microguard.schemas.requirements.requirement import Requirement
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
 from pyspark.sql import DataFrame
-
-from pipelines.engine.column_names import column
-from pipelines.engine.files import private_folder
-from pipelines.evidence.evidence import Counts
-from pipelines.gate.gate import EXPECTATIONS
-from pipelines.gate.published_suite import write_published_suite
-from pipelines.intake.contract import Contract
-from pipelines.intake.fixed_point import Scale
-from pipelines.intake.numeric_parsing import magnitudes
-from pipelines.intake.read import Microdata
-from pipelines.intake.unit_key import UNIT
-from pipelines.intake.validate import Rejects, ValidatedInput, pattern_of, strata_of
-from pipelines.job import Job
-from pipelines.measures.block_reports import BlockReports, block_table, collected
-from pipelines.measures.classes import close
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.dominance import dominance_rule
-from pipelines.measures.exposure import exposure
-from pipelines.measures.measure import Measure, Measured
-from pipelines.measures.pairs import with_originals
-from pipelines.measures.registry import RECORD_MEASURES
-from pipelines.publication.manifest import manifest
-from pipelines.publication.read_back import Written, verify_written
-from pipelines.publication.record_files.layout import laid_out, require_regions
-from pipelines.publication.stage import Staged, stage
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.publication.staging.task_frames import write_in_tasks
-from pipelines.records.block_config import BlockConfig
-from pipelines.records.blocks import Plan, blocked, plan
-from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
-from pipelines.records.cluster_blocks import cluster_blocks, protected_schema
-from pipelines.records.combinations import on_combinations
-from pipelines.records.joint_representatives import chosen_together, with_joint_representatives
-from pipelines.records.method_parameters import cluster_parameters
-from pipelines.records.promises import guarantees_of, limits_of
-from pipelines.records.protect_by_frequency import protect_by_frequency
-from pipelines.records.sampling_weights import SamplingWeights
-from schemas.requirements.records import integrity_requirements
-from schemas.requirements.requirement import Requirement
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
 
 BLOCKS = "blocks.parquet"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from pipelines.guarantees.guarantee import Guarantee
-from pipelines.guarantees.k_anonymity import Group, KAnonymity
-from pipelines.guarantees.l_diversity import LDiversity
-from pipelines.guarantees.record_files import RecordFiles
-from schemas.specification.model import Specification
+from microguard.pipelines.guarantees.guarantee import Guarantee
+from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
+from microguard.pipelines.guarantees.l_diversity import LDiversity
+from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.schemas.specification.model import Specification
 
 #: What every reader must know of microaggregated records, and of frequencies changed by a method.
 METHOD_LIMITS = (

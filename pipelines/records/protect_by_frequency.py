@@ -7,29 +7,33 @@ import time
 from typing import Any
 
 import numpy as np
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.versions import deciding_versions, in_words
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.block_reports import OF_FILE, BlockReports, collected
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.records.checkpoint import read_checkpoint, write_checkpoint
+from microguard.pipelines.records.combination_blocks import proved
+from microguard.pipelines.records.combination_parts import CombinationParts, Layout
+from microguard.pipelines.records.combinations import (
+    combinations,
+    protected_counts,
+    tables_of,
+    write_combinations,
+)
+from microguard.pipelines.records.reassignment import carried_back, moves_schema, write_moves
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.errors import SdcError
+from microguard.sdc.nominal.bounds import free_bound
+from microguard.sdc.nominal.methods import LOCAL_SEARCH
+from microguard.sdc.nominal.partitions.cell_index import comparable
+from microguard.sdc.nominal.partitions.part import STAGES, PartitionRequest
+from microguard.sdc.nominal.partitions.reconcile import reconcile
+from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Certificate, ProtectedCounts
+from microguard.sdc.nominal.region_levels import RegionLevels
 from pyspark.sql import DataFrame
-
-from pipelines.engine.column_names import column
-from pipelines.engine.versions import deciding_versions, in_words
-from pipelines.job import Job
-from pipelines.measures.block_reports import OF_FILE, BlockReports, collected
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
-from pipelines.records.combination_blocks import proved
-from pipelines.records.combination_parts import CombinationParts, Layout
-from pipelines.records.combinations import combinations, protected_counts, tables_of, write_combinations
-from pipelines.records.reassignment import carried_back, moves_schema, write_moves
-from schemas.errors import ProtectionFailed
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
-from sdc.errors import SdcError
-from sdc.nominal.bounds import free_bound
-from sdc.nominal.methods import LOCAL_SEARCH
-from sdc.nominal.partitions.cell_index import comparable
-from sdc.nominal.partitions.part import STAGES, PartitionRequest
-from sdc.nominal.partitions.reconcile import reconcile
-from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Certificate, ProtectedCounts
-from sdc.nominal.region_levels import RegionLevels
 
 #: More combinations than these are searched in parts: up to there one process has what it needs, and its
 #: answer stays what it is.

@@ -14,19 +14,18 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import DIGESTS, content_order, digest, with_hash
+from microguard.pipelines.measures.pairs import drawn_order
+from microguard.pipelines.publication.staging.staging_area import Part, StagingArea, part_file
+from microguard.pipelines.records.combinations import Combinations, keys_of
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.nominal.transport import transport
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import DIGESTS, content_order, digest, with_hash
-from pipelines.measures.pairs import drawn_order
-from pipelines.publication.staging.staging_area import Part, StagingArea, part_file
-from pipelines.records.combinations import Combinations, keys_of
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
-from sdc.nominal.transport import transport
 
 #: Place of a record among those of its combination, from 1.
 _RANK = "__rank"

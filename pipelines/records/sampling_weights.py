@@ -18,18 +18,17 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.intake.fixed_point import Scale, scales
+from microguard.pipelines.records.coordinates import numbers
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.clusters.codes import category_codes
+from microguard.sdc.clusters.granularity import step_of
+from microguard.sdc.clusters.weight_shares import LARGEST_VOTE, largest_share, spread, trimmed
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content_of
-from pipelines.intake.fixed_point import Scale, scales
-from pipelines.records.coordinates import numbers
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
-from sdc.clusters.codes import category_codes
-from sdc.clusters.granularity import step_of
-from sdc.clusters.weight_shares import LARGEST_VOTE, largest_share, spread, trimmed
 
 #: Records whose values say what their step is; a hash of their contents draws them.
 SAMPLE = 50_000

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-
-from pipelines.intake.cost_matrices import cost_matrices
-from pipelines.intake.recode import orders_of, trees_of
-from schemas.specification.model import Specification
-from sdc.clusters.cost_matrix import CostMatrix
-from sdc.nominal.distances import Costs, Distance, Hierarchical, Nominal, Ordinal
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.similarity import Similarity
+from microguard.pipelines.intake.cost_matrices import cost_matrices
+from microguard.pipelines.intake.recode import orders_of, trees_of
+from microguard.schemas.specification.model import Specification
+from microguard.sdc.clusters.cost_matrix import CostMatrix
+from microguard.sdc.nominal.distances import Costs, Distance, Hierarchical, Nominal, Ordinal
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.similarity import Similarity
 
 #: Parts of a mismatch in the lightest variable: thirds, quarters, fifths, sixths are whole numbers of them.
 PARTS = 60

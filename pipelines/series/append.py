@@ -13,26 +13,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.evidence.evidence import Counts
+from microguard.pipelines.intake.reject import PUBLISHED_BEFORE, REASON
+from microguard.pipelines.intake.unit_key import ROW, UNIT, with_unit_key
+from microguard.pipelines.intake.validate import Rejects, ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.read_back import Written
+from microguard.pipelines.publication.stage import Staged
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.records.product import ProtectedRecords
+from microguard.pipelines.series.identifiers import RENAMED, nights_of_the_same_records
+from microguard.pipelines.series.membership import MEMBERS, UNITS
+from microguard.pipelines.series.product import Nights, WrittenNight, written_down
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.evidence.evidence import Counts
-from pipelines.intake.reject import PUBLISHED_BEFORE, REASON
-from pipelines.intake.unit_key import ROW, UNIT, with_unit_key
-from pipelines.intake.validate import Rejects, ValidatedInput
-from pipelines.job import Job
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.read_back import Written
-from pipelines.publication.stage import Staged
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.records.product import ProtectedRecords
-from pipelines.series.identifiers import RENAMED, nights_of_the_same_records
-from pipelines.series.membership import MEMBERS, UNITS
-from pipelines.series.product import Nights, WrittenNight, written_down
-from schemas.errors import GateRefused
-from schemas.specification.model import Specification
 
 _BEFORE, _EARLIER = "__before", "before"
 _UNIT = t.StructType([t.StructField("unit", t.BinaryType())])

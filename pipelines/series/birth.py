@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content_of
-from pipelines.intake.unit_key import UNIT
-from pipelines.series.night import in_pool
-from pipelines.series.settings import (
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.intake.unit_key import UNIT
+from microguard.pipelines.series.night import in_pool
+from microguard.pipelines.series.settings import (
     BORN,
     CLASS,
     EVENT,
@@ -22,7 +18,10 @@ from pipelines.series.settings import (
     VERSION,
     SeriesSettings,
 )
-from schemas.errors import ProtectionFailed
+from microguard.schemas.errors import ProtectionFailed
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 _BORN_CLASS = "__born_class"
 

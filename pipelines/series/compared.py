@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pipelines.engine.files import checksum, write_atomically
+from microguard.pipelines.engine.files import checksum, write_atomically
 
 COMPARED = "compared.json"
 MICRODATA = "microdata"

@@ -8,10 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-
-from pipelines.series.settings import (
+from microguard.pipelines.series.settings import (
     BORN,
     EVENT,
     GHOST,
@@ -24,6 +21,8 @@ from pipelines.series.settings import (
     WAITING,
     SeriesSettings,
 )
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 #: Shares that readers may see are multiples of this, and of k units: fewer more or less must not show.
 PUBLIC_STEP = 0.05

@@ -17,11 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.files import checksum, private_folder, read_json, sync_folder, write_atomically
-from pipelines.publication.areas import Areas
-from pipelines.publication.identity import SERIES
-from pipelines.publication.ledger import Ledger
-from schemas.errors import GateRefused
+from microguard.pipelines.engine.files import (
+    checksum,
+    private_folder,
+    read_json,
+    sync_folder,
+    write_atomically,
+)
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.identity import SERIES
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.schemas.errors import GateRefused
 
 SEAL, PLAN, UNITS, POOLED = "seal.json", "plan.json", "units", "pooled"
 BIRTHS, MOVED = "births", "moved"

@@ -13,17 +13,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from microguard.pipelines.intake.unit_key import ROW
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.key import key_name
+from microguard.pipelines.publication.source_fingerprints.overlap import (
+    HASHES,
+    LOG_CHANCE,
+    CellCounts,
+    coincide,
+)
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
+    FILE,
+    SourceSketch,
+    same_records,
+)
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import likeness
+from microguard.pipelines.series.settings import EVENT, GHOST, GONE, SUPERSEDED
+from microguard.schemas.errors import GateRefused
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.intake.unit_key import ROW
-from pipelines.publication.areas import Areas
-from pipelines.publication.key import key_name
-from pipelines.publication.source_fingerprints.overlap import HASHES, LOG_CHANCE, CellCounts, coincide
-from pipelines.publication.source_fingerprints.source_fingerprint import FILE, SourceSketch, same_records
-from pipelines.publication.source_fingerprints.unit_fingerprint import likeness
-from pipelines.series.settings import EVENT, GHOST, GONE, SUPERSEDED
-from schemas.errors import GateRefused
 
 #: Distinct records that are compared: of more, those whose hashes are smallest.
 RECORDS = 4096

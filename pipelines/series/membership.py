@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.files import private_folder, write_atomically
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.intake.unit_key import UNIT
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.series.numbers import value
+from microguard.pipelines.series.settings import VERSION
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.files import private_folder, write_atomically
-from pipelines.engine.row_hash import content_of
-from pipelines.intake.unit_key import UNIT
-from pipelines.publication.areas import Areas
-from pipelines.series.numbers import value
-from pipelines.series.settings import VERSION
-from schemas.specification.model import Specification
 
 #: The map in the evidence of a release, and its records: a folder of Parquet files.
 MEMBERS, UNITS = "members", "units.parquet"

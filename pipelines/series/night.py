@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.intake.category_normalisation import with_category
-from pipelines.intake.unit_key import ROW, UNIT
-from pipelines.series.settings import (
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.category_normalisation import with_category
+from microguard.pipelines.intake.unit_key import ROW, UNIT
+from microguard.pipelines.series.settings import (
     BORN,
     CLASS,
     EVENT,
@@ -34,6 +31,8 @@ from pipelines.series.settings import (
     WAITING,
     SeriesSettings,
 )
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 _TONIGHT, _PART, _COMING = "__tonight", "__part", "__coming"
 _UNITS, _BACK, _MOVES = "__units", "__back", "__moves"

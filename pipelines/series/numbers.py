@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.intake.unit_key import UNIT
+from microguard.pipelines.series.settings import ORIGIN, VERSION
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content_of
-from pipelines.intake.unit_key import UNIT
-from pipelines.series.settings import ORIGIN, VERSION
 
 #: In the plan of a generation: whether its births hold the original values of their numbers, as hashes.
 VALUES = "values"

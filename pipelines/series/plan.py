@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.intake.contract import Contract
-from pipelines.intake.fixed_point import Scale
-from pipelines.intake.validate import ValidatedInput
-from pipelines.series.generations import Generation
-from pipelines.series.settings import SeriesSettings
-from schemas.errors import GateRefused
-from schemas.specification.model import Specification
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.series.generations import Generation
+from microguard.pipelines.series.settings import SeriesSettings
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.model import Specification
 
 #: What a generation holds (`pipelines.series.generations`); a series of another layout is not gone on with.
 STATE_LAYOUT = 2

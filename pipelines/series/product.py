@@ -13,25 +13,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.audit.differencing.exposure import JointExposure
+from microguard.pipelines.engine.files import write_atomically
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.measure import Measured
+from microguard.pipelines.publication.identity import SERIES
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.read_back import Written, verify_written
+from microguard.pipelines.publication.stage import Staged
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.records.product import Records
+from microguard.pipelines.series.generations import nights_of
+from microguard.pipelines.series.identifiers import refuse_other_key
+from microguard.pipelines.series.membership import write_members
+from microguard.pipelines.series.source import JOINT, accepted_of, joint_exposure_of, releases_of
+from microguard.schemas.requirements.records import joint_requirements
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
-
-from pipelines.audit.differencing.exposure import JointExposure
-from pipelines.engine.files import write_atomically
-from pipelines.job import Job
-from pipelines.measures.measure import Measured
-from pipelines.publication.identity import SERIES
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.read_back import Written, verify_written
-from pipelines.publication.stage import Staged
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.records.product import Records
-from pipelines.series.generations import nights_of
-from pipelines.series.identifiers import refuse_other_key
-from pipelines.series.membership import write_members
-from pipelines.series.source import JOINT, accepted_of, joint_exposure_of, releases_of
-from schemas.requirements.records import joint_requirements
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
 
 
 @dataclass(frozen=True)

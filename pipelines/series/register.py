@@ -15,30 +15,26 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql import types as t
-
-from pipelines.engine.column_names import column
-from pipelines.engine.files import write_atomically
-from pipelines.evidence.evidence import Counts
-from pipelines.intake.unit_key import ROW, UNIT, with_unit_key
-from pipelines.intake.validate import ValidatedInput
-from pipelines.job import Job
-from pipelines.measures.block_reports import BlockReports
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.exposure import exposure
-from pipelines.measures.pairs import drawn_of
-from pipelines.product import NothingNew
-from pipelines.publication.publish import published_already
-from pipelines.publication.read_back import Written
-from pipelines.publication.record_files.layout import require_regions
-from pipelines.publication.stage import Staged, stage
-from pipelines.publication.staging.staging_area import StagingArea
-from pipelines.records.product import ProtectedRecords, protect_by_microaggregation
-from pipelines.series.birth import births_of, next_units, published_records, with_classes
-from pipelines.series.counts import NightCounts, by_region, counts_by_region, night_counts
-from pipelines.series.generations import (
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.files import write_atomically
+from microguard.pipelines.evidence.evidence import Counts
+from microguard.pipelines.intake.unit_key import ROW, UNIT, with_unit_key
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.block_reports import BlockReports
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.exposure import exposure
+from microguard.pipelines.measures.pairs import drawn_of
+from microguard.pipelines.product import NothingNew
+from microguard.pipelines.publication.publish import published_already
+from microguard.pipelines.publication.read_back import Written
+from microguard.pipelines.publication.record_files.layout import require_regions
+from microguard.pipelines.publication.stage import Staged, stage
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.records.product import ProtectedRecords, protect_by_microaggregation
+from microguard.pipelines.series.birth import births_of, next_units, published_records, with_classes
+from microguard.pipelines.series.counts import NightCounts, by_region, counts_by_region, night_counts
+from microguard.pipelines.series.generations import (
     BIRTHS,
     MOVED,
     PLAN,
@@ -47,12 +43,18 @@ from pipelines.series.generations import (
     Generation,
     generations_of,
 )
-from pipelines.series.identifiers import RENAMED, of_other_units, renamed
-from pipelines.series.night import after_moves, in_pool, moving, night, pool
-from pipelines.series.numbers import VALUES, is_value, original_values, value, with_numbers_of_before
-from pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
-from pipelines.series.product import Nights, WrittenNight, written_down
-from pipelines.series.settings import (
+from microguard.pipelines.series.identifiers import RENAMED, of_other_units, renamed
+from microguard.pipelines.series.night import after_moves, in_pool, moving, night, pool
+from microguard.pipelines.series.numbers import (
+    VALUES,
+    is_value,
+    original_values,
+    value,
+    with_numbers_of_before,
+)
+from microguard.pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
+from microguard.pipelines.series.product import Nights, WrittenNight, written_down
+from microguard.pipelines.series.settings import (
     CLASS,
     EVENT,
     ORIGIN,
@@ -64,10 +66,13 @@ from pipelines.series.settings import (
     VERSION,
     SeriesSettings,
 )
-from pipelines.series.standing_moments import standing_moments
-from schemas.errors import GateRefused
-from schemas.specification.model import Specification
-from sdc.measures.moments import Moments
+from microguard.pipelines.series.standing_moments import standing_moments
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.model import Specification
+from microguard.sdc.measures.moments import Moments
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 #: Bits of the missing pattern that name a shared past: units of two pasts are two strata.
 PAST_BITS, PAST_SHIFT = 0x7FFFFFFF, 32

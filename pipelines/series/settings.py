@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pipelines.intake.unit_key import ROW, UNIT
+from microguard.pipelines.intake.unit_key import ROW, UNIT
 
 #: Columns of the state and of tonight's input, beside `UNIT` and `ROW`. A unit's version is 0, or the number
 #: of the night that corrected it.

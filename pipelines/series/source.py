@@ -8,25 +8,33 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pipelines.audit.differencing.cells import PublishedTable, is_table, read_table, seen_through
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.exposure import JointExposure, joint_exposure
-from pipelines.audit.differencing.members import Members, classes_of
-from pipelines.audit.differencing.published import PublishedRecords, is_records, read_microdata, read_records
-from pipelines.audit.differencing.repeated import Repeated, every_one_has_k
-from pipelines.engine.command_result import CommandResult
-from pipelines.engine.files import damaged, read_json
-from pipelines.publication.area_identity import known_area
-from pipelines.publication.areas import Areas
-from pipelines.publication.identity import SERIES
-from pipelines.publication.ledger import Entry, Ledger, public_area_of
-from pipelines.publication.public.public_area import PublicArea
-from pipelines.publication.source_fingerprints.conflicts import Collision, same_under_another_source
-from pipelines.publication.source_fingerprints.conflicts import source_of as source_of_entry
-from pipelines.publication.stage import Staged
-from pipelines.series.compared import COMPARED, checksums_of, compared_before, keep_comparison
-from pipelines.series.membership import MEMBERS
-from schemas.specification.model import Specification
+from microguard.pipelines.audit.differencing.cells import PublishedTable, is_table, read_table, seen_through
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.exposure import JointExposure, joint_exposure
+from microguard.pipelines.audit.differencing.members import Members, classes_of
+from microguard.pipelines.audit.differencing.published import (
+    PublishedRecords,
+    is_records,
+    read_microdata,
+    read_records,
+)
+from microguard.pipelines.audit.differencing.repeated import Repeated, every_one_has_k
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.files import damaged, read_json
+from microguard.pipelines.publication.area_identity import known_area
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.identity import SERIES
+from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
+from microguard.pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.publication.source_fingerprints.conflicts import (
+    Collision,
+    same_under_another_source,
+)
+from microguard.pipelines.publication.source_fingerprints.conflicts import source_of as source_of_entry
+from microguard.pipelines.publication.stage import Staged
+from microguard.pipelines.series.compared import COMPARED, checksums_of, compared_before, keep_comparison
+from microguard.pipelines.series.membership import MEMBERS
+from microguard.schemas.specification.model import Specification
 
 #: Of a release of a series, in its evidence: the joint audit at its publication, and its night in counts.
 JOINT = "joint.json"

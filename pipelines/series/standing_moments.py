@@ -13,14 +13,13 @@ from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.pipelines.intake.unit_key import UNIT
+from microguard.pipelines.records.coordinates import Coordinates, numbers
+from microguard.sdc.measures.moments import Moments
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
-
-from pipelines.engine.column_names import column
-from pipelines.intake.fixed_point import Scale
-from pipelines.intake.unit_key import UNIT
-from pipelines.records.coordinates import Coordinates, numbers
-from sdc.measures.moments import Moments
 
 #: Units summed up in one task.
 UNITS_PER_TASK = 200_000

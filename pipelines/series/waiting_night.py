@@ -6,15 +6,15 @@ nothing until the ledger says that its release is published; a rejected one leav
 
 from __future__ import annotations
 
-from pipelines.publication.areas import Areas
-from pipelines.publication.identity import SERIES
-from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.pending_approval import PendingRelease
-from pipelines.publication.source_fingerprints.conflicts import source_of
-from pipelines.series.generations import generations_of
-from pipelines.series.membership import MEMBERS
-from pipelines.series.waiting_table import refuse_second_values
-from schemas.errors import GateRefused
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.identity import SERIES
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.pending_approval import PendingRelease
+from microguard.pipelines.publication.source_fingerprints.conflicts import source_of
+from microguard.pipelines.series.generations import generations_of
+from microguard.pipelines.series.membership import MEMBERS
+from microguard.pipelines.series.waiting_table import refuse_second_values
+from microguard.schemas.errors import GateRefused
 
 
 def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry
-from pipelines.publication.pending_approval import PendingRelease
-from pipelines.publication.source_fingerprints.conflicts import source_of
-from pipelines.tables.published_cells import FILE
-from pipelines.tables.rescaled_duplicates import FEWEST, REVISED
-from schemas.errors import GateRefused
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry
+from microguard.pipelines.publication.pending_approval import PendingRelease
+from microguard.pipelines.publication.source_fingerprints.conflicts import source_of
+from microguard.pipelines.tables.published_cells import FILE
+from microguard.pipelines.tables.rescaled_duplicates import FEWEST, REVISED
+from microguard.schemas.errors import GateRefused
 
 #: Difference of two ratios that are one: how many records were rounded is not kept with a published cell.
 CLOSE = 0.01

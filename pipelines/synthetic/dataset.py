@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-
-from pipelines.synthetic.persons import REGIONS, Households, persons
+from microguard.pipelines.synthetic.persons import REGIONS, Households, persons
 
 CHUNK = 100_000
 """Persons drawn at a time."""

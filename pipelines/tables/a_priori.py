@@ -21,13 +21,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from pipelines.tables.cells import Cells
-from pipelines.tables.hst import SUFFIX, read_hst
-from schemas.errors import InputRejected
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
-from sdc.cta.rules.sensitivity import Sensitivity
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.hst import SUFFIX, read_hst
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta.rules.sensitivity import Sensitivity
 
 STATUS = "status"
 STATUSES = ("safe", "sensitive", "fixed", "")

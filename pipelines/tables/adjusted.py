@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pipelines.tables.problem import TableProblem
-from schemas.errors import InputRejected, ProtectionFailed
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
-from sdc.cta import Adjustment, CellTable
-from sdc.cta import adjust as adjust_table
-from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, room_beyond
-from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
-from sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
+from microguard.pipelines.tables.problem import TableProblem
+from microguard.schemas.errors import InputRejected, ProtectionFailed
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta import Adjustment, CellTable
+from microguard.sdc.cta import adjust as adjust_table
+from microguard.sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, room_beyond
+from microguard.sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
 
 
 def protected_by_method(

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.engine.files import private_folder
-from pipelines.tables.cells import Cells
-from pipelines.tables.files import decimals
-from pipelines.tables.problem import TableProblem
-from schemas.specification.table import Table
-from sdc.cta import Adjustment
-from sdc.cta.disclosure_audit import Intervals
+from microguard.pipelines.engine.files import private_folder
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.files import decimals
+from microguard.pipelines.tables.problem import TableProblem
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta import Adjustment
+from microguard.sdc.cta.disclosure_audit import Intervals
 
 CELLS = "cells.parquet"
 

@@ -10,15 +10,14 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.intake.unit_key import unit_key
+from microguard.pipelines.tables.empty_cells import absent_codes
+from microguard.pipelines.tables.groupings import Grouping, grouping_lines
+from microguard.pipelines.tables.hierarchy import paths, refuse_bad_codes
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta.table.relations import Tabulation, from_cells
 from scipy import sparse
-
-from pipelines.intake.unit_key import unit_key
-from pipelines.tables.empty_cells import absent_codes
-from pipelines.tables.groupings import Grouping, grouping_lines
-from pipelines.tables.hierarchy import paths, refuse_bad_codes
-from schemas.errors import InputRejected
-from schemas.specification.table import Table
-from sdc.cta.table.relations import Tabulation, from_cells
 
 #: Whole numbers beyond it have no exact floating-point value; no cell may reach it.
 LARGEST_UNITS = 2**53

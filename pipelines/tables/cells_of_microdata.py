@@ -14,16 +14,15 @@ from operator import add
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.publication.source_fingerprints.fingerprint import value_hash
+from microguard.pipelines.tables.cells import Cells, tabulated, units_of
+from microguard.pipelines.tables.groupings import Grouping
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.publication.source_fingerprints.fingerprint import value_hash
-from pipelines.tables.cells import Cells, tabulated, units_of
-from pipelines.tables.groupings import Grouping
-from schemas.errors import InputRejected
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
 
 #: What a missing category is called in a table; below a coarser code it carries that code's name.
 MISSING = "(missing)"

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.tables.a_priori import STATUSES
+from microguard.pipelines.tables.cells import LARGEST_UNITS, Cells, tabulated
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta.table.summation import Summation
 from pyspark.sql import DataFrame
-
-from pipelines.engine.column_names import column
-from pipelines.tables.a_priori import STATUSES
-from pipelines.tables.cells import LARGEST_UNITS, Cells, tabulated
-from schemas.errors import InputRejected
-from schemas.specification.table import Table
-from sdc.cta.table.summation import Summation
 
 #: Relative to a total: what sums of floating-point numbers lose.
 _FLOAT_TOLERANCE = 1e-9

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from pipelines.tables.problem import CountMoves, TableProblem
-from schemas.specification.table import Table
-from sdc.cta import Adjustment
-from sdc.cta.controlled_rounding.multiples import WALK_ALONE
-from sdc.cta.counts.posterior import count_posterior
-from sdc.cta.disclosure_audit import Intervals, attacker_intervals
-from sdc.cta.rules.secret_factor import LARGEST_FACTOR
+from microguard.pipelines.tables.problem import CountMoves, TableProblem
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta import Adjustment
+from microguard.sdc.cta.controlled_rounding.multiples import WALK_ALONE
+from microguard.sdc.cta.counts.posterior import count_posterior
+from microguard.sdc.cta.disclosure_audit import Intervals, attacker_intervals
+from microguard.sdc.cta.rules.secret_factor import LARGEST_FACTOR
 
 
 @dataclass(frozen=True)

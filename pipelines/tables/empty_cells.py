@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-
-from schemas.errors import InputRejected
-from schemas.specification.table import Table
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table import Table
 
 MOST_CELLS = 3_000_000
 """Of a table with all its zeros: what one machine holds and the solver's lines are made for."""

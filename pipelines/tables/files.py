@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.intake.contract import Contract
-from pipelines.publication.areas import Areas
-from pipelines.publication.stage import Staged, StagedFiles, table_files
-from pipelines.publication.staging.task_frames import ROW_GROUP
-from pipelines.tables.empty_cells import of_nothing_but_zeros
-from pipelines.tables.tau_argus import write_tau_argus
-from schemas.specification.table import Table
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.stage import Staged, StagedFiles, table_files
+from microguard.pipelines.publication.staging.task_frames import ROW_GROUP
+from microguard.pipelines.tables.empty_cells import of_nothing_but_zeros
+from microguard.pipelines.tables.tau_argus import write_tau_argus
+from microguard.schemas.specification.table import Table
 
 FOLDER = "table"
 #: Digits of a published value: more than any exact sum has.

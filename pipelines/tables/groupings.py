@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.tables.hierarchy import families
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table import Table
 from scipy import sparse
-
-from pipelines.tables.hierarchy import families
-from schemas.errors import InputRejected
-from schemas.specification.table import Table
 
 _POSITION = "__position"
 #: A column, and the columns above it in a further hierarchy -> its codes with theirs.

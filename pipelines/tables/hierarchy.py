@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-
-from schemas.errors import InputRejected
-from schemas.specification.table import Table
-from sdc.cta.table.relations import Dimension
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta.table.relations import Dimension
 
 #: Between the codes of a path; no text file has it in a code.
 _STEP = "\x1f"

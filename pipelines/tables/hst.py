@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-
-from schemas.errors import InputRejected
+from microguard.schemas.errors import InputRejected
 
 SUFFIX = ".hst"
 SEPARATORS = ";,\t"

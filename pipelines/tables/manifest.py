@@ -10,15 +10,14 @@ from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
-
-from pipelines.guarantees.tables import TableGuarantee
-from pipelines.publication.manifest import DIFFERENCING
-from pipelines.publication.stage import table_files
-from pipelines.tables.files import FOLDER, columns_of, value_type
-from pipelines.tables.groupings import CodeGroups
-from pipelines.tables.read_back import WrittenTable
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
+from microguard.pipelines.guarantees.tables import TableGuarantee
+from microguard.pipelines.publication.manifest import DIFFERENCING
+from microguard.pipelines.publication.stage import table_files
+from microguard.pipelines.tables.files import FOLDER, columns_of, value_type
+from microguard.pipelines.tables.groupings import CodeGroups
+from microguard.pipelines.tables.read_back import WrittenTable
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
 
 RELAXED = (
     "The table could not be protected within the limits set on changes of cells that are not sensitive. As "

@@ -44,18 +44,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-
-from pipelines.engine.versions import deciding_versions
-from pipelines.evidence import table_plots
-from pipelines.measures.measure import Measure
-from pipelines.tables.cells import Cells
-from pipelines.tables.disclosure_audit import attacks
-from pipelines.tables.preserved import fits, lost_statistics
-from pipelines.tables.problem import TableProblem
-from schemas.requirements.requirement import MetricKey
-from schemas.specification.table import Table
-from sdc.cta import Adjustment
-from sdc.cta.disclosure_audit import Intervals
+from microguard.pipelines.engine.versions import deciding_versions
+from microguard.pipelines.evidence import table_plots
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.disclosure_audit import attacks
+from microguard.pipelines.tables.preserved import fits, lost_statistics
+from microguard.pipelines.tables.problem import TableProblem
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta import Adjustment
+from microguard.sdc.cta.disclosure_audit import Intervals
 
 _CLASSES = 12
 """Classes of size that changes are shown by."""

@@ -11,15 +11,14 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.tables.cells_of_microdata import label
+from microguard.pipelines.tables.hierarchy import families
+from microguard.pipelines.tables.published_before import PublishedCell
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.table import Table
 from pyspark.sql import DataFrame
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-
-from pipelines.tables.cells_of_microdata import label
-from pipelines.tables.hierarchy import families
-from pipelines.tables.published_before import PublishedCell
-from schemas.errors import GateRefused
-from schemas.specification.table import Table
 
 
 def refuse_nested_columns(

@@ -10,13 +10,12 @@ from __future__ import annotations
 from functools import reduce
 from operator import mul
 
+from microguard.pipelines.engine.column_names import column
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import DEFAULT_DECIMALS as LARGEST_DEFAULT
+from microguard.schemas.specification.table import Table
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from schemas.specification.model import Specification
-from schemas.specification.table import DEFAULT_DECIMALS as LARGEST_DEFAULT
-from schemas.specification.table import Table
 
 
 def with_digits_of_data(frame: DataFrame, specification: Specification) -> Specification:

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from pipelines.tables.cells import Cells
-from pipelines.tables.files import rows_of
-from schemas.specification.table import Table
-from sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.files import rows_of
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
 
 #: Relative to a mean or slope: what floating-point sums over a table lose.
 _FLOAT_TOLERANCE = 1e-9

@@ -8,31 +8,30 @@ from functools import reduce
 from operator import or_
 
 import numpy as np
-
-from pipelines.tables.a_priori import APriori, a_priori_information
-from pipelines.tables.cells import Cells
-from pipelines.tables.preserved import quality_of
-from pipelines.tables.published_before import (
+from microguard.pipelines.tables.a_priori import APriori, a_priori_information
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.preserved import quality_of
+from microguard.pipelines.tables.published_before import (
     PublishedValues,
     held_values,
     keep_standing,
     of_the_same_units,
     refuse_other_multiples,
 )
-from pipelines.tables.sensitive_zeros import refuse_fixed_zeros, refuse_levels_of_zero
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
-from sdc.cta import CellTable
-from sdc.cta.controlled_rounding.controlled_rounding import with_adjacent_multiples
-from sdc.cta.controlled_rounding.transition import rounding_odds
-from sdc.cta.counts.consistent import consistent_draws
-from sdc.cta.counts.count_table import as_known, as_rounded, totals, with_draws
-from sdc.cta.counts.draw import drawn_counts, transition
-from sdc.cta.program.relaxation import Relaxation, relax
-from sdc.cta.rules.identical_cells import identical_cells, table_of_variables
-from sdc.cta.rules.non_negative import kept_non_negative, with_zeros_unknown
-from sdc.cta.rules.secret_factor import with_room_for_factors, with_secret_levels
-from sdc.cta.rules.sensitivity import (
+from microguard.pipelines.tables.sensitive_zeros import refuse_fixed_zeros, refuse_levels_of_zero
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.controlled_rounding.controlled_rounding import with_adjacent_multiples
+from microguard.sdc.cta.controlled_rounding.transition import rounding_odds
+from microguard.sdc.cta.counts.consistent import consistent_draws
+from microguard.sdc.cta.counts.count_table import as_known, as_rounded, totals, with_draws
+from microguard.sdc.cta.counts.draw import drawn_counts, transition
+from microguard.sdc.cta.program.relaxation import Relaxation, relax
+from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
+from microguard.sdc.cta.rules.non_negative import kept_non_negative, with_zeros_unknown
+from microguard.sdc.cta.rules.secret_factor import with_room_for_factors, with_secret_levels
+from microguard.sdc.cta.rules.sensitivity import (
     Sensitivity,
     capacities,
     dominance,
@@ -41,7 +40,7 @@ from sdc.cta.rules.sensitivity import (
     minimum_frequency,
     p_percent,
 )
-from sdc.cta.table.summation import Summation
+from microguard.sdc.cta.table.summation import Summation
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,39 +9,39 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipelines.guarantees.original_cells import OriginalCells
-from pipelines.intake.validate import ValidatedInput
-from pipelines.job import Job
-from pipelines.measures.measure import Measure, Measured
-from pipelines.tables.adjusted import protected_by_method, refusal, whole_adjustment
-from pipelines.tables.cell_list import write_cells
-from pipelines.tables.cells import Cells
-from pipelines.tables.cells_of_microdata import cells_of_microdata
-from pipelines.tables.cells_of_table import cells_of_table
-from pipelines.tables.disclosure_audit import intervals_of
-from pipelines.tables.files import published
-from pipelines.tables.groupings import CodeGroups
-from pipelines.tables.measures import TABLE_MEASURES, TableComparison
-from pipelines.tables.nested_columns import refuse_nested_columns
-from pipelines.tables.problem import TableProblem, few_with_nothing, table_problem
-from pipelines.tables.published_before import (
+from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.measure import Measure, Measured
+from microguard.pipelines.tables.adjusted import protected_by_method, refusal, whole_adjustment
+from microguard.pipelines.tables.cell_list import write_cells
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
+from microguard.pipelines.tables.cells_of_table import cells_of_table
+from microguard.pipelines.tables.disclosure_audit import intervals_of
+from microguard.pipelines.tables.files import published
+from microguard.pipelines.tables.groupings import CodeGroups
+from microguard.pipelines.tables.measures import TABLE_MEASURES, TableComparison
+from microguard.pipelines.tables.nested_columns import refuse_nested_columns
+from microguard.pipelines.tables.problem import TableProblem, few_with_nothing, table_problem
+from microguard.pipelines.tables.published_before import (
     PublishedValues,
     StandingValueFails,
     new_cells,
     standing_cells,
 )
-from pipelines.tables.published_cells import write_published_cells
-from pipelines.tables.table_product import ProtectedTable, TableProduct
-from schemas.errors import GateRefused, InputRejected, ProtectionFailed
-from schemas.requirements.requirement import Requirement
-from schemas.requirements.tables import table_requirements
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
-from sdc.cta import Adjustment
-from sdc.cta.disclosure_audit import Intervals
-from sdc.cta.program.infeasible import NoSolutionFound
-from sdc.cta.rules.tighten_bounds import tighten_bounds
-from sdc.errors import ImpossibleProtection, SdcError
+from microguard.pipelines.tables.published_cells import write_published_cells
+from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
+from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
+from microguard.schemas.requirements.requirement import Requirement
+from microguard.schemas.requirements.tables import table_requirements
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta import Adjustment
+from microguard.sdc.cta.disclosure_audit import Intervals
+from microguard.sdc.cta.program.infeasible import NoSolutionFound
+from microguard.sdc.cta.rules.tighten_bounds import tighten_bounds
+from microguard.sdc.errors import ImpossibleProtection, SdcError
 
 #: Sensitive cells times cells that "auto" examines: each costs two linear programs over the table.
 _EXAMINED_WORK = 2_000_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pipelines.guarantees.additive_table import AdditiveTable
-from pipelines.guarantees.bounded_noise import BoundedNoise
-from pipelines.guarantees.rounded_table import RoundedTable
-from pipelines.guarantees.tables import TableGuarantee
-from pipelines.tables.cell_keys.noise import noise_table
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
+from microguard.pipelines.guarantees.additive_table import AdditiveTable
+from microguard.pipelines.guarantees.bounded_noise import BoundedNoise
+from microguard.pipelines.guarantees.rounded_table import RoundedTable
+from microguard.pipelines.guarantees.tables import TableGuarantee
+from microguard.pipelines.tables.cell_keys.noise import noise_table
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
 
 ABSENT = (
     "A cell that does not occur had no contributor, or fewer than {least} who contribute nothing; no cell is "

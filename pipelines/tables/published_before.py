@@ -21,13 +21,12 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
-
-from pipelines.tables.cells import Cells
-from pipelines.tables.files import decimals
-from pipelines.tables.hierarchy import families
-from schemas.specification.table import Table
-from sdc.cta import CellTable
-from sdc.errors import SdcError
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.files import decimals
+from microguard.pipelines.tables.hierarchy import families
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta import CellTable
+from microguard.sdc.errors import SdcError
 
 COUNT = "(count)"
 """Measure of a frequency table."""

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.engine.files import private_folder
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import NEVER_PUBLIC, Ledger
-from pipelines.tables.published_before import PublishedCell
-from schemas.errors import GateRefused
+from microguard.pipelines.engine.files import private_folder
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import NEVER_PUBLIC, Ledger
+from microguard.pipelines.tables.published_before import PublishedCell
+from microguard.schemas.errors import GateRefused
 
 FILE = "published_cells.parquet"
 _SCHEMA = pa.schema(

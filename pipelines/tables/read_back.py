@@ -9,15 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.guarantees.guarantee import Count
-from pipelines.guarantees.original_cells import OriginalCells
-from pipelines.guarantees.table_files import table_files
-from pipelines.guarantees.tables import TableGuarantee
-from pipelines.tables.files import FOLDER
-from pipelines.tables.tau_argus import same_cells
-from schemas.requirements.requirement import MetricKey
-from schemas.specification.table import Table
+from microguard.pipelines.guarantees.guarantee import Count
+from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.guarantees.table_files import table_files
+from microguard.pipelines.guarantees.tables import TableGuarantee
+from microguard.pipelines.tables.files import FOLDER
+from microguard.pipelines.tables.tau_argus import same_cells
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.table import Table
 
 
 @dataclass(frozen=True)

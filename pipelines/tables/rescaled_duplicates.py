@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 import numpy as np
-
-from pipelines.tables.cells import Cells
-from pipelines.tables.published_before import PublishedCell, cell_codes, cell_measures, measures_of
-from schemas.errors import GateRefused
-from schemas.specification.table import Table
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.published_before import PublishedCell, cell_codes, cell_measures, measures_of
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.table import Table
 
 #: Cells that must agree: of unrelated columns so many do not have one ratio by chance.
 FEWEST = 5

@@ -8,11 +8,10 @@ safety range of tau-ARGUS, and room to move.
 from __future__ import annotations
 
 import numpy as np
-
-from pipelines.tables.a_priori import APriori
-from pipelines.tables.cells import Cells
-from schemas.errors import InputRejected
-from sdc.cta.rules.sensitivity import Sensitivity
+from microguard.pipelines.tables.a_priori import APriori
+from microguard.pipelines.tables.cells import Cells
+from microguard.schemas.errors import InputRejected
+from microguard.sdc.cta.rules.sensitivity import Sensitivity
 
 _DECLARED = "declared sensitive by table.status or table.a_priori"
 

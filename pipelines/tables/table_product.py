@@ -9,27 +9,31 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
-
-from pipelines.evidence.evidence import Counts
-from pipelines.guarantees.original_cells import OriginalCells
-from pipelines.intake.read import Microdata
-from pipelines.intake.validate import Rejects, ValidatedInput
-from pipelines.job import Job
-from pipelines.measures.measure import Measure, Measured
-from pipelines.publication.stage import Staged
-from pipelines.tables.cells import Cells
-from pipelines.tables.files import stage_tables
-from pipelines.tables.groupings import CodeGroups
-from pipelines.tables.manifest import layout_of, table_manifest
-from pipelines.tables.precision import with_digits_of_data
-from pipelines.tables.promises import guarantee_of
-from pipelines.tables.published_before import PublishedCell, PublishedValues, measures_of, of_the_same_records
-from pipelines.tables.published_cells import published_cells
-from pipelines.tables.read_back import WrittenTable, verify_written_table
-from pipelines.tables.rescaled_duplicates import refuse_other_units
-from schemas.requirements.requirement import Requirement
-from schemas.specification.model import Specification
-from schemas.specification.table_input import as_input, table_of
+from microguard.pipelines.evidence.evidence import Counts
+from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.validate import Rejects, ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.measure import Measure, Measured
+from microguard.pipelines.publication.stage import Staged
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.files import stage_tables
+from microguard.pipelines.tables.groupings import CodeGroups
+from microguard.pipelines.tables.manifest import layout_of, table_manifest
+from microguard.pipelines.tables.precision import with_digits_of_data
+from microguard.pipelines.tables.promises import guarantee_of
+from microguard.pipelines.tables.published_before import (
+    PublishedCell,
+    PublishedValues,
+    measures_of,
+    of_the_same_records,
+)
+from microguard.pipelines.tables.published_cells import published_cells
+from microguard.pipelines.tables.read_back import WrittenTable, verify_written_table
+from microguard.pipelines.tables.rescaled_duplicates import refuse_other_units
+from microguard.schemas.requirements.requirement import Requirement
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table_input import as_input, table_of
 
 Comparison = TypeVar("Comparison")
 

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
-
-from schemas.errors import ProtectionFailed
-from schemas.specification.table import Table
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.specification.table import Table
 
 FOLDER = "tau-argus"
 SEPARATOR = ";"

@@ -39,8 +39,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.requirements.requirement import BROKEN, MetricKey, Requirement
-from schemas.specification.model import Specification
+from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 
 LARGEST_DOMAIN = 100_000
 """Categories of a nominal quasi-identifier: more than any country has municipalities; names have more."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.requirements.requirement import BROKEN, MetricKey, Requirement
-from schemas.specification.table import Table
+from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement
+from microguard.schemas.specification.table import Table
 
 
 def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.specification.faults import Fault, fault
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
+from microguard.schemas.specification.faults import Fault, fault
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
 
 OF_ADJUSTMENT = (
     "algorithm",

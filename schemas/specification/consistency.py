@@ -6,17 +6,21 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path as Folder
 
-from schemas.roles import AT_MOST_ONE, KINDS, NOMINAL_ONLY
-from schemas.specification.control_table_consistency import control_table_faults
-from schemas.specification.distance_consistency import distance_faults
-from schemas.specification.faults import NOTHING, Fault, Path, fault
-from schemas.specification.layout_consistency import layout_faults
-from schemas.specification.method_consistency import algorithm_faults, diversity_faults, method_faults
-from schemas.specification.model import Specification
-from schemas.specification.parameter_consistency import parameter_faults
-from schemas.specification.recode_consistency import recode_faults, rule_faults
-from schemas.specification.series_consistency import series_faults
-from schemas.specification.table_consistency import table_faults
+from microguard.schemas.roles import AT_MOST_ONE, KINDS, NOMINAL_ONLY
+from microguard.schemas.specification.control_table_consistency import control_table_faults
+from microguard.schemas.specification.distance_consistency import distance_faults
+from microguard.schemas.specification.faults import NOTHING, Fault, Path, fault
+from microguard.schemas.specification.layout_consistency import layout_faults
+from microguard.schemas.specification.method_consistency import (
+    algorithm_faults,
+    diversity_faults,
+    method_faults,
+)
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.parameter_consistency import parameter_faults
+from microguard.schemas.specification.recode_consistency import recode_faults, rule_faults
+from microguard.schemas.specification.series_consistency import series_faults
+from microguard.schemas.specification.table_consistency import table_faults
 
 FREQUENCY = "frequency"
 """Column of the published tables that holds the number of records."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from schemas.specification.faults import Fault, Path, by_dimension, fault
-from schemas.specification.model import DEFAULT_DIMENSION, Specification
+from microguard.schemas.specification.faults import Fault, Path, by_dimension, fault
+from microguard.schemas.specification.model import DEFAULT_DIMENSION, Specification
 
 KEY: Path = ("method", "control_tables")
 

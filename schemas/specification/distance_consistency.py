@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.specification.faults import NOTHING, Fault, Path, fault
-from schemas.specification.model import Specification
+from microguard.schemas.specification.faults import NOTHING, Fault, Path, fault
+from microguard.schemas.specification.model import Specification
 
 
 def distance_faults(spec: Specification) -> Iterator[Fault]:

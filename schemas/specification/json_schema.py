@@ -1,6 +1,6 @@
 """The published JSON schema of the specification, for editors that complete and check TOML.
 
-`python -m schemas.specification.json_schema` writes it anew; a test holds it against the models.
+`python -m microguard.schemas.specification.json_schema` writes it anew; a test holds it against the models.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from schemas.specification.model import Specification
+from microguard.schemas.specification.model import Specification
 
 PUBLISHED = Path(__file__).parents[1] / "specification.schema.json"
 

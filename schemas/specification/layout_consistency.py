@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from schemas.specification.faults import Fault, fault
-from schemas.specification.model import Specification
+from microguard.schemas.specification.faults import Fault, fault
+from microguard.schemas.specification.model import Specification
 
 PLAIN_NAME = re.compile(r"[^\W_][\w.-]{0,99}")
 """What every reader takes for the same name of a column in that of a folder: DuckDB and Polars decode no

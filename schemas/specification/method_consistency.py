@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.methods import (
+from microguard.schemas.methods import (
     ON_COMBINATIONS,
     REPRESENTATIVES,
     Kinds,
@@ -16,9 +16,9 @@ from schemas.methods import (
     all_algorithms,
     efforts,
 )
-from schemas.specification.faults import NOTHING, Fault, by_dimension, fault
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
+from microguard.schemas.specification.faults import NOTHING, Fault, by_dimension, fault
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
 
 
 def algorithm_faults(spec: Specification) -> Iterator[Fault]:

@@ -7,14 +7,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, PrivateAttr
-
-from schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
-from schemas.paths import expanded
-from schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
-from schemas.specification.rules import Rule, parse_rule
-from schemas.specification.section import Section, Text
-from schemas.specification.sections import (
+from microguard.schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
+from microguard.schemas.paths import expanded
+from microguard.schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
+from microguard.schemas.specification.rules import Rule, parse_rule
+from microguard.schemas.specification.section import Section, Text
+from microguard.schemas.specification.sections import (
     Blocking,
     Group,
     Input,
@@ -27,7 +25,8 @@ from schemas.specification.sections import (
     Series,
     Variable,
 )
-from schemas.specification.table import Table
+from microguard.schemas.specification.table import Table
+from pydantic import Field, PrivateAttr
 
 WHOLE = "all"
 """Name of the one clustering of a specification without groups."""

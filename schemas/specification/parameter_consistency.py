@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from schemas.methods import SAFE, TWO_STEP
-from schemas.specification.faults import Fault, fault
-from schemas.specification.model import Specification
+from microguard.schemas.methods import SAFE, TWO_STEP
+from microguard.schemas.specification.faults import Fault, fault
+from microguard.schemas.specification.model import Specification
 
 #: Sections of `[method]`, and the algorithms that heed them.
 HEEDED: Mapping[str, tuple[str, ...]] = {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from microguard.schemas.specification.section import Bound, Count, Number, Section, Share, Whole
 from pydantic import Field
-
-from schemas.specification.section import Bound, Count, Number, Section, Share, Whole
 
 
 class Parameters(Section):

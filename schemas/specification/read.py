@@ -11,15 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.consistency import inconsistencies
+from microguard.schemas.specification.faults import Fault, faults_of
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.repair import related, repaired
+from microguard.schemas.specification.tau_argus import described
+from microguard.schemas.specification.toml_text import merged, parsed, parsed_override
 from pydantic import ValidationError
-
-from schemas.errors import SpecificationError
-from schemas.specification.consistency import inconsistencies
-from schemas.specification.faults import Fault, faults_of
-from schemas.specification.model import Specification
-from schemas.specification.repair import related, repaired
-from schemas.specification.tau_argus import described
-from schemas.specification.toml_text import merged, parsed, parsed_override
 
 
 def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Specification:

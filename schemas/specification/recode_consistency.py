@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.specification.faults import NOTHING, Fault, Path, fault
-from schemas.specification.model import Specification
-from schemas.specification.rules import FaultyRule, parse_rule
+from microguard.schemas.specification.faults import NOTHING, Fault, Path, fault
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.rules import FaultyRule, parse_rule
 
 
 def recode_faults(spec: Specification) -> Iterator[Fault]:

@@ -1,6 +1,7 @@
 """The reference of the specification in `schemas/README.md`, made of the models.
 
-`python -m schemas.specification.reference` writes it anew below its mark; a test holds it against the models.
+`python -m microguard.schemas.specification.reference` writes it anew below its mark; a test compares it with
+the models.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from schemas.methods import ALGORITHMS, REPRESENTATIVES
-from schemas.specification.json_schema import json_schema
+from microguard.schemas.methods import ALGORITHMS, REPRESENTATIVES
+from microguard.schemas.specification.json_schema import json_schema
 
 README = Path(__file__).parents[1] / "README.md"
-MARK = "<!-- Below this line: written by `python -m schemas.specification.reference`. -->"
+MARK = "<!-- Below this line: written by `python -m microguard.schemas.specification.reference`. -->"
 _SECTIONS = {"variables": "one line each, `name = { ... }`", "groups": "`[[groups]]`, one table each"}
 _PLACES = {"Variable": "variables", "Group": "groups"}
 

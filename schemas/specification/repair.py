@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from schemas.specification.faults import Path
+from microguard.schemas.specification.faults import Path
 
 STAND_INS: dict[str, dict[str, Any]] = {
     "release": {"name": "unnamed", "k": 2},

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
-from schemas.methods import Effort, MethodName, Representative, Unit
-from schemas.roles import Disclosable, Kind, Role
-from schemas.specification.parameters import (
+from microguard.schemas.methods import Effort, MethodName, Representative, Unit
+from microguard.schemas.roles import Disclosable, Kind, Role
+from microguard.schemas.specification.parameters import (
     ChiExact,
     ColumnGeneration,
     Genetic,
@@ -17,7 +15,7 @@ from schemas.specification.parameters import (
     TwoStep,
     Vmdav,
 )
-from schemas.specification.section import (
+from microguard.schemas.specification.section import (
     LARGEST_DIMENSION,
     LARGEST_WEIGHT,
     AutoOrCount,
@@ -33,6 +31,7 @@ from schemas.specification.section import (
     Share,
     Text,
 )
+from pydantic import Field
 
 RECODES = ("missing", "top_code", "bottom_code", "round_to", "bands", "hierarchy", "level")
 

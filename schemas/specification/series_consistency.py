@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from schemas.specification.faults import NOTHING, Fault, fault
-from schemas.specification.model import Specification
+from microguard.schemas.specification.faults import NOTHING, Fault, fault
+from microguard.schemas.specification.model import Specification
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
-
-from schemas.methods import Effort
-from schemas.specification.section import (
+from microguard.schemas.methods import Effort
+from microguard.schemas.specification.section import (
     AutoOrCount,
     Bound,
     Count,
@@ -78,7 +76,8 @@ from schemas.specification.section import (
     Share,
     Text,
 )
-from schemas.specification.sections import Dominance
+from microguard.schemas.specification.sections import Dominance
+from pydantic import BeforeValidator, Field
 
 TableAlgorithm = Literal[
     "auto",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.roles import PUBLISHED
-from schemas.specification.cell_key_consistency import OF_ADJUSTMENT, cell_key_faults
-from schemas.specification.faults import NOTHING, Fault, fault
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
+from microguard.schemas.roles import PUBLISHED
+from microguard.schemas.specification.cell_key_consistency import OF_ADJUSTMENT, cell_key_faults
+from microguard.schemas.specification.faults import NOTHING, Fault, fault
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
 
 OF_CELLS = (
     "contributors",

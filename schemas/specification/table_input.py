@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from schemas.errors import SpecificationError
-from schemas.specification.model import Specification
-from schemas.specification.sections import Blocking, Variable
-from schemas.specification.table import Table
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Blocking, Variable
+from microguard.schemas.specification.table import Table
 
 
 def table_of(specification: Specification) -> Table:

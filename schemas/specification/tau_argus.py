@@ -29,9 +29,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from schemas.errors import SpecificationError
-from schemas.paths import expanded
-from schemas.specification.toml_text import merged
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.paths import expanded
+from microguard.schemas.specification.toml_text import merged
 
 TOTAL = "Total"
 """Total mark where the metadata name none."""

@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import SpecificationError
-from schemas.specification.faults import shown_value
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.faults import shown_value
 
 DEEPEST = 20
 """Tables and lists within each other; no specification has more than five."""

@@ -12,8 +12,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Part of a mismatch by which points are farther apart than they must be: no square of a coordinate is
 #: rounding then, and nobody writes costs to so many digits.

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from sdc.arguments import check_records
-from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
-from sdc.kernels.compile import borrowing, embedded, kernel
+from microguard.sdc.arguments import check_records
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
+from microguard.sdc.kernels.compile import borrowing, embedded, kernel
 
 #: Mergers after which the clusters are sorted anew.
 RESORTED = 512

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.kernels.compile import kernel
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.kernels.compile import kernel
 
 
 def dominated(values: np.ndarray, labels: np.ndarray, n: int, k: float) -> int:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-
-from sdc.clusters.codes import category_codes
-from sdc.errors import InvalidParameter
+from microguard.sdc.clusters.codes import category_codes
+from microguard.sdc.errors import InvalidParameter
 
 
 @dataclass(frozen=True)

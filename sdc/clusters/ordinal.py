@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from sdc.errors import InvalidParameter
+from microguard.sdc.errors import InvalidParameter
 
 #: Rank of a missing value.
 MISSING = -1

@@ -14,13 +14,18 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-
-from sdc.clusters.codes import category_codes
-from sdc.clusters.cost_matrix import CostMatrix, Prices
-from sdc.clusters.exact_values import ExactValues, units_of
-from sdc.clusters.hierarchical import Tree, level_codes
-from sdc.clusters.ordinal import Ranks, ranks_of
-from sdc.errors import InvalidParameter, NotFinite, NotNumeric, ShapeMismatch, UnsupportedCombination
+from microguard.sdc.clusters.codes import category_codes
+from microguard.sdc.clusters.cost_matrix import CostMatrix, Prices
+from microguard.sdc.clusters.exact_values import ExactValues, units_of
+from microguard.sdc.clusters.hierarchical import Tree, level_codes
+from microguard.sdc.clusters.ordinal import Ranks, ranks_of
+from microguard.sdc.errors import (
+    InvalidParameter,
+    NotFinite,
+    NotNumeric,
+    ShapeMismatch,
+    UnsupportedCombination,
+)
 
 #: What `represent` can be asked for.
 REPRESENTATIVES = ("auto", "mean", "median", "mode", "medoid")

@@ -10,10 +10,9 @@ says anything of a value.
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.arguments import check_records
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.kernels.compile import kernel
+from microguard.sdc.arguments import check_records
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.kernels.compile import kernel
 
 #: Whatever k is, the others of a class make up a third of its mean.
 LARGEST_SHARE = 2.0 / 3.0

@@ -5,26 +5,30 @@ from __future__ import annotations
 from contextlib import suppress
 
 import numpy as np
-
-from sdc.arguments import check_name, checked_seed
-from sdc.cta.annealing.block_descent import BlockDescent
-from sdc.cta.annealing.dual_flips import flip_by_duals
-from sdc.cta.annealing.resummed_margins import ResummedMargins
-from sdc.cta.effort import LARGE_CELLS, Budget, budget
-from sdc.cta.methods import ALGORITHMS, DEFAULT, METHODS, Task
-from sdc.cta.program.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
-from sdc.cta.program.directions import random_directions
-from sdc.cta.program.exact import branch_and_bound
-from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound, check_lines, prove_or_give_up
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.search import Search, TimeUp
-from sdc.cta.result import OPTIMALITY_TOLERANCE, Adjustment, Work
-from sdc.cta.rounding import settled
-from sdc.cta.rules.identical_cells import of_all_cells, with_variables
-from sdc.cta.table.cell_table import CellTable
-from sdc.cta.table.check import check
-from sdc.errors import InvalidParameter, SolverFailed
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.arguments import check_name, checked_seed
+from microguard.sdc.cta.annealing.block_descent import BlockDescent
+from microguard.sdc.cta.annealing.dual_flips import flip_by_duals
+from microguard.sdc.cta.annealing.resummed_margins import ResummedMargins
+from microguard.sdc.cta.effort import LARGE_CELLS, Budget, budget
+from microguard.sdc.cta.methods import ALGORITHMS, DEFAULT, METHODS, Task
+from microguard.sdc.cta.program.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
+from microguard.sdc.cta.program.directions import random_directions
+from microguard.sdc.cta.program.exact import branch_and_bound
+from microguard.sdc.cta.program.infeasible import (
+    ImpossibleLines,
+    NoSolutionFound,
+    check_lines,
+    prove_or_give_up,
+)
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.search import Search, TimeUp
+from microguard.sdc.cta.result import OPTIMALITY_TOLERANCE, Adjustment, Work
+from microguard.sdc.cta.rounding import settled
+from microguard.sdc.cta.rules.identical_cells import of_all_cells, with_variables
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.errors import InvalidParameter, SolverFailed
+from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Nodes to look for any feasible solution where the chosen method met none.
 _FEASIBILITY_NODES = 5000

@@ -8,12 +8,11 @@ turns any of them.
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.feasible_range import Reach
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.rows import kept_rows
+from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from scipy import sparse
-
-from sdc.cta.feasible_range import Reach
-from sdc.cta.table.cell_table import CellTable
-from sdc.cta.table.rows import kept_rows
-from sdc.solver import INFINITY, Limits, Program, Status, solve
 
 #: Nodes of one program. A cell that no world turned within them counts as determined: fail closed.
 NODES = 20

@@ -14,14 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.cta.determined import determined_directions
-from sdc.cta.feasible_range import Reach, possible_reach
-from sdc.cta.rules.secret_factor import LARGEST_FACTOR
-from sdc.cta.table.cell_table import CellTable
-from sdc.cta.table.rows import kept_rows
-from sdc.errors import ShapeMismatch, SolverFailed
-from sdc.solver import INFINITY, Limits, Master, Program, Solution, Status
+from microguard.sdc.cta.determined import determined_directions
+from microguard.sdc.cta.feasible_range import Reach, possible_reach
+from microguard.sdc.cta.rules.secret_factor import LARGEST_FACTOR
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.rows import kept_rows
+from microguard.sdc.errors import ShapeMismatch, SolverFailed
+from microguard.sdc.solver import INFINITY, Limits, Master, Program, Solution, Status
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sdc.arguments import check_name
-from sdc.cta.annealing.belief_propagation import pattern_count
-from sdc.cta.annealing.local_search import LocalSearchParams
-from sdc.cta.annealing.resummed_margins import ResumParams
-from sdc.cta.program.line_classes import disjoint_classes
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.work import work_from_nothing
+from microguard.sdc.arguments import check_name
+from microguard.sdc.cta.annealing.belief_propagation import pattern_count
+from microguard.sdc.cta.annealing.local_search import LocalSearchParams
+from microguard.sdc.cta.annealing.resummed_margins import ResumParams
+from microguard.sdc.cta.program.line_classes import disjoint_classes
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.work import work_from_nothing
 
 #: What proves a lower bound.
 Bound = Literal["disjoint lines", "covering", "relaxation"]

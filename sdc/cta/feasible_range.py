@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.cell_table import CellTable
 
 #: A share at which a fall is still read as a share: beyond it next to nothing is left of the published value.
 _LARGEST_FALL = 0.95

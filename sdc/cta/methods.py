@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from sdc.cta.annealing.local_search import local_search
-from sdc.cta.cox2005.alternate import alternate
-from sdc.cta.cox2005.groups import groups_by_size, swapped
-from sdc.cta.cox2005.hybrid import HybridParams, hybrid
-from sdc.cta.cox2005.learning import LearningParams, learn
-from sdc.cta.cox2005.random_directions import best_of_random
-from sdc.cta.cox2005.scatter_search import ScatterParams, scatter_search
-from sdc.cta.effort import EFFORTS, Budget
-from sdc.cta.program.search import Search
+from microguard.sdc.cta.annealing.local_search import local_search
+from microguard.sdc.cta.cox2005.alternate import alternate
+from microguard.sdc.cta.cox2005.groups import groups_by_size, swapped
+from microguard.sdc.cta.cox2005.hybrid import HybridParams, hybrid
+from microguard.sdc.cta.cox2005.learning import LearningParams, learn
+from microguard.sdc.cta.cox2005.random_directions import best_of_random
+from microguard.sdc.cta.cox2005.scatter_search import ScatterParams, scatter_search
+from microguard.sdc.cta.effort import EFFORTS, Budget
+from microguard.sdc.cta.program.search import Search
 
 
 @dataclass(frozen=True)

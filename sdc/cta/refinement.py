@@ -9,11 +9,10 @@ them by a linear program, at least cost, so that the lines close.
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.rows import Rows, kept_rows
+from microguard.sdc.solver import INFINITY, Limits, Program, Solution, solve
 from scipy import sparse
-
-from sdc.cta.table.cell_table import CellTable
-from sdc.cta.table.rows import Rows, kept_rows
-from sdc.solver import INFINITY, Limits, Program, Solution, solve
 
 #: Rounds; each leaves about a millionth of what was open, so three reach twelve digits.
 MAX_ROUNDS = 8

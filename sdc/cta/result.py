@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-
-from sdc.stop import StoppedBy
+from microguard.sdc.stop import StoppedBy
 
 BoundKind = Literal[
     "unavoidable part",

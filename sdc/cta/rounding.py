@@ -11,14 +11,13 @@ table in units of its last digit (`in_last_digits`).
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.cta.refinement import admissible, refined
-from sdc.cta.table.cell_table import CellTable
-from sdc.cta.table.check import check
-from sdc.cta.table.rows import kept_rows
-from sdc.cta.table.summation import Summation
-from sdc.errors import InvalidParameter
-from sdc.solver import Limits, Program, solve
+from microguard.sdc.cta.refinement import admissible, refined
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.cta.table.rows import kept_rows
+from microguard.sdc.cta.table.summation import Summation
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.solver import Limits, Program, solve
 
 #: Branch-and-bound nodes of the rounding program; tables that need more keep their fractions.
 ROUNDING_NODES = 500

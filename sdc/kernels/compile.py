@@ -3,8 +3,8 @@
 Compiled code is cached in ``NUMBA_CACHE_DIR`` where that is set, else beside the source where that is
 writable, else in the user's cache folder; in a read-only installation without either, in a private folder
 of the machine's temporary one; where nothing is writable it is compiled in memory.
-``python -m sdc.precompile`` compiles everything ahead. Kernels are single-threaded (Spark's workers are
-forked) and keep IEEE arithmetic (no fastmath): the same input gives the same bits.
+``python -m microguard.sdc.precompile`` compiles everything ahead. Kernels are single-threaded (workers of
+Spark are forked) and keep IEEE arithmetic (no fastmath): the same input gives the same bits.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from microguard.sdc.errors import UnsupportedArguments
+from microguard.sdc.kernels.plain_arrays import call_with_plain_arrays, is_plain
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
-
-from sdc.errors import UnsupportedArguments
-from sdc.kernels.plain_arrays import call_with_plain_arrays, is_plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 _Dispatcher: Any = CPUDispatcher

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-from sdc.errors import UnsupportedArguments
+from microguard.sdc.errors import UnsupportedArguments
 
 
 def is_plain(argument: object) -> bool:

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from llvmlite import ir
+from microguard.sdc.kernels.compile import embedded
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
-
-from sdc.kernels.compile import embedded
 
 #: Numbers of eight bytes that come together from memory.
 LINE = 8

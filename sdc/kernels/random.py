@@ -6,8 +6,7 @@ Numba's own generator is global to the process; this one belongs to a run, so tw
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing
+from microguard.sdc.kernels.compile import borrowing
 
 _DOUBLE = 1.0 / (1 << 53)
 

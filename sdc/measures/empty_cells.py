@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Lower ends of the size classes: singles and pairs apart, then as tables are read.
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.errors import NoVariation, ShapeMismatch
+from microguard.sdc.errors import NoVariation, ShapeMismatch
 
 
 @dataclass(frozen=True)

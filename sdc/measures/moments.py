@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-
-from sdc.errors import ShapeMismatch
+from microguard.sdc.errors import ShapeMismatch
 
 
 @dataclass(frozen=True)

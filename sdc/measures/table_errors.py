@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from sdc.errors import ShapeMismatch
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, from_frame
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, from_frame
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@
 algorithms behind the former are listed by name in ``methods.py``; each lives in the file of its name.
 """
 
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.individual_ranking import IndividualRanking, individual_ranking
-from sdc.microaggregation.microaggregate import microaggregate
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.individual_ranking import IndividualRanking, individual_ranking
+from microguard.sdc.microaggregation.microaggregate import microaggregate
 
 __all__ = ["Clustering", "IndividualRanking", "individual_ranking", "microaggregate"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.arguments import check_records
-from sdc.microaggregation.nearest_records import nearest_records
+from microguard.sdc.arguments import check_records
+from microguard.sdc.microaggregation.nearest_records import nearest_records
 
 #: Roundings of a coordinate at most: difference from the origin, scale, spread, weight of the variable.
 ROUNDINGS = 4

@@ -8,10 +8,9 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import sum_of_squares
-from sdc.stop import StoppedBy
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import sum_of_squares
+from microguard.sdc.stop import StoppedBy
 
 #: Relative difference of SSE and lower bound up to which a clustering counts as proved optimal: sums of
 #: squares of a few thousand records agree to about 1e-12, a linear program's bound to about 1e-7.

@@ -7,8 +7,7 @@ column; the content itself decides where hashes are equal.
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing, kernel
+from microguard.sdc.kernels.compile import borrowing, kernel
 
 #: Records per bucket that sorting by hash begins with, and above which a bucket is not sorted by insertion.
 BUCKET, MOST_INSERTED = 8, 40

@@ -13,14 +13,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-
-from sdc.arguments import check_name, checked_seed
-from sdc.errors import UnsupportedCombination
-from sdc.microaggregation.heuristics.genetic import GeneticParams, genetic
-from sdc.microaggregation.heuristics.k_ward import connected
-from sdc.microaggregation.heuristics.projections import labels_along
-from sdc.microaggregation.heuristics.univariate import fixed_size, optimal
-from sdc.microaggregation.records import Records, given_values
+from microguard.sdc.arguments import check_name, checked_seed
+from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams, genetic
+from microguard.sdc.microaggregation.heuristics.k_ward import connected
+from microguard.sdc.microaggregation.heuristics.projections import labels_along
+from microguard.sdc.microaggregation.heuristics.univariate import fixed_size, optimal
+from microguard.sdc.microaggregation.records import Records, given_values
 
 
 @dataclass(frozen=True)

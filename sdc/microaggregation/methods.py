@@ -25,12 +25,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sdc.arguments import check_name
-from sdc.errors import UnsupportedCombination
-from sdc.microaggregation.certified import certify as certified
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.column_generation import heuristic as column_generation
-from sdc.microaggregation.heuristics import (
+from microguard.sdc.arguments import check_name
+from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.microaggregation.certified import certify as certified
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.column_generation import heuristic as column_generation
+from microguard.sdc.microaggregation.heuristics import (
     genetic,
     k_ward,
     maximum_distance,
@@ -39,8 +39,8 @@ from sdc.microaggregation.heuristics import (
     projections,
     vmdav,
 )
-from sdc.microaggregation.local_search import by_effort as local_search
-from sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.local_search import by_effort as local_search
+from microguard.sdc.microaggregation.records import Records
 
 #: Efforts in growing order.
 EFFORTS = ("fast", "standard", "thorough", "exact")

@@ -6,17 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-
-from sdc.arguments import check_name, checked_seed
-from sdc.clusters.diversity import Diversity
-from sdc.errors import InvalidParameter, SolverFailed
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.global_bound.bound import KIND, WORK, file_bound
-from sdc.microaggregation.heuristics.genetic import GeneticParams
-from sdc.microaggregation.local_search.by_effort import made_diverse
-from sdc.microaggregation.methods import EFFORTS, algorithm_named, automatic
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
+from microguard.sdc.arguments import check_name, checked_seed
+from microguard.sdc.clusters.diversity import Diversity
+from microguard.sdc.errors import InvalidParameter, SolverFailed
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.global_bound.bound import KIND, WORK, file_bound
+from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams
+from microguard.sdc.microaggregation.local_search.by_effort import made_diverse
+from microguard.sdc.microaggregation.methods import EFFORTS, algorithm_named, automatic
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
 
 def microaggregate(

@@ -16,13 +16,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-
-from sdc.clusters.diversity import Diversity, diversify
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.distinct_rows import deduplicate
-from sdc.microaggregation.local_search.neighbours import nearest_neighbours
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import typical_cost
+from microguard.sdc.clusters.diversity import Diversity, diversify
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.distinct_rows import deduplicate
+from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import typical_cost
 
 #: Standard deviation of the blur, in that of the coordinates within the clusters.
 BLUR = 0.5

@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.arguments import check_records
-from sdc.kernels.compile import borrowing, kernel
-from sdc.kernels.strips import STRIP, squared_distances, squared_distances_from_boxes
-from sdc.microaggregation.principal_cuts import cut_into_blocks
+from microguard.sdc.arguments import check_records
+from microguard.sdc.kernels.compile import borrowing, kernel
+from microguard.sdc.kernels.strips import STRIP, squared_distances, squared_distances_from_boxes
+from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 
 #: Records wanted per leaf, so that most fill two strips: smaller ones have narrower boxes, and more of them.
 LEAF = 15

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing, embedded, kernel
-from sdc.kernels.lanes import add_multiple, inner_product
+from microguard.sdc.kernels.compile import borrowing, embedded, kernel
+from microguard.sdc.kernels.lanes import add_multiple, inner_product
 
 #: Power iterations for a direction: any direction cuts validly, so a rough one will do.
 POWER_ITERATIONS = 10

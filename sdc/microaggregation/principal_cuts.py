@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.kernels.compile import borrowing, kernel
-from sdc.kernels.prefetch import AHEAD, prefetch_row
-from sdc.microaggregation.principal_component import (
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.kernels.compile import borrowing, kernel
+from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
+from microguard.sdc.microaggregation.principal_component import (
     POWER_ITERATIONS,
     along,
     find_component,

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from sdc.clusters.diversity import Diversity
-from sdc.errors import (
+from microguard.sdc.clusters.diversity import Diversity
+from microguard.sdc.errors import (
     InvalidParameter,
     NotFinite,
     NotNumeric,
@@ -18,8 +17,8 @@ from sdc.errors import (
     ShapeMismatch,
     TooFewRecords,
 )
-from sdc.microaggregation.distinct_rows import content_order
-from sdc.microaggregation.sse import sum_of_squares
+from microguard.sdc.microaggregation.distinct_rows import content_order
+from microguard.sdc.microaggregation.sse import sum_of_squares
 
 #: Half the square root of the largest float: a coordinate beyond it would overflow a sum of squares.
 LARGEST_COORDINATE = 1e150

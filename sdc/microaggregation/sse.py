@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing, kernel
-from sdc.kernels.prefetch import AHEAD, prefetch_row
+from microguard.sdc.kernels.compile import borrowing, kernel
+from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
 
 #: Share of the clusters that a cost is typical of: a few giants must not stand for the whole file.
 TYPICAL = 0.99

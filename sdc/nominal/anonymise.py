@@ -7,22 +7,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-
-from sdc.arguments import checked_seed
-from sdc.errors import UnknownVariable
-from sdc.nominal.chi_exact import ChiExactParameters
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.distances import Distance
-from sdc.nominal.frequency import check_k, checked_frame, from_frame
-from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
-from sdc.nominal.methods import Effort, ProtectionTask, chosen, protect_counts
-from sdc.nominal.partitioning.construction import Guidance
-from sdc.nominal.protected_counts import Certificate
-from sdc.nominal.region_levels import RegionLevels
-from sdc.nominal.similarity import similarity_of
-from sdc.nominal.structural_zeros import Declared, allowed_combinations
-from sdc.nominal.transport import carry_back, transport
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.arguments import checked_seed
+from microguard.sdc.errors import UnknownVariable
+from microguard.sdc.nominal.chi_exact import ChiExactParameters
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.distances import Distance
+from microguard.sdc.nominal.frequency import check_k, checked_frame, from_frame
+from microguard.sdc.nominal.frequency_search.objective import ByTable, SearchParameters
+from microguard.sdc.nominal.methods import Effort, ProtectionTask, chosen, protect_counts
+from microguard.sdc.nominal.partitioning.construction import Guidance
+from microguard.sdc.nominal.protected_counts import Certificate
+from microguard.sdc.nominal.region_levels import RegionLevels
+from microguard.sdc.nominal.similarity import similarity_of
+from microguard.sdc.nominal.structural_zeros import Declared, allowed_combinations
+from microguard.sdc.nominal.transport import carry_back, transport
+from microguard.sdc.stop import Deadline, StoppedBy
 
 
 @dataclass(frozen=True)

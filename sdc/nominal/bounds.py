@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.nominal.control_tables import ControlTables
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.nominal.control_tables import ControlTables
 
 #: Margins up to this many times k records are priced: larger ones absorb what their cells lose for nearly
 #: nothing (at 30 k, full Adult has all but a thousandth of the bound that ten times as many give).

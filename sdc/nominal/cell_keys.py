@@ -6,10 +6,9 @@ The records are not protected and margins do not add up: it is for tables alone.
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
-from sdc.errors import ShapeMismatch
-from sdc.nominal.control_tables import ControlTables
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.nominal.control_tables import ControlTables
 
 
 def cell_keys(tables: ControlTables, combination_keys: np.ndarray) -> np.ndarray:

@@ -11,16 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
+from microguard.sdc.nominal.frequency import FrequencyVector, check_k
+from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE
+from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
+from microguard.sdc.stop import Deadline, StoppedBy
 from scipy import sparse
-
-from sdc.errors import InvalidParameter
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
-from sdc.nominal.frequency import FrequencyVector, check_k
-from sdc.nominal.frequency_search.search import protect_frequencies
-from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE
-from sdc.solver import INFINITY, Limits, Program, Status, solve
-from sdc.stop import Deadline, StoppedBy
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.nominal.frequency import FrequencyVector, mixed_radix
+from microguard.sdc.nominal.region_levels import RegionLevels
 from scipy import sparse
-
-from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
-from sdc.kernels.compile import kernel
-from sdc.nominal.frequency import FrequencyVector, mixed_radix
-from sdc.nominal.region_levels import RegionLevels
 
 #: A key range up to this many times the combinations is ranked by a lookup table instead of a sort.
 _LOOKUP_FACTOR = 8

@@ -11,8 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.errors import InvalidParameter
+from microguard.sdc.errors import InvalidParameter
 
 Coarsening = tuple[int, np.ndarray]
 """No two values of a group are farther apart than this, and the group of each value, (values,)."""

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch, TooFewRecords, UnknownVariable
 from scipy import sparse
-
-from sdc.errors import InvalidParameter, ShapeMismatch, TooFewRecords, UnknownVariable
 
 #: Keys stay below this; a prefix that would pass it is replaced by its rank first.
 LARGEST_KEY = 1 << 62

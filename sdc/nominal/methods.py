@@ -15,21 +15,25 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-
-from sdc.arguments import check_name
-from sdc.errors import UnsupportedCombination
-from sdc.nominal.bounds import nested_bound
-from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.frequency_search.objective import ByTable, SearchParameters
-from sdc.nominal.frequency_search.search import protect_frequencies
-from sdc.nominal.partitioning.construction import Guidance
-from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Certificate, Objective, ProtectedCounts
-from sdc.nominal.similarity import Similarity
-from sdc.nominal.two_step import RANDOM, two_step
-from sdc.nominal.two_step_names import TWO_STEP
-from sdc.stop import Deadline
+from microguard.sdc.arguments import check_name
+from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.nominal.bounds import nested_bound
+from microguard.sdc.nominal.chi_exact import ChiExactParameters, chi_exact
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.frequency_search.objective import ByTable, SearchParameters
+from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.partitioning.construction import Guidance
+from microguard.sdc.nominal.protected_counts import (
+    OBJECTIVE_TOLERANCE,
+    Certificate,
+    Objective,
+    ProtectedCounts,
+)
+from microguard.sdc.nominal.similarity import Similarity
+from microguard.sdc.nominal.two_step import RANDOM, two_step
+from microguard.sdc.nominal.two_step_names import TWO_STEP
+from microguard.sdc.stop import Deadline
 
 Effort = Literal["fast", "standard", "thorough", "exact"]
 EFFORTS: tuple[Effort, ...] = ("fast", "standard", "thorough", "exact")

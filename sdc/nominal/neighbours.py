@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.nominal.frequency import FrequencyVector, mixed_radix
-from sdc.nominal.points import Points, distance
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.nominal.frequency import FrequencyVector, mixed_radix
+from microguard.sdc.nominal.points import Points, distance
 
 #: Orders kept for the search: beyond this many variables further orders cost memory, not quality.
 _MOST_ORDERS = 12

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, cast
 
 import numpy as np
-
-from sdc.errors import InvalidParameter
-from sdc.stop import StoppedBy
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.stop import StoppedBy
 
 #: What a step minimises: the weight of a partition, chi-square (with changes of combinations), or the largest
 #: error of a cell.

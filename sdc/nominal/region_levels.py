@@ -8,9 +8,8 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-
-from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
-from sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
+from microguard.sdc.nominal.frequency import FrequencyVector
 
 #: Name by which a table refers to regions that were given no other.
 REGION = "region"

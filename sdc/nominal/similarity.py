@@ -6,11 +6,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, UnknownVariable
-from sdc.nominal.distances import Coarsening, Columns, Distance, Nominal
-from sdc.nominal.frequency import CodedFrame, FrequencyVector
-from sdc.nominal.points import Points
+from microguard.sdc.errors import InvalidParameter, UnknownVariable
+from microguard.sdc.nominal.distances import Coarsening, Columns, Distance, Nominal
+from microguard.sdc.nominal.frequency import CodedFrame, FrequencyVector
+from microguard.sdc.nominal.points import Points
 
 #: Distances of a file stay below this: the matrix of all of them is of 16 bits.
 _LARGEST_DIAMETER = (1 << 15) - 1

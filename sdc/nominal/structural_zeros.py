@@ -10,9 +10,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-
-from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
-from sdc.nominal.frequency import CodedFrame
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
+from microguard.sdc.nominal.frequency import CodedFrame
 
 #: A rule takes the distinct combinations as a frame and marks the impossible ones.
 Rule = Callable[[pd.DataFrame], "pd.Series | np.ndarray"]

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.nominal.distances import Coarsening
+from microguard.sdc.nominal.frequency import FrequencyVector, mixed_radix
+from microguard.sdc.nominal.neighbours import sorted_combinations
+from microguard.sdc.nominal.points import Points, distances_between
+from microguard.sdc.nominal.similarity import Similarity
 from scipy.optimize import linear_sum_assignment
-
-from sdc.errors import ShapeMismatch
-from sdc.kernels.compile import kernel
-from sdc.nominal.distances import Coarsening
-from sdc.nominal.frequency import FrequencyVector, mixed_radix
-from sdc.nominal.neighbours import sorted_combinations
-from sdc.nominal.points import Points, distances_between
-from sdc.nominal.similarity import Similarity
 
 #: Records moved within a region up to which the assignment is solved exactly (about a second).
 _EXACT = 1_000

@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, TooFewRecords
-from sdc.nominal.aggregation.aggregate import choose_representatives
-from sdc.nominal.aggregation.problem import AggregationProblem
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, check_k
-from sdc.nominal.partitioning.construction import Guidance
-from sdc.nominal.partitioning.partition import EFFORTS, partition_problem
-from sdc.nominal.partitioning.problem import NONE, PartitionProblem
-from sdc.nominal.partitioning.set_partitioning import IntegerPartition
-from sdc.nominal.protected_counts import Certificate, ProtectedCounts, Unproved
-from sdc.nominal.similarity import Similarity
-from sdc.nominal.two_step_names import TWO_STEP
-from sdc.stop import Deadline
+from microguard.sdc.errors import InvalidParameter, TooFewRecords
+from microguard.sdc.nominal.aggregation.aggregate import choose_representatives
+from microguard.sdc.nominal.aggregation.problem import AggregationProblem
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, check_k
+from microguard.sdc.nominal.partitioning.construction import Guidance
+from microguard.sdc.nominal.partitioning.partition import EFFORTS, partition_problem
+from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from microguard.sdc.nominal.partitioning.set_partitioning import IntegerPartition
+from microguard.sdc.nominal.protected_counts import Certificate, ProtectedCounts, Unproved
+from microguard.sdc.nominal.similarity import Similarity
+from microguard.sdc.nominal.two_step_names import TWO_STEP
+from microguard.sdc.stop import Deadline
 
 #: rand-exact of section 6.2.5: a random partition, then the exact aggregation.
 RANDOM = "random"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sdc.nominal.partitioning.construction import Solution
+from microguard.sdc.nominal.partitioning.construction import Solution
 
 Aggregation = Literal["exact", "greedy", "clique"]
 

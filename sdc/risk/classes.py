@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pandas as pd
-
-from sdc.errors import ShapeMismatch, UnknownVariable
+from microguard.sdc.errors import ShapeMismatch, UnknownVariable
 
 
 def classes_of(frame: pd.DataFrame, names: Sequence[Hashable] | None = None) -> np.ndarray:

@@ -6,9 +6,8 @@ Benedetti and Franconi 1998; Franconi and Polettini 2004, Individual risk estima
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy.special import hyp2f1
-
-from sdc.errors import InvalidParameter, ShapeMismatch
 
 ONE = 1.0 - 1e-12
 """Above this sampling fraction of a class the whole of it is in the sample: the risk is 1/f."""

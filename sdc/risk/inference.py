@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.errors import ShapeMismatch
+from microguard.sdc.errors import ShapeMismatch
 
 
 def counts_by_class(classes: np.ndarray, values: np.ndarray) -> np.ndarray:

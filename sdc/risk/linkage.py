@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, NoVariation, ShapeMismatch
-from sdc.kernels.compile import kernel
+from microguard.sdc.errors import InvalidParameter, NoVariation, ShapeMismatch
+from microguard.sdc.kernels.compile import kernel
 
 TIE = 1e-9
 """Relative difference of distances below which two protected records are as near: sums differ by rounding."""

@@ -10,9 +10,8 @@ from itertools import combinations
 from math import prod
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.risk.classes import class_sizes
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.risk.classes import class_sizes
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.safe.parameters import SafeParams
+from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
+from microguard.sdc.stop import Deadline, StoppedBy
 from scipy import sparse
-
-from sdc.errors import SolverFailed
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector
-from sdc.safe.parameters import SafeParams
-from sdc.solver import INFINITY, Limits, Program, Status, solve
-from sdc.stop import Deadline, StoppedBy
 
 
 @dataclass(frozen=True)

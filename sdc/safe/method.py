@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.errors import InvalidParameter
-from sdc.kernels.compile import kernel
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.neighbours import sorted_combinations
-from sdc.safe.parameters import SafeParams
-from sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.neighbours import sorted_combinations
+from microguard.sdc.safe.parameters import SafeParams
+from microguard.sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 
 #: Which combinations Algorithm 1 looks at together, in the order in which it tries them: the next
 #: problems (line 6), a problem and its nearest occupied neighbours (18), a problem and its

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sdc.nominal.methods import UNPROVED, Method, ProtectionTask
-from sdc.nominal.protected_counts import Certificate, ProtectedCounts
-from sdc.safe.parameters import SafeParams
-from sdc.safe.protection import safe_frequencies
+from microguard.sdc.nominal.methods import UNPROVED, Method, ProtectionTask
+from microguard.sdc.nominal.protected_counts import Certificate, ProtectedCounts
+from microguard.sdc.safe.parameters import SafeParams
+from microguard.sdc.safe.protection import safe_frequencies
 
 
 def _safe(task: ProtectionTask, name: str) -> ProtectedCounts:

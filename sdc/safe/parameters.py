@@ -6,8 +6,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 
 import numpy as np
-
-from sdc.errors import InvalidParameter
+from microguard.sdc.errors import InvalidParameter
 
 #: Appendix A: cells below 10 get no extra error, below 20 one, ..., of 1,000,000 and more nine.
 _EXTRA_ERROR_FROM = (10, 20, 50, 100, 200, 1_000, 10_000, 100_000, 1_000_000)

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from sdc.arguments import check_name, checked_seed
-from sdc.errors import ImpossibleProtection, InvalidParameter
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, check_k, check_regions, from_frame
-from sdc.nominal.frequency_search.greedy import settle
-from sdc.nominal.frequency_search.objective import Objective, SearchParameters
-from sdc.nominal.frequency_search.search_state import new_state
-from sdc.nominal.neighbours import sorted_combinations
-from sdc.nominal.transport import carry_back, transport
-from sdc.safe.exact import safe_exact
-from sdc.safe.method import safe_counts
-from sdc.safe.parameters import SafeParams
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.arguments import check_name, checked_seed
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, check_k, check_regions, from_frame
+from microguard.sdc.nominal.frequency_search.greedy import settle
+from microguard.sdc.nominal.frequency_search.objective import Objective, SearchParameters
+from microguard.sdc.nominal.frequency_search.search_state import new_state
+from microguard.sdc.nominal.neighbours import sorted_combinations
+from microguard.sdc.nominal.transport import carry_back, transport
+from microguard.sdc.safe.exact import safe_exact
+from microguard.sdc.safe.method import safe_counts
+from microguard.sdc.safe.parameters import SafeParams
+from microguard.sdc.stop import Deadline, StoppedBy
 
 ALGORITHMS = ("safe", "safe-exact", "modified-safe-exact")
 #: Cost of a squared error above SAFE's own maxima while the number of records is restored.

@@ -9,8 +9,7 @@ instead of one visit per cell.
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 #: Penalty s of Algorithm 2 for an error 0, 1, 2 below the bound.
 REPAIR_PENALTY = np.array([9, 4, 1], dtype=np.int64)

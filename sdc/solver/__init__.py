@@ -1,7 +1,7 @@
 """HiGHS: translate in, solve, translate out. The only room that speaks to the solver."""
 
-from sdc.solver.master import Basis, Master
-from sdc.solver.program import (
+from microguard.sdc.solver.master import Basis, Master
+from microguard.sdc.solver.program import (
     FEASIBILITY_TOLERANCE,
     INFINITY,
     NO_LIMIT,
@@ -11,7 +11,7 @@ from sdc.solver.program import (
     Solution,
     Status,
 )
-from sdc.solver.solving import solve
+from microguard.sdc.solver.solving import solve
 
 __all__ = [
     "FEASIBILITY_TOLERANCE",

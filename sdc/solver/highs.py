@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import highspy
 import numpy as np
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.solver.program import INFINITY, Limits, Options, Program, Solution, Status
 from scipy import sparse
-
-from sdc.errors import SolverFailed
-from sdc.solver.program import INFINITY, Limits, Options, Program, Solution, Status
 
 _MODEL = highspy.HighsModelStatus
 _LIMIT = "limit"

@@ -8,11 +8,10 @@ from itertools import compress
 
 import highspy
 import numpy as np
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.solver.highs import LINEAR_ATTEMPTS, new_highs, read_out, set_options, take_in
+from microguard.sdc.solver.program import Limits, Options, Program, Solution, Status
 from scipy import sparse
-
-from sdc.errors import SolverFailed
-from sdc.solver.highs import LINEAR_ATTEMPTS, new_highs, read_out, set_options, take_in
-from sdc.solver.program import Limits, Options, Program, Solution, Status
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from enum import Enum
 
 import highspy
 import numpy as np
+from microguard.sdc.errors import ShapeMismatch
 from scipy import sparse
-
-from sdc.errors import ShapeMismatch
 
 INFINITY = highspy.kHighsInf
 #: Of iterations: the largest number HiGHS takes.

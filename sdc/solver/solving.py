@@ -8,9 +8,8 @@ from typing import Any
 
 import highspy
 import numpy as np
-
-from sdc.solver.highs import INTEGER_ATTEMPTS, LINEAR_ATTEMPTS, new_highs, read_out, take_in
-from sdc.solver.program import Limits, Program, Solution, Status
+from microguard.sdc.solver.highs import INTEGER_ATTEMPTS, LINEAR_ATTEMPTS, new_highs, read_out, take_in
+from microguard.sdc.solver.program import Limits, Program, Solution, Status
 
 
 def solve(program: Program, limits: Limits | None = None, start: np.ndarray | None = None) -> Solution:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from sdc.errors import ShapeMismatch
+from microguard.sdc.errors import ShapeMismatch
 
 
 @dataclass(frozen=True)

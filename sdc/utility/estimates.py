@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 ROUNDING = 1e-12

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.errors import ShapeMismatch
 from scipy.linalg import lstsq
-
-from sdc.errors import ShapeMismatch
 
 MOST_STEPS = 50
 """Newton steps; a fit without separation takes fewer than ten."""

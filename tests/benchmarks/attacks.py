@@ -19,9 +19,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from microguard.sdc.risk.classes import classes_of, unique_share
+from microguard.sdc.risk.inference import best_guess_share, counts_by_class, homogeneous_share
 
-from sdc.risk.classes import classes_of, unique_share
-from sdc.risk.inference import best_guess_share, counts_by_class, homogeneous_share
 from tests.benchmarks.table import Table
 from tests.system.command import microguard
 

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
+from microguard.sdc.cta.cell_keys.differences import Differences
+from microguard.sdc.cta.cell_keys.intervals import count_intervals
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
+from microguard.sdc.cta.cell_keys.posterior import Candidates, candidates, given_all
 from scipy import sparse
 
-from sdc.cta.cell_keys.differences import Differences
-from sdc.cta.cell_keys.intervals import count_intervals
-from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
-from sdc.cta.cell_keys.posterior import Candidates, candidates, given_all
 from tests.benchmarks.table import Table
 
 LEAST = 3

@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from microguard.sdc.cta import Adjustment, CellTable
+from microguard.sdc.cta.program.model import base_model
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
+from microguard.sdc.solver import Limits, solve
 
-from sdc.cta import Adjustment, CellTable
-from sdc.cta.program.model import base_model
-from sdc.cta.program.problem import Problem
-from sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
-from sdc.solver import Limits, solve
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.figures import figures
 from tests.benchmarks.tabular.grids import random_table

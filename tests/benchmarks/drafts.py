@@ -8,14 +8,15 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.draft import draft
-from pipelines.engine.jvm import InputSize
-from pipelines.engine.session import open_session
-from pipelines.intake.accept import accept_input
-from pipelines.intake.read import read
-from pipelines.intake.validate import screen
-from schemas.errors import MicroguardError
-from schemas.specification.read import build_specification
+from microguard.pipelines.draft import draft
+from microguard.pipelines.engine.jvm import InputSize
+from microguard.pipelines.engine.session import open_session
+from microguard.pipelines.intake.accept import accept_input
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.intake.validate import screen
+from microguard.schemas.errors import MicroguardError
+from microguard.schemas.specification.read import build_specification
+
 from tests.benchmarks.table import Table
 from tests.pipelines.drafting.office_files import KEYS, office_files
 

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.exposure import JointExposure, joint_exposure
+from microguard.sdc.microaggregation import microaggregate
 
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.exposure import JointExposure, joint_exposure
-from sdc.microaggregation import microaggregate
 from tests.benchmarks.table import Table
 from tests.reference import REFERENCE_FOLDER
 

@@ -16,15 +16,15 @@ from itertools import combinations
 
 import numba
 import numpy as np
+from microguard.pipelines.demo import QUASI_IDENTIFIERS
+from microguard.pipelines.synthetic.dataset import town
+from microguard.sdc.clusters.codes import category_codes
+from microguard.sdc.clusters.diversity import Diversity
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.minimality_attack_mitigation import BLUR, TO_VARIANCE_1
+from microguard.sdc.microaggregation.sse import typical_cost
 from scipy.spatial import cKDTree
 
-from pipelines.demo import QUASI_IDENTIFIERS
-from pipelines.synthetic.dataset import town
-from sdc.clusters.codes import category_codes
-from sdc.clusters.diversity import Diversity
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.minimality_attack_mitigation import BLUR, TO_VARIANCE_1
-from sdc.microaggregation.sse import typical_cost
 from tests.benchmarks.mergers import OVERLOOKED, Mergers, members_of
 from tests.benchmarks.table import Table
 

@@ -13,16 +13,16 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.nominal.aggregation.aggregate import aggregate
+from microguard.sdc.nominal.chi_exact import ChiExact, chi_exact
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, from_frame
+from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.partitioning.partition import Partition, partition
+from microguard.sdc.nominal.two_step import two_step
+from microguard.sdc.safe.protection import safe_frequencies
+from microguard.sdc.stop import Deadline
 
-from sdc.nominal.aggregation.aggregate import aggregate
-from sdc.nominal.chi_exact import ChiExact, chi_exact
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, from_frame
-from sdc.nominal.frequency_search.search import protect_frequencies
-from sdc.nominal.partitioning.partition import Partition, partition
-from sdc.nominal.two_step import two_step
-from sdc.safe.protection import safe_frequencies
-from sdc.stop import Deadline
 from tests.benchmarks.combinations import certificates, in_parts, regions, regression, scale, ways_to_publish
 from tests.benchmarks.combinations.scenarios import SCENARIOS, instance
 from tests.benchmarks.parts import Parts

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.microaggregation import Clustering, microaggregate
+from microguard.sdc.microaggregation.methods import ALGORITHMS
+from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.precompile import precompile
 
-from sdc.microaggregation import Clustering, microaggregate
-from sdc.microaggregation.methods import ALGORITHMS
-from sdc.microaggregation.principal_cuts import cut_into_blocks
-from sdc.microaggregation.records import Records
-from sdc.precompile import precompile
 from tests.benchmarks.microaggregation import diverse, generated, papers_2002, papers_2020
 from tests.benchmarks.misses import Misses
 from tests.benchmarks.parts import say

@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from microguard.schemas.errors import MicroguardError
+from microguard.sdc.errors import SolverFailed
 from pyspark.sql import SparkSession
 
-from schemas.errors import MicroguardError
-from sdc.errors import SolverFailed
 from tests.benchmarks.jobs.adjusting import published_tables
 from tests.benchmarks.jobs.cells import CellsJob
 from tests.benchmarks.jobs.events import EventsJob

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.demo import NEVER_PUBLISHED, PART, PUBLISHED_AS_IT_IS, QUASI_IDENTIFIERS, SEED, Kind
+from microguard.pipelines.synthetic.dataset import town
 
-from pipelines.demo import NEVER_PUBLISHED, PART, PUBLISHED_AS_IT_IS, QUASI_IDENTIFIERS, SEED, Kind
-from pipelines.synthetic.dataset import town
 from tests.benchmarks.processes import PeakMemory, microguard, timed
 from tests.benchmarks.table import Table
 
@@ -27,7 +27,7 @@ MOST_MEMORY = 8.0
 
 _SORT = """
 import sys
-from pipelines.engine.session import open_session
+from microguard.pipelines.engine.session import open_session
 spark = open_session("local[2]")
 frame = spark.read.parquet(sys.argv[1])
 frame.sort(*frame.columns[:3]).write.mode("overwrite").parquet(sys.argv[2])

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.engine.jvm import InputSize
+from microguard.pipelines.engine.session import open_session
+from microguard.pipelines.series.settings import SeriesSettings
 from pyspark.sql import SparkSession
 
-from pipelines.engine.jvm import InputSize
-from pipelines.engine.session import open_session
-from pipelines.series.settings import SeriesSettings
 from tests.benchmarks.parts import Parts
 from tests.benchmarks.registers.agency import warm_session, wide_session
 from tests.benchmarks.registers.cost import cost, waiting

@@ -27,10 +27,10 @@ from typing import Any
 import boto3
 import numpy as np
 import pandas as pd
+from microguard.pipelines.publication.key import KEY_VARIABLE
+from microguard.pipelines.publication.stored_evidence import VARIABLE
 
 import microguard
-from pipelines.publication.key import KEY_VARIABLE
-from pipelines.publication.stored_evidence import VARIABLE
 from tests.benchmarks.table import Table
 from tests.system.command import ACCEPTED
 from tests.system.ports import free_port, wait_for
@@ -52,7 +52,7 @@ LAST_REQUEST = 1.0
 def run(quick: bool = False) -> Iterator[Table]:
     """Kill runs of each kind; what readers and reruns meet is asserted after each kill."""
     number = 4 if quick else 100
-    for module in ("great_expectations", "jobs.command", "pipelines.protect"):
+    for module in ("great_expectations", "microguard.jobs.command", "microguard.pipelines.protect"):
         importlib.import_module(module)
     port, requests = free_port(), multiprocessing.get_context("fork").Value("L", 0)
     server = multiprocessing.get_context("fork").Process(target=_serve, args=[port, requests], daemon=True)
@@ -270,8 +270,15 @@ def _kill_worker(session: int) -> bool:
         with suppress(OSError, IndexError):
             command = (process / "cmdline").read_bytes()
             parent = int((process / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            forked = b"pipelines.records.daemon" in (Path("/proc") / str(parent) / "cmdline").read_bytes()
-            if b"pipelines.records.daemon" in command and forked and os.getsid(int(process.name)) == session:
+            forked = (
+                b"microguard.pipelines.records.daemon"
+                in (Path("/proc") / str(parent) / "cmdline").read_bytes()
+            )
+            if (
+                b"microguard.pipelines.records.daemon" in command
+                and forked
+                and os.getsid(int(process.name)) == session
+            ):
                 os.kill(int(process.name), signal.SIGKILL)
                 return True
     return False

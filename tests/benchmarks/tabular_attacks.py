@@ -11,16 +11,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.controlled_rounding.controlled_rounding import (
+    controlled_rounding,
+    with_adjacent_multiples,
+)
+from microguard.sdc.cta.controlled_rounding.transition import rounding_odds
+from microguard.sdc.cta.counts.count_table import totals, with_draws
+from microguard.sdc.cta.counts.draw import drawn_counts, transition
+from microguard.sdc.cta.counts.posterior import count_posterior
+from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
+from microguard.sdc.cta.rules.secret_factor import largest_factors, with_secret_levels
+from microguard.sdc.cta.rules.sensitivity import minimum_frequency
 
-from sdc.cta import CellTable, adjust
-from sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, with_adjacent_multiples
-from sdc.cta.controlled_rounding.transition import rounding_odds
-from sdc.cta.counts.count_table import totals, with_draws
-from sdc.cta.counts.draw import drawn_counts, transition
-from sdc.cta.counts.posterior import count_posterior
-from sdc.cta.rules.keyed_draw import keyed_numbers
-from sdc.cta.rules.secret_factor import largest_factors, with_secret_levels
-from sdc.cta.rules.sensitivity import minimum_frequency
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.grids import random_table
 

@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.program.infeasible import NoSolutionFound
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.cta.table.quality import Quality, kept_mean, kept_slope
+from microguard.sdc.cta.table.relations import TOTAL, Dimension, tabulate
+from microguard.sdc.errors import ImpossibleProtection
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from sdc.cta import CellTable, adjust
-from sdc.cta.program.infeasible import NoSolutionFound
-from sdc.cta.table.check import check
-from sdc.cta.table.quality import Quality, kept_mean, kept_slope
-from sdc.cta.table.relations import TOTAL, Dimension, tabulate
-from sdc.errors import ImpossibleProtection
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.grids import grid_relations
 

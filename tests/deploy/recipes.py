@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from jobs.answer import STATUS
-from jobs.verbs import parse
+from microguard.jobs.answer import STATUS
+from microguard.jobs.verbs import parse
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 #: Exit codes upon which the same run again ends the same.
 REFUSED = [code for code in STATUS if code >= 2]
-PACKAGES = "/opt/microguard/lib/python3.11/site-packages/"
+PACKAGES = "/opt/microguard/lib/python3.11/site-packages/microguard/"
 
 
 def verb_of(arguments: Sequence[str]) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from microguard.jobs.verbs import parse
+from microguard.schemas.specification.read import read_specification
 
 from deploy.dependency_lanes.__main__ import main, run_lanes
 from deploy.dependency_lanes.independent_count import records_fault, rounding_fault, table_fault
@@ -21,8 +23,6 @@ from deploy.dependency_lanes.lane import (
     supported_versions,
 )
 from deploy.dependency_lanes.results import JobResult, compare, exit_code_of, table_of
-from jobs.verbs import parse
-from schemas.specification.read import read_specification
 from tests.deploy.recipes import DEPLOY
 
 PROJECT = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]

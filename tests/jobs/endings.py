@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from jobs import command
-from pipelines.engine.command_result import CommandResult
+from microguard.jobs import command
+from microguard.pipelines.engine.command_result import CommandResult
 
 ROOT = Path(__file__).parents[2]
 CANARY = "Zebedee"

@@ -14,14 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from microguard.jobs.command import run_command
+from microguard.jobs.verbs import SPECIFICATION, VERBS, Verb
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.events import ALLOWED, emit
+from microguard.pipelines.engine.progress import Progress
+from microguard.schemas.errors import (
+    GateRefused,
+    InputRejected,
+    MicroguardError,
+    ProtectionFailed,
+    SpecificationError,
+)
+from microguard.schemas.specification.model import Specification
 
-from jobs.command import run_command
-from jobs.verbs import SPECIFICATION, VERBS, Verb
-from pipelines.engine.command_result import CommandResult
-from pipelines.engine.events import ALLOWED, emit
-from pipelines.engine.progress import Progress
-from schemas.errors import GateRefused, InputRejected, MicroguardError, ProtectionFailed, SpecificationError
-from schemas.specification.model import Specification
 from tests.jobs.endings import CANARY, ROOT, ending
 from tests.schemas.malformed import SOUND
 
@@ -62,7 +68,7 @@ def test_no_engine_is_loaded_before_it_is_needed(tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text(SOUND.replace("k = 3", "k = 1"))
     code = (
-        "import sys; from jobs.command import run_command; "
+        "import sys; from microguard.jobs.command import run_command; "
         f"run_command(['protect', {str(path)!r}]); print(sorted(set({TOO_EARLY!r}) & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
@@ -139,8 +145,8 @@ def test_each_choice_is_laid_over_what_is_set(tmp_path: Path, monkeypatch: pytes
         asked.update(choices, **{"": specification})
         return CommandResult("Compared.", {})
 
-    monkeypatch.setattr("pipelines.compare.compare", compare)
-    monkeypatch.setattr("pipelines.engine.session.start_java_ahead", lambda *_: None)
+    monkeypatch.setattr("microguard.pipelines.compare.compare", compare)
+    monkeypatch.setattr("microguard.pipelines.engine.session.start_java_ahead", lambda *_: None)
     path = tmp_path / "sound.toml"
     path.write_text(SOUND)
     arguments = ["compare", str(path), "--set", "release.seed=7"]

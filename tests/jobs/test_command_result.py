@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from microguard.jobs import command
+from microguard.jobs.command import run_command
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.schemas.errors import GateRefused
 
-from jobs import command
-from jobs.command import run_command
-from pipelines.engine.command_result import CommandResult
-from schemas.errors import GateRefused
 from tests.jobs.endings import CANARY, ROOT, ending
 
 
@@ -67,7 +67,8 @@ def test_an_output_that_fails_does_not_change_how_a_run_ended(
     assert run_command(["protect", "release.toml", "--outcome", str(folder / "outcome.json")]) == 0
     assert "could not be written" in capsys.readouterr().err
     code = (
-        "import sys; from jobs import command; from pipelines.engine.command_result import CommandResult; "
+        "import sys; from microguard.jobs import command; "
+        "from microguard.pipelines.engine.command_result import CommandResult; "
         "command.call = lambda *_: CommandResult('Published \\u00e9.', {'name': '\\u00e9'}); "
         "sys.exit(command.run_command(['protect', 'x', '--json']))"
     )

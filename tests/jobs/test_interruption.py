@@ -12,19 +12,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from microguard.jobs import command, interruption
+from microguard.jobs.command import run_command
+from microguard.jobs.interruption import SIGNALS
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger
 
-from jobs import command, interruption
-from jobs.command import run_command
-from jobs.interruption import SIGNALS
-from pipelines.engine.command_result import CommandResult
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger
 from tests.jobs.endings import ROOT, ending
 
 #: A verb in a process of its own: it says that it is at work on standard error, and does what a test asks.
 VERB = """
 import sys, time, threading
-from jobs import command
+from microguard.jobs import command
 import microguard
 def call(*_):
     sys.stderr.write("at work\\n")
@@ -137,7 +137,7 @@ def test_an_interrupt_says_what_the_ledger_holds_of_the_releases_of_this_process
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("pipelines.publication.ledger._WRITTEN", {})
+    monkeypatch.setattr("microguard.pipelines.publication.ledger._WRITTEN", {})
     areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
 
     def call(*_: object) -> CommandResult:
@@ -233,7 +233,7 @@ def test_a_signal_before_the_command_answers_for_itself_is_no_traceback() -> Non
     code = """import signal, sys, microguard
 class Importing:
     def find_spec(self, name, *_):
-        if name == "jobs.command":
+        if name == "microguard.jobs.command":
             signal.raise_signal(signal.SIGINT)
 sys.meta_path.insert(0, Importing())
 sys.exit(microguard.main(["draft", "x.csv"]))"""

@@ -20,9 +20,9 @@ ctypes.CDLL(None).printf(b"a banner\\n")
 """
 VERB = """
 import sys
-from jobs import command
+from microguard.jobs import command
 import microguard
-from pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.command_result import CommandResult
 def call(parsed, progress, show):
     import banner
     show("| a table |")
@@ -74,7 +74,7 @@ def test_closed_and_full_streams_do_not_change_how_a_command_ends(tmp_path: Path
 
 def test_a_command_may_open_as_many_files_as_the_system_allows(tmp_path: Path) -> None:
     code = (
-        "import resource; from jobs.process import prepare; prepare([]); "
+        "import resource; from microguard.jobs.process import prepare; prepare([]); "
         "import sys; print(*resource.getrlimit(resource.RLIMIT_NOFILE), file=sys.stderr)"
     )
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from microguard.pipelines.engine.java import java_home
 
-from pipelines.engine.java import java_home
 from tests.schemas.malformed import SOUND
 
 ROOT = Path(__file__).parents[2]

@@ -3,13 +3,13 @@
 from contextlib import contextmanager
 
 import pytest
+from microguard.pipelines import run as the_run
+from microguard.pipelines.adjust import adjust
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.key import KEY_BYTES, KEY_VARIABLE
 
-from pipelines import run as the_run
-from pipelines.adjust import adjust
-from pipelines.engine.progress import Progress
-from pipelines.publication import publish
-from pipelines.publication.areas import Areas
-from pipelines.publication.key import KEY_BYTES, KEY_VARIABLE
 from tests.pipelines import standard
 from tests.pipelines.releases import entry, manifest, staged
 

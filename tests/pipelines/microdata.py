@@ -5,15 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
-
-from pipelines.engine.progress import Progress
-from pipelines.job import Job
-from pipelines.publication.areas import Areas
-from pipelines.publication.publish import finish_what_died
-from pipelines.records.product import Records
-from pipelines.run import run as run_product
-from schemas.specification.consistency import HELD_BY_DEFAULT
-from schemas.specification.read import build_specification
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.job import Job
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.records.product import Records
+from microguard.pipelines.run import run as run_product
+from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
+from microguard.schemas.specification.read import build_specification
 
 ROLES = {
     "person": {"role": "unit"},

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
+from microguard.schemas.specification.read import build_specification
+from microguard.schemas.specification.toml_text import merged, parsed_override
 
-from schemas.specification.read import build_specification
-from schemas.specification.toml_text import merged, parsed_override
 from tests.reference import reference_file
 
 EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"

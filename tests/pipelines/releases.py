@@ -2,9 +2,8 @@
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.publication.ledger import Entry
-from pipelines.publication.stage import StagedFiles
+from microguard.pipelines.publication.ledger import Entry
+from microguard.pipelines.publication.stage import StagedFiles
 
 ID = "0123456789abcdef0123456789abcdef"
 RECORDS = pa.table(

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.publication.areas import Areas
+from microguard.schemas.specification.model import Specification
 
-from pipelines.engine.command_result import CommandResult
-from pipelines.publication.areas import Areas
-from schemas.specification.model import Specification
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
 
 #: Blocks are small, so that there are several in each region.

@@ -12,12 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.engine.files import checksum
+from microguard.pipelines.publication.key import KEY_VARIABLE
+from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
+from microguard.schemas.specification.read import build_specification, read_specification
 
-from pipelines.audit.release import audit
-from pipelines.engine.files import checksum
-from pipelines.publication.key import KEY_VARIABLE
-from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
-from schemas.specification.read import build_specification, read_specification
 from tests.pipelines.published_tables import example, tables
 from tests.pipelines.turnover import records, specification
 

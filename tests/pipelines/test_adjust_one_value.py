@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from microguard.schemas.errors import GateRefused
 
-from schemas.errors import GateRefused
 from tests.pipelines.published_tables import example, tables
 from tests.pipelines.turnover import records, specification
 

@@ -4,11 +4,11 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.approval import approve, pending, reject
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.schemas.errors import ProtectionFailed, SpecificationError
 
-from pipelines.approval import approve, pending, reject
-from pipelines.audit.release import audit
-from pipelines.publication.ledger import Ledger
-from schemas.errors import ProtectionFailed, SpecificationError
 from tests.pipelines.microdata import persons, run, specification
 
 pytestmark = pytest.mark.spark

@@ -4,9 +4,9 @@ import importlib
 from types import SimpleNamespace
 
 import pytest
+from microguard.pipelines.benchmark import benchmark
+from microguard.schemas.errors import MicroguardError, SpecificationError
 
-from pipelines.benchmark import benchmark
-from schemas.errors import MicroguardError, SpecificationError
 from tests.benchmarks.table import Table
 
 

@@ -3,11 +3,11 @@
 from contextlib import contextmanager
 
 import pytest
+from microguard.pipelines import run as module
+from microguard.pipelines.compare import compare
+from microguard.pipelines.engine.progress import Progress
+from microguard.schemas.errors import SpecificationError
 
-from pipelines import run as module
-from pipelines.compare import compare
-from pipelines.engine.progress import Progress
-from schemas.errors import SpecificationError
 from tests.pipelines.microdata import ROLES, persons, specification
 
 FAST = {"effort": "fast"}
@@ -47,7 +47,7 @@ def test_a_larger_k_costs_more_and_leaves_less_open(session, tmp_path):
 
 @pytest.mark.spark
 def test_choices_are_compared_on_the_same_records_with_the_limits_they_break(session, tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.compare.SAMPLE", 120)
+    monkeypatch.setattr("microguard.pipelines.compare.SAMPLE", 120)
     persons(200).to_parquet(tmp_path / "data", index=False)
     without = ROLES | {"note": {"role": "identifier"}}
     numeric = ROLES | {"sex": {"role": "identifier"}}

@@ -8,12 +8,11 @@ from typing import get_args
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-
-from pipelines.demo import Kind, demo, specification_text, write_town
-from pipelines.engine.progress import Progress
-from pipelines.synthetic.dataset import CHUNK, town
-from schemas.errors import SpecificationError
-from schemas.specification.read import read_specification
+from microguard.pipelines.demo import Kind, demo, specification_text, write_town
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.synthetic.dataset import CHUNK, town
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.read import read_specification
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from microguard.pipelines.draft import draft
+from microguard.pipelines.synthetic.dataset import town
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.read import build_specification
 
-from pipelines.draft import draft
-from pipelines.synthetic.dataset import town
-from schemas.errors import InputRejected
-from schemas.specification.read import build_specification
 from tests.reference import reference_file
 
 CANARY = "Zebedee"

@@ -1,6 +1,7 @@
 """The verb ``audit`` where there is nothing to audit."""
 
-from pipelines.joint_audit import audit_source
+from microguard.pipelines.joint_audit import audit_source
+
 from tests.pipelines.microdata import specification
 
 

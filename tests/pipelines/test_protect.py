@@ -4,24 +4,24 @@ import json
 import logging
 from dataclasses import replace
 
+import microguard.pipelines.run
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.check import risk_of
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.job import Job
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.records import product
+from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as f
 
-import pipelines.run
-from pipelines.audit.release import audit
-from pipelines.check import risk_of
-from pipelines.engine.column_names import column
-from pipelines.engine.progress import Progress
-from pipelines.intake.read import read
-from pipelines.job import Job
-from pipelines.publication.areas import Areas
-from pipelines.records import product
-from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from tests.pipelines import standard
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
 from tests.pipelines.releases import Killed
@@ -357,13 +357,13 @@ def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
 def test_an_input_that_changes_while_it_is_read_is_not_published(spark, tmp_path, monkeypatch):
     persons(60, seed=1).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
-    keep = pipelines.run.keep_fingerprint
+    keep = microguard.pipelines.run.keep_fingerprint
 
     def changed(*arguments):
         keep(*arguments)
         persons(60, seed=2).to_parquet(tmp_path / "data", index=False)
 
-    monkeypatch.setattr(pipelines.run, "keep_fingerprint", changed)
+    monkeypatch.setattr(microguard.pipelines.run, "keep_fingerprint", changed)
     with pytest.raises((ProtectionFailed, InputRejected), match=r"changed during the run|cannot be read"):
         run(spark, spec)
     assert not (tmp_path / "lake").exists()

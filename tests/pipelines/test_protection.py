@@ -5,11 +5,11 @@ import logging
 
 import pandas as pd
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.publication.areas import Areas
+from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
 
 import microguard
-from pipelines.audit.release import audit
-from pipelines.publication.areas import Areas
-from schemas.errors import GateRefused, InputRejected, SpecificationError
 from tests.pipelines.microdata import persons, published, specification
 
 pytestmark = pytest.mark.spark

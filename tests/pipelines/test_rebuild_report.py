@@ -8,14 +8,14 @@ import stat
 from dataclasses import replace
 
 import pytest
+from microguard.pipelines.evidence.index import index_of
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.publish import publish
+from microguard.pipelines.rebuild_report import at_work, redraw
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import GateRefused
 
-from pipelines.evidence.index import index_of
-from pipelines.publication.areas import Areas
-from pipelines.publication.public.folder import FolderArea
-from pipelines.publication.publish import publish
-from pipelines.rebuild_report import at_work, redraw
-from pipelines.withdraw import withdraw
-from schemas.errors import GateRefused
 from tests.pipelines.evidence.test_page import QUALITY
 from tests.pipelines.publication.test_publish import ID, entry, manifest, staged
 from tests.pipelines.releases import Killed, kill
@@ -46,7 +46,7 @@ def test_no_page_says_published_of_what_a_killed_withdrawal_took_away(tmp_path, 
     page, index = areas.record(ID) / "report.html", areas.evidence / "index.html"
     with monkeypatch.context() as patched:
         patched.setattr(FolderArea, "remove", kill)
-        patched.setattr("pipelines.rebuild_report.redraw", kill)
+        patched.setattr("microguard.pipelines.rebuild_report.redraw", kill)
         with pytest.raises(Killed):
             withdraw(str(areas.public.release(ID)))
     assert not page.exists()
@@ -112,7 +112,7 @@ def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
 def test_a_page_that_finds_no_room_does_not_hide_why_the_verb_ended(tmp_path, monkeypatch):
     areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     publish(staged(areas), manifest(), areas, entry())
-    monkeypatch.setattr("pipelines.rebuild_report.redraw", full)
+    monkeypatch.setattr("microguard.pipelines.rebuild_report.redraw", full)
     with pytest.raises(GateRefused, match="too much loss"), at_work(areas):
         raise GateRefused("too much loss")
     with at_work(areas):  # what was done is done: whoever comes next draws the pages

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from schemas.specification.read import build_specification
+from microguard.schemas.specification.read import build_specification
 
 RECORDS = {
     "path": "records.parquet",

@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from sdc.cta import CellTable, adjust
-from sdc.microaggregation import individual_ranking, microaggregate
-from sdc.nominal import aggregate, anonymise, partition
-from sdc.safe import safe
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.microaggregation import individual_ranking, microaggregate
+from microguard.sdc.nominal import aggregate, anonymise, partition
+from microguard.sdc.safe import safe
 
 FOLDER = Path(__file__).parent
 INPUTS = sorted(FOLDER.glob("*/*_input.csv"))

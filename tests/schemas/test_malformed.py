@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from microguard.jobs.command import run_command
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.read import read_specification
 
-from jobs.command import run_command
-from schemas.errors import SpecificationError
-from schemas.specification.read import read_specification
 from tests.schemas.malformed import MALFORMED, SOUND, Malformed
 
 

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-
-from schemas.errors import SpecificationError
-from schemas.methods import (
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.methods import (
     CLUSTERING,
     COMBINATIONS,
     EFFORTS,
@@ -23,25 +22,32 @@ from schemas.methods import (
     Representative,
     all_algorithms,
 )
-from schemas.specification.model import Specification
-from schemas.specification.parameters import ChiExact, ColumnGeneration, Genetic, KWard, Safe, TwoStep
-from schemas.specification.read import build_specification
-from schemas.specification.table import TableAlgorithm
-from sdc.clusters.representatives import represent
-from sdc.cta.adjust import ALGORITHMS as ADJUSTING
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.column_generation.heuristic import ROUNDINGS
-from sdc.microaggregation.heuristics.genetic import GeneticParams
-from sdc.microaggregation.heuristics.k_ward import RANKINGS
-from sdc.microaggregation.methods import ALGORITHMS as NUMERIC
-from sdc.nominal import anonymise
-from sdc.nominal.chi_exact import ChiExactParameters
-from sdc.nominal.methods import METHODS as NOMINAL
-from sdc.nominal.partitioning.construction import Guidance
-from sdc.safe import safe
-from sdc.safe.methods import METHODS as SAFE_METHODS
-from sdc.safe.parameters import SafeParams
-from sdc.safe.protection import ALGORITHMS as OF_SAFE
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.parameters import (
+    ChiExact,
+    ColumnGeneration,
+    Genetic,
+    KWard,
+    Safe,
+    TwoStep,
+)
+from microguard.schemas.specification.read import build_specification
+from microguard.schemas.specification.table import TableAlgorithm
+from microguard.sdc.clusters.representatives import represent
+from microguard.sdc.cta.adjust import ALGORITHMS as ADJUSTING
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.column_generation.heuristic import ROUNDINGS
+from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams
+from microguard.sdc.microaggregation.heuristics.k_ward import RANKINGS
+from microguard.sdc.microaggregation.methods import ALGORITHMS as NUMERIC
+from microguard.sdc.nominal import anonymise
+from microguard.sdc.nominal.chi_exact import ChiExactParameters
+from microguard.sdc.nominal.methods import METHODS as NOMINAL
+from microguard.sdc.nominal.partitioning.construction import Guidance
+from microguard.sdc.safe import safe
+from microguard.sdc.safe.methods import METHODS as SAFE_METHODS
+from microguard.sdc.safe.parameters import SafeParams
+from microguard.sdc.safe.protection import ALGORITHMS as OF_SAFE
 
 COLUMNS: dict[Kinds, dict[str, str]] = {
     "numeric": {"x": "numeric", "y": "numeric"},

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
-from sdc.cta import CellTable, adjust
-from sdc.errors import InvalidParameter, NotFinite, NotNumeric, SdcError, ShapeMismatch
-from sdc.microaggregation import individual_ranking, microaggregate
-from sdc.nominal import aggregate, anonymise, partition
-from sdc.safe import SafeParams, safe
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.errors import InvalidParameter, NotFinite, NotNumeric, SdcError, ShapeMismatch
+from microguard.sdc.microaggregation import individual_ranking, microaggregate
+from microguard.sdc.nominal import aggregate, anonymise, partition
+from microguard.sdc.safe import SafeParams, safe
 
 RECORDS = np.random.default_rng(0).normal(size=(12, 2))
 FRAME = pd.DataFrame({"sex": list("fm") * 6, "status": list("swd") * 4})

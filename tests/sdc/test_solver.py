@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.solver import INFINITY, Limits, Master, Program, Status, solve, solving
+from microguard.sdc.solver import master as master_room
 from scipy import sparse
-
-from sdc.errors import ShapeMismatch
-from sdc.solver import INFINITY, Limits, Master, Program, Status, solve, solving
-from sdc.solver import master as master_room
 
 
 def program(costs, matrix, low, high, upper=INFINITY, integer=None):

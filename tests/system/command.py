@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-
-from schemas.specification.consistency import HELD_BY_DEFAULT
+from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 
 COMMAND = str(Path(sys.executable).with_name("microguard"))
 TIMEOUT = 600

@@ -17,13 +17,13 @@ from pathlib import Path
 import obstore
 import pandas as pd
 import pytest
+from microguard.pipelines.engine.java import java_home
+from microguard.pipelines.engine.jvm import QUICK
+from microguard.pipelines.engine.session import LOG_CONFIGURATION
+from microguard.pipelines.publication.key import KEY_VARIABLE
+from microguard.pipelines.publication.store.connection import connected, names
+from microguard.pipelines.publication.stored_evidence import VARIABLE
 
-from pipelines.engine.java import java_home
-from pipelines.engine.jvm import QUICK
-from pipelines.engine.session import LOG_CONFIGURATION
-from pipelines.publication.key import KEY_VARIABLE
-from pipelines.publication.store.connection import connected, names
-from pipelines.publication.stored_evidence import VARIABLE
 from tests.pipelines.publication.public.servers import S3
 from tests.system.ports import free_port, wait_for
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
 import pytest
+from microguard.pipelines.engine.jvm import QUICK
+from microguard.pipelines.engine.session import LOG_CONFIGURATION
 
-from pipelines.engine.jvm import QUICK
-from pipelines.engine.session import LOG_CONFIGURATION
 from tests.system.command import TIMEOUT, microguard, specification
 from tests.system.ports import free_port, wait_for
 

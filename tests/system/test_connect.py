@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.engine.java import java_home
+from microguard.pipelines.engine.jvm import InputSize, jvm_options
 
-from pipelines.audit.release import audit
-from pipelines.engine.java import java_home
-from pipelines.engine.jvm import InputSize, jvm_options
 from tests.system.command import TIMEOUT
 from tests.system.ports import free_port, wait_for
 

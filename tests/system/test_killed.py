@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.audit.release import audit
 
-from pipelines.audit.release import audit
 from tests.system.command import COMMAND, TIMEOUT, microguard, specification
 
 VARIABLES = """

@@ -7,8 +7,8 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.publication.store.connection import connected, names
 
-from pipelines.publication.store.connection import connected, names
 from tests.pipelines.publication.public.servers import S3
 from tests.system.command import TIMEOUT, microguard, specification
 from tests.system.machines import (

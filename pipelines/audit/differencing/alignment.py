@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.mean_weights import counting
-from pipelines.audit.differencing.published import PublishedRecords, codes
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.mean_weights import counting
+from microguard.pipelines.audit.differencing.published import PublishedRecords, codes
 
 
 def aligned(releases: Sequence[PublishedRecords]) -> list[Classes]:

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-
-from pipelines.audit.differencing.published import PublishedRecords
+from microguard.pipelines.audit.differencing.published import PublishedRecords
 
 _VALUE = "__value"
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.histories import mixed
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.histories import mixed
 
 
 def views(releases: Sequence[Classes]) -> list[list[Classes]]:

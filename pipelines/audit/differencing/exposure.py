@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.corrected import views
-from pipelines.audit.differencing.histories import Histories, histories
-from pipelines.audit.differencing.mean_weights import told_apart
-from pipelines.audit.differencing.sensitive import one_value_left
-from pipelines.audit.differencing.system import solve
-from pipelines.audit.differencing.totals import close_totals
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.corrected import views
+from microguard.pipelines.audit.differencing.histories import Histories, histories
+from microguard.pipelines.audit.differencing.mean_weights import told_apart
+from microguard.pipelines.audit.differencing.sensitive import one_value_left
+from microguard.pipelines.audit.differencing.system import solve
+from microguard.pipelines.audit.differencing.totals import close_totals
 
 #: What is counted of an exposure: none of it grows less by a further release, `one_value` nearly so.
 COUNTS = (

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.classes import Classes
 
 
 @dataclass(frozen=True)

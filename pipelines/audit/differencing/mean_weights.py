@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.histories import Histories
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.histories import Histories
 
 #: As the reference says of `method.weighted`: of its class's weight a record has 2/k and two thirds at most.
 SHARE_OF_K, LARGEST_SHARE = 2.0, 2.0 / 3.0

@@ -28,10 +28,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.mean_weights import counting
-from pipelines.audit.differencing.published import PublishedRecords, codes, codes_together, rounding_unit
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.mean_weights import counting
+from microguard.pipelines.audit.differencing.published import (
+    PublishedRecords,
+    codes,
+    codes_together,
+    rounding_unit,
+)
 
 
 @dataclass(frozen=True)

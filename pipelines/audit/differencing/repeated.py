@@ -16,11 +16,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.corrected import views
-from pipelines.audit.differencing.histories import histories, mixed
-from pipelines.audit.differencing.members import Members
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.corrected import views
+from microguard.pipelines.audit.differencing.histories import histories, mixed
+from microguard.pipelines.audit.differencing.members import Members
 
 #: Salts of the two marks of a class: together 128 bits.
 _SALTS = (4, 5)

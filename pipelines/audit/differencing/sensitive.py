@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.histories import Histories, distinct_pairs, mixed
 from scipy import sparse
-
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.histories import Histories, distinct_pairs, mixed
 
 
 def one_value_left(releases: Sequence[Classes], units: Histories, name: str) -> np.ndarray:

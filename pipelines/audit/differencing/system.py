@@ -16,11 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.histories import Histories, mixed
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.histories import Histories, mixed
 
 #: Largest component that is solved by a dense factorisation (a tenth of a second); others by iteration.
 DENSE = 600

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.histories import Histories, mixed
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.histories import Histories, mixed
 
 #: What a reader can add up and subtract, of one release and of another.
 _LEVELS = (

@@ -1,10 +1,11 @@
 """Which protected variables can be computed from numbers that are published as they are.
 
-Guessing (`conditional_mode`) counts how often a value goes with another, and an amount hardly ever occurs twice. So it is asked what the records beside one tell of it (wages before and after tax, a
-branch of a turnover class), in the whole file or among those of one category (a wage in the money of its
-country, a rank in its region); whether it is the same multiple of the variable for some records (the income
-of a household of one, the turnover of an enterprise with one establishment); and whether a sum or a product
-of columns is the variable (an income and its sources, hours times pay).
+Guessing (`conditional_mode`) counts how often a value goes with another, and an amount hardly ever occurs
+twice. So it is asked what the records beside one tell of it (wages before and after tax, a branch of a
+turnover class), in the whole file or among those of one category (a wage in the money of its country, a rank
+in its region); whether it is the same multiple of the variable for some records (the income of a household of
+one, the turnover of an enterprise with one establishment); and whether a sum or a product of columns is the
+variable (an income and its sources, hours times pay).
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import numpy as np
-
-from pipelines.measures.attribute_disclosure.conditional_mode import NEARLY, REPEATED_SHARE, Dependency
-from pipelines.measures.classes import CLOSE
+from microguard.pipelines.measures.attribute_disclosure.conditional_mode import (
+    NEARLY,
+    REPEATED_SHARE,
+    Dependency,
+)
+from microguard.pipelines.measures.classes import CLOSE
 
 #: Distinct values from which what lies beside them tells anything.
 FEWEST = 50

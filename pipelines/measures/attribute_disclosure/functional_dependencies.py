@@ -7,14 +7,11 @@ from collections.abc import Collection, Mapping
 from itertools import chain
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.row_hash import content_of
-from pipelines.intake.numeric_parsing import UNREAD, digits, sizes
-from pipelines.measures.attribute_disclosure.arithmetic import computed
-from pipelines.measures.attribute_disclosure.conditional_mode import (
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.intake.numeric_parsing import UNREAD, digits, sizes
+from microguard.pipelines.measures.attribute_disclosure.arithmetic import computed
+from microguard.pipelines.measures.attribute_disclosure.conditional_mode import (
     NEARLY,
     OFTEN,
     REPEATED_SHARE,
@@ -23,7 +20,9 @@ from pipelines.measures.attribute_disclosure.conditional_mode import (
     dependencies_among,
     guessed_right,
 )
-from schemas.specification.model import Specification
+from microguard.schemas.specification.model import Specification
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 
 #: Records looked at on the driver, drawn by their content: enough to refute nearly every pair.
 GLANCE = 20_000

@@ -20,12 +20,11 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, TableFeatures
 from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
-
-from pipelines.engine.command_result import now
-from pipelines.engine.files import hardlink, sync_folder, sync_tree
-from pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
-from schemas.errors import ProtectionFailed
-from schemas.specification.consistency import NOT_IN_DELTA
+from microguard.pipelines.engine.command_result import now
+from microguard.pipelines.engine.files import hardlink, sync_folder, sync_tree
+from microguard.pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.specification.consistency import NOT_IN_DELTA
 
 FOLDER = "delta"
 PROPERTY = "release_id"

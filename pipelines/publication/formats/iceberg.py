@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.files import sync_folder, sync_tree, write_atomically
+from microguard.pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io import load_file_io
@@ -34,9 +36,6 @@ from pyiceberg.table.name_mapping import MappedField, NameMapping
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 from pyiceberg.types import NestedField
-
-from pipelines.engine.files import sync_folder, sync_tree, write_atomically
-from pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
 
 FOLDER = "iceberg"
 PROPERTY = "release_id"

@@ -16,10 +16,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.engine.files import read_json
-from pipelines.engine.sql_text import quoted_name
-from schemas.errors import ProtectionFailed
+from microguard.pipelines.engine.files import read_json
+from microguard.pipelines.engine.sql_text import quoted_name
+from microguard.schemas.errors import ProtectionFailed
 
 #: Records of a file with what changed: where one leaves, those of its file are written again.
 RECORDS_PER_FILE = 100_000

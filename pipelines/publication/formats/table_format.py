@@ -63,15 +63,15 @@ def _parquet() -> TableFormat:
 
 
 def _delta() -> TableFormat:
-    from pipelines.audit import delta as audit
-    from pipelines.publication.formats import delta
+    from microguard.pipelines.audit import delta as audit
+    from microguard.pipelines.publication.formats import delta
 
     return TableFormat("delta", delta.not_carried, delta.commit, audit.faults, delta.forget)
 
 
 def _iceberg() -> TableFormat:
-    from pipelines.audit import iceberg as audit
-    from pipelines.publication.formats import iceberg
+    from microguard.pipelines.audit import iceberg as audit
+    from microguard.pipelines.publication.formats import iceberg
 
     return TableFormat("iceberg", iceberg.not_carried, iceberg.commit, audit.faults, iceberg.forget)
 

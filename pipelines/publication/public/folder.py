@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.engine.files import (
+from microguard.pipelines.engine.files import (
     ANY_FILE,
     FileDamaged,
     checksum,
@@ -20,9 +20,9 @@ from pipelines.engine.files import (
     sync_folder,
     write_atomically,
 )
-from pipelines.engine.lock import locked
-from pipelines.publication.key import create_once
-from pipelines.publication.public.public_area import (
+from microguard.pipelines.engine.lock import locked
+from microguard.pipelines.publication.key import create_once
+from microguard.pipelines.publication.public.public_area import (
     CURRENT,
     IDENTITY,
     MANIFEST,
@@ -30,7 +30,7 @@ from pipelines.publication.public.public_area import (
     identity_of,
     not_what_was_staged,
 )
-from schemas.errors import SpecificationError
+from microguard.schemas.errors import SpecificationError
 
 
 @dataclass(frozen=True)

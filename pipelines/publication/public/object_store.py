@@ -16,11 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, PreconditionError
-from obstore.store import ObjectStore
-
-from pipelines.engine.files import FileDamaged, parse_json
-from pipelines.publication.public.public_area import (
+from microguard.pipelines.engine.files import FileDamaged, parse_json
+from microguard.pipelines.publication.public.public_area import (
     CURRENT,
     IDENTITY,
     MANIFEST,
@@ -28,7 +25,7 @@ from pipelines.publication.public.public_area import (
     identity_of,
     not_what_was_staged,
 )
-from pipelines.publication.store.connection import (
+from microguard.pipelines.publication.store.connection import (
     CHUNK,
     asked,
     checksum_of,
@@ -36,8 +33,10 @@ from pipelines.publication.store.connection import (
     names,
     require_conditional_writes,
 )
-from pipelines.publication.store.faults import AreaTaken
-from pipelines.publication.store.lease import Lease
+from microguard.pipelines.publication.store.faults import AreaTaken
+from microguard.pipelines.publication.store.lease import Lease
+from obstore.exceptions import AlreadyExistsError, PreconditionError
+from obstore.store import ObjectStore
 
 _PLACE = "public area"
 

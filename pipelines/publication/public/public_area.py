@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipelines.engine.files import damaged, parse_json
-from schemas.errors import ProtectionFailed
+from microguard.pipelines.engine.files import damaged, parse_json
+from microguard.schemas.errors import ProtectionFailed
 
 MANIFEST = "manifest.json"
 CURRENT = "current.json"
@@ -133,11 +133,11 @@ class PublicArea(Protocol):
 def public_area(place: str | Path) -> PublicArea:
     """The area at a path or an address."""
     if "://" in str(place):
-        from pipelines.publication.public.object_store import ObjectStoreArea
-        from pipelines.publication.store.connection import connected
+        from microguard.pipelines.publication.public.object_store import ObjectStoreArea
+        from microguard.pipelines.publication.store.connection import connected
 
         return ObjectStoreArea(str(place), connected(str(place)))
-    from pipelines.publication.public.folder import FolderArea
+    from microguard.pipelines.publication.public.folder import FolderArea
 
     return FolderArea(Path(place))
 

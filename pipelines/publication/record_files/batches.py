@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.intake.contract import Contract
-from pipelines.publication.record_files.partitions import partition_of
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.publication.record_files.partitions import partition_of
 
 #: Records that are in memory at once.
 ROWS = 65_536

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
-
-from pipelines.intake.contract import Contract
-from pipelines.intake.validate import REGION
-from pipelines.publication.formats.table_format import table_format
-from pipelines.publication.record_files import csv_file
-from pipelines.publication.record_files.partitions import partition_type, require_partitions
-from schemas.errors import InputRejected
-from schemas.specification.sections import Publish
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.intake.validate import REGION
+from microguard.pipelines.publication.formats.table_format import table_format
+from microguard.pipelines.publication.record_files import csv_file
+from microguard.pipelines.publication.record_files.partitions import partition_type, require_partitions
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.sections import Publish
 
 
 def laid_out(contract: Contract, publish: Publish) -> Contract:

@@ -11,17 +11,16 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.parallelism import tasks_at_once
+from microguard.pipelines.engine.row_hash import HASH, summed, with_hash
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.publication.record_files.encoding import encoded
+from microguard.pipelines.publication.record_files.partitions import partition_folder, require_partitions
+from microguard.pipelines.publication.staging.staging_area import StagingArea, part_file
+from microguard.pipelines.publication.staging.task_frames import write_parts_in_tasks
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-
-from pipelines.engine.column_names import column
-from pipelines.engine.parallelism import tasks_at_once
-from pipelines.engine.row_hash import HASH, summed, with_hash
-from pipelines.intake.contract import Contract
-from pipelines.publication.record_files.encoding import encoded
-from pipelines.publication.record_files.partitions import partition_folder, require_partitions
-from pipelines.publication.staging.staging_area import StagingArea, part_file
-from pipelines.publication.staging.task_frames import write_parts_in_tasks
 
 _FILE, _RECORDS = "__file", "__records"
 

@@ -16,8 +16,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 import pyarrow as pa
-
-from schemas.errors import InputRejected
+from microguard.schemas.errors import InputRejected
 
 #: Bytes of a name in a file system.
 LONGEST_NAME = 255

@@ -12,19 +12,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pipelines.publication.areas import Areas
-from pipelines.publication.identity import SERIES
-from pipelines.publication.ledger import NEVER_PUBLIC, Entry, Ledger
-from pipelines.publication.source_fingerprints.shared_ledger import SharedEntry, SharedLedger, shared_ledger
-from pipelines.publication.source_fingerprints.source_fingerprint import (
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.identity import SERIES
+from microguard.pipelines.publication.ledger import NEVER_PUBLIC, Entry, Ledger
+from microguard.pipelines.publication.source_fingerprints.shared_ledger import (
+    SharedEntry,
+    SharedLedger,
+    shared_ledger,
+)
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
     FILE,
     SHARED,
     SourceSketch,
     same_records,
     share_units,
 )
-from schemas.errors import GateRefused
-from schemas.roles import PUBLISHED
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.roles import PUBLISHED
 
 #: Of tonight's columns, the share by which a release whose sketch is lost may be of the same records.
 ALIKE_BY_NAME = 0.5

@@ -15,19 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql import types as t
-from pyspark.sql.pandas.types import to_arrow_schema
-
-from pipelines.engine.column_names import column, map_in_arrow
-from pipelines.engine.parallelism import tasks_at_once
-from pipelines.intake.validate import ValidatedInput
-from pipelines.publication.areas import Areas
-from pipelines.publication.key import key_name
-from pipelines.publication.ledger import Entry
-from pipelines.publication.source_fingerprints.conflicts import ledger_of
-from pipelines.publication.source_fingerprints.source_fingerprint import (
+from microguard.pipelines.engine.column_names import column, map_in_arrow
+from microguard.pipelines.engine.parallelism import tasks_at_once
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.key import key_name
+from microguard.pipelines.publication.ledger import Entry
+from microguard.pipelines.publication.source_fingerprints.conflicts import ledger_of
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
     FILE,
     SHARED,
     UNITS,
@@ -35,8 +30,12 @@ from pipelines.publication.source_fingerprints.source_fingerprint import (
     Subset,
     subsets_of,
 )
-from pipelines.publication.source_fingerprints.unit_fingerprint import SIZE
-from schemas.specification.model import Specification
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import SIZE
+from microguard.schemas.specification.model import Specification
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
 
 #: Cells of each subset of columns.
 CELLS = 1024

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pipelines.engine.files import copy_durably, private_folder, sync_folder
-from pipelines.engine.lock import locked
-from pipelines.publication.key import key_at
-from pipelines.publication.source_fingerprints.shared_ledger import ENTRY, SKETCH, SharedEntry, entry_of
-from pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
+from microguard.pipelines.engine.files import copy_durably, private_folder, sync_folder
+from microguard.pipelines.engine.lock import locked
+from microguard.pipelines.publication.key import key_at
+from microguard.pipelines.publication.source_fingerprints.shared_ledger import (
+    ENTRY,
+    SKETCH,
+    SharedEntry,
+    entry_of,
+)
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
 
 _KEY = "key"
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
-from schemas.errors import MicroguardError
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
+from microguard.schemas.errors import MicroguardError
 
 #: How the names of entries and sketches end.
 ENTRY, SKETCH = ".json", ".sketch.parquet"
@@ -104,11 +104,11 @@ class SharedLedger(Protocol):
 def shared_ledger(place: str) -> SharedLedger:
     """The ledger at a path or an address."""
     if "://" in place:
-        from pipelines.publication.source_fingerprints.store_ledger import StoreLedger
-        from pipelines.publication.store.connection import connected
+        from microguard.pipelines.publication.source_fingerprints.store_ledger import StoreLedger
+        from microguard.pipelines.publication.store.connection import connected
 
         return StoreLedger(connected(place, "ledger"))
-    from pipelines.publication.source_fingerprints.folder_ledger import FolderLedger
+    from microguard.pipelines.publication.source_fingerprints.folder_ledger import FolderLedger
 
     return FolderLedger(Path(place))
 

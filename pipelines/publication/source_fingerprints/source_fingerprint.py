@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.engine.files import private_folder, sync_folder
-from pipelines.publication.source_fingerprints.overlap import CellCounts, coincide, is_numbering
-from pipelines.publication.source_fingerprints.unit_fingerprint import UnitSketch, likeness
+from microguard.pipelines.engine.files import private_folder, sync_folder
+from microguard.pipelines.publication.source_fingerprints.overlap import CellCounts, coincide, is_numbering
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import UnitSketch, likeness
 
 FILE = "sketch.parquet"
 #: The same by the key of a ledger that several evidence areas share.

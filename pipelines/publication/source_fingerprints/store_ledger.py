@@ -13,14 +13,18 @@ from pathlib import Path
 
 import obstore
 import pyarrow as pa
+from microguard.pipelines.publication.key import KEY_VARIABLE, key_name, required_key
+from microguard.pipelines.publication.source_fingerprints.shared_ledger import (
+    ENTRY,
+    SKETCH,
+    SharedEntry,
+    entry_of,
+)
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
+from microguard.pipelines.publication.store.connection import asked, create, require_conditional_writes
+from microguard.pipelines.publication.store.lease import Lease
+from microguard.schemas.errors import SpecificationError
 from obstore.store import ObjectStore
-
-from pipelines.publication.key import KEY_VARIABLE, key_name, required_key
-from pipelines.publication.source_fingerprints.shared_ledger import ENTRY, SKETCH, SharedEntry, entry_of
-from pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
-from pipelines.publication.store.connection import asked, create, require_conditional_writes
-from pipelines.publication.store.lease import Lease
-from schemas.errors import SpecificationError
 
 _PLACE = "shared ledger"
 _KEY_NAME = "key-name"

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.exact_paths import exact_paths
+from microguard.pipelines.engine.files import checksum, private_folder
+from microguard.pipelines.publication.staging.staging_area import Part
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
-
-from pipelines.engine.exact_paths import exact_paths
-from pipelines.engine.files import checksum, private_folder
-from pipelines.publication.staging.staging_area import Part
 
 
 @dataclass(frozen=True)

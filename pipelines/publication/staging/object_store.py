@@ -25,19 +25,18 @@ from typing import Any, BinaryIO
 import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.files import parse_json, private_folder
+from microguard.pipelines.engine.parallelism import tasks_at_once
+from microguard.pipelines.engine.tasks import in_tasks
+from microguard.pipelines.publication.record_files.partitions import partition_of
+from microguard.pipelines.publication.staging.staging_area import Part
+from microguard.pipelines.publication.staging.task_frames import write_in_tasks
+from microguard.pipelines.publication.store import connection
+from microguard.pipelines.publication.store.faults import StoreDamaged
 from obstore.store import ObjectStore
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
-
-from pipelines.engine.files import parse_json, private_folder
-from pipelines.engine.parallelism import tasks_at_once
-from pipelines.engine.tasks import in_tasks
-from pipelines.publication.record_files.partitions import partition_of
-from pipelines.publication.staging.staging_area import Part
-from pipelines.publication.staging.task_frames import write_in_tasks
-from pipelines.publication.store import connection
-from pipelines.publication.store.faults import StoreDamaged
 
 #: Bytes that a task fetches, unless a part is larger: no more, so that it can be tried again; and no fewer,
 #: as a task costs more than so much. Between them all tasks get as much. Spark's for files.

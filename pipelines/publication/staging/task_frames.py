@@ -10,14 +10,13 @@ from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.column_names import map_in_arrow
+from microguard.pipelines.publication.staging.staging_area import PART_COLUMNS, Part, StagingArea, part_file
+from microguard.schemas.errors import MicroguardError
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
-
-from pipelines.engine.column_names import map_in_arrow
-from pipelines.publication.staging.staging_area import PART_COLUMNS, Part, StagingArea, part_file
-from schemas.errors import MicroguardError
 
 #: Records that are written at once.
 ROW_GROUP = 131_072

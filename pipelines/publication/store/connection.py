@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import obstore
+from microguard.pipelines.publication.store.faults import StoreFailed
+from microguard.schemas.errors import SpecificationError
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore, from_url
-
-from pipelines.publication.store.faults import StoreFailed
-from schemas.errors import SpecificationError
 
 #: Bytes that are read at a time.
 CHUNK = 8 * 2**20

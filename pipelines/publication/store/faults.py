@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.errors import MicroguardError
+from microguard.schemas.errors import MicroguardError
 
 
 class AreaTaken(MicroguardError):

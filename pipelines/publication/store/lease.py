@@ -16,11 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import obstore
+from microguard.pipelines.engine.files import FileDamaged, parse_json
+from microguard.pipelines.publication.store.faults import AreaTaken
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore
-
-from pipelines.engine.files import FileDamaged, parse_json
-from pipelines.publication.store.faults import AreaTaken
 
 LEASE = ".lease"
 #: Seconds between two signs of life of a holder, and after how many without one it counts as dead.

@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator
 
 import obstore
+from microguard.pipelines.publication.store.connection import asked, connected
+from microguard.pipelines.publication.store.stored_folder import STATE
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.consistency import CURRENT
+from microguard.schemas.specification.model import Specification
 from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
-
-from pipelines.publication.store.connection import asked, connected
-from pipelines.publication.store.stored_folder import STATE
-from schemas.errors import SpecificationError
-from schemas.specification.consistency import CURRENT
-from schemas.specification.model import Specification
 
 _RELEASE = re.compile(r"[0-9a-f]{32}")
 #: Nothing is there, or nothing that these credentials may read.

@@ -19,21 +19,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, PreconditionError
-from obstore.store import ObjectStore
-
-from pipelines.engine.files import PRIVATE, PRIVATE_FILE, checksum, damaged, write_atomically
-from pipelines.publication.staging.staging_area import Part
-from pipelines.publication.store.connection import (
+from microguard.pipelines.engine.files import PRIVATE, PRIVATE_FILE, checksum, damaged, write_atomically
+from microguard.pipelines.publication.staging.staging_area import Part
+from microguard.pipelines.publication.store.connection import (
     CHUNK,
     asked,
     checksum_of,
     names,
     require_conditional_writes,
 )
-from pipelines.publication.store.faults import AreaTaken, StoreDamaged
-from pipelines.publication.store.lease import Lease
-from schemas.errors import MicroguardError
+from microguard.pipelines.publication.store.faults import AreaTaken, StoreDamaged
+from microguard.pipelines.publication.store.lease import Lease
+from microguard.schemas.errors import MicroguardError
+from obstore.exceptions import AlreadyExistsError, PreconditionError
+from obstore.store import ObjectStore
 
 STATE, OBJECTS = "state.json", ".objects"
 #: In the private folder: the last state that was seen here.

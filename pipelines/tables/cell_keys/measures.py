@@ -24,14 +24,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipelines.engine.files import private_folder
-from pipelines.measures.measure import Measure
-from pipelines.tables.cell_keys.noise import NoisyCounts
-from pipelines.tables.cell_list import CELLS
-from pipelines.tables.cells import Cells
-from pipelines.tables.measures import TABLE_MEASURES, TableSection, by_size
-from schemas.specification.table import Table
+from microguard.pipelines.engine.files import private_folder
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.tables.cell_keys.noise import NoisyCounts
+from microguard.pipelines.tables.cell_list import CELLS
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.measures import TABLE_MEASURES, TableSection, by_size
+from microguard.schemas.specification.table import Table
 
 
 @dataclass(frozen=True)

@@ -6,24 +6,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-
-from pipelines.tables.cells import Cells
-from pipelines.tables.published_before import (
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.published_before import (
     PublishedCell,
     PublishedValues,
     StandingValueFails,
     cell_codes,
     standing_cells,
 )
-from schemas.specification.model import Specification
-from schemas.specification.table import Table
-from sdc.cta import CellTable
-from sdc.cta.cell_keys.differences import Differences
-from sdc.cta.cell_keys.intervals import CountIntervals, count_intervals
-from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
-from sdc.cta.cell_keys.posterior import candidates, given_all
-from sdc.cta.counts.count_table import totals
-from sdc.cta.rules.identical_cells import identical_cells, table_of_variables
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.cell_keys.differences import Differences
+from microguard.sdc.cta.cell_keys.intervals import CountIntervals, count_intervals
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
+from microguard.sdc.cta.cell_keys.posterior import candidates, given_all
+from microguard.sdc.cta.counts.count_table import totals
+from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 
 #: Cells that are looked at beside all others, at most: each costs a solve by a factorisation that is there.
 MOST_LINKED = 4000

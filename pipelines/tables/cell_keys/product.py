@@ -9,25 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from pipelines.guarantees.original_cells import OriginalCells
-from pipelines.intake.validate import ValidatedInput
-from pipelines.job import Job
-from pipelines.measures.measure import Measure, Measured
-from pipelines.tables.cell_keys.measures import NOISE_MEASURES, NoiseComparison, write_noisy_cells
-from pipelines.tables.cell_keys.noise import attacked, noise_table, published_counts, standing_counts
-from pipelines.tables.cell_keys.record_keys import keys_of_cells
-from pipelines.tables.cells_of_microdata import cells_of_microdata
-from pipelines.tables.files import published
-from pipelines.tables.groupings import CodeGroups
-from pipelines.tables.product import contradicts, examined_at_most
-from pipelines.tables.published_before import StandingValueFails, new_cells
-from pipelines.tables.published_cells import write_published_cells
-from pipelines.tables.table_product import ProtectedTable, TableProduct
-from schemas.errors import InputRejected, ProtectionFailed
-from schemas.requirements.requirement import Requirement
-from schemas.requirements.tables import table_requirements
-from sdc.errors import SdcError
+from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.measure import Measure, Measured
+from microguard.pipelines.tables.cell_keys.measures import NOISE_MEASURES, NoiseComparison, write_noisy_cells
+from microguard.pipelines.tables.cell_keys.noise import (
+    attacked,
+    noise_table,
+    published_counts,
+    standing_counts,
+)
+from microguard.pipelines.tables.cell_keys.record_keys import keys_of_cells
+from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
+from microguard.pipelines.tables.files import published
+from microguard.pipelines.tables.groupings import CodeGroups
+from microguard.pipelines.tables.product import contradicts, examined_at_most
+from microguard.pipelines.tables.published_before import StandingValueFails, new_cells
+from microguard.pipelines.tables.published_cells import write_published_cells
+from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
+from microguard.schemas.errors import InputRejected, ProtectionFailed
+from microguard.schemas.requirements.requirement import Requirement
+from microguard.schemas.requirements.tables import table_requirements
+from microguard.sdc.errors import SdcError
 
 
 class NoisyTables(TableProduct[NoiseComparison]):

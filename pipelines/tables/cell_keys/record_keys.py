@@ -12,16 +12,15 @@ import hmac
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from microguard.pipelines.intake.unit_key import unit_key, unit_text
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells_of_microdata import grouping_sets, label
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
-
-from pipelines.intake.unit_key import unit_key, unit_text
-from pipelines.tables.cells import Cells
-from pipelines.tables.cells_of_microdata import grouping_sets, label
-from schemas.errors import InputRejected
-from schemas.specification.model import Specification
-from sdc.cta.cell_keys.noise_table import KEY_SPAN
 
 _KEY = "__key"
 _CONTEXT = b"keys of cells"

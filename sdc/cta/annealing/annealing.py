@@ -14,11 +14,10 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.stop import Deadline
 from scipy import sparse
-
-from sdc.cta.program.problem import Problem
-from sdc.kernels.compile import kernel
-from sdc.stop import Deadline
 
 
 class Columns(NamedTuple):

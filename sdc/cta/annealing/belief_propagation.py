@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from microguard.sdc.cta.annealing.constraint_residuals import line_weights
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.kernels.compile import borrowing, kernel
+from microguard.sdc.stop import Deadline
 from scipy import sparse
-
-from sdc.cta.annealing.constraint_residuals import line_weights
-from sdc.cta.program.problem import Problem
-from sdc.kernels.compile import borrowing, kernel
-from sdc.stop import Deadline
 
 #: Sensitive cells of a line at most: a half of them has 2^12 patterns.
 MOST_CELLS = 24

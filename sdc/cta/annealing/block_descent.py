@@ -15,18 +15,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
+from microguard.sdc.cta.annealing.dual_flips import flip_by_duals
+from microguard.sdc.cta.program.directed import SLACK_TOLERANCE
+from microguard.sdc.cta.program.model import base_model
+from microguard.sdc.cta.program.near_lines import NearLines
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.search import COST_TOLERANCE, Search, TimeUp
+from microguard.sdc.cta.program.work import work_from_basis, work_from_nothing
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.solver import Limits, solve
+from microguard.sdc.stop import Deadline
 from scipy import sparse
-
-from sdc.cta.annealing.dual_flips import flip_by_duals
-from sdc.cta.program.directed import SLACK_TOLERANCE
-from sdc.cta.program.model import base_model
-from sdc.cta.program.near_lines import NearLines
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.search import COST_TOLERANCE, Search, TimeUp
-from sdc.cta.program.work import work_from_basis, work_from_nothing
-from sdc.errors import SolverFailed
-from sdc.solver import Limits, solve
-from sdc.stop import Deadline
 
 #: Lines of a block that spreads adjustments, and of one that flips directions too: wide ones spread better,
 #: small ones flip more cheaply.

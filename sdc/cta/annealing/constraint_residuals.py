@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from microguard.sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
-
-from sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
-from sdc.cta.program.problem import Problem
-from sdc.kernels.compile import kernel
 
 #: First temperature relative to the mean level (times the mean line weight), and the last at most.
 HOT, WARMEST_END = 0.75, 0.02

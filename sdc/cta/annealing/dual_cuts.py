@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.cta.annealing.annealing import Columns, Stretch, temperature_at, turn
-from sdc.cta.annealing.surrogate import Surrogate, change_of_energy, forces_and_energy, move_forces
-from sdc.cta.program.directed import Answer
-from sdc.cta.program.search import Search
-from sdc.kernels.compile import kernel
+from microguard.sdc.cta.annealing.annealing import Columns, Stretch, temperature_at, turn
+from microguard.sdc.cta.annealing.surrogate import Surrogate, change_of_energy, forces_and_energy, move_forces
+from microguard.sdc.cta.program.directed import Answer
+from microguard.sdc.cta.program.search import Search
+from microguard.sdc.kernels.compile import kernel
 
 #: Cuts kept: the latest ones, which stand near the incumbent.
 MAX_CUTS = 500

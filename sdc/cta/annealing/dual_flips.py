@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.program.search import Search
 from scipy import sparse
-
-from sdc.cta.program.search import Search
 
 
 def flip_by_duals(search: Search, work: float) -> None:

@@ -19,20 +19,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.cta.annealing.annealing import StandIn
-from sdc.cta.annealing.belief_propagation import Beliefs
-from sdc.cta.annealing.block_descent import BlockDescent
-from sdc.cta.annealing.constraint_residuals import LineSums
-from sdc.cta.annealing.dual_cuts import CutParams, anneal_under_cuts
-from sdc.cta.annealing.dual_flips import flip_by_duals
-from sdc.cta.annealing.neighbourhoods import search_neighbourhoods
-from sdc.cta.annealing.residuals import LineClasses
-from sdc.cta.annealing.resummed_margins import ResummedMargins
-from sdc.cta.annealing.surrogate import MAX_LINES, Surrogate
-from sdc.cta.program.directed import Answer
-from sdc.cta.program.directions import random_directions
-from sdc.cta.program.search import Search
+from microguard.sdc.cta.annealing.annealing import StandIn
+from microguard.sdc.cta.annealing.belief_propagation import Beliefs
+from microguard.sdc.cta.annealing.block_descent import BlockDescent
+from microguard.sdc.cta.annealing.constraint_residuals import LineSums
+from microguard.sdc.cta.annealing.dual_cuts import CutParams, anneal_under_cuts
+from microguard.sdc.cta.annealing.dual_flips import flip_by_duals
+from microguard.sdc.cta.annealing.neighbourhoods import search_neighbourhoods
+from microguard.sdc.cta.annealing.residuals import LineClasses
+from microguard.sdc.cta.annealing.resummed_margins import ResummedMargins
+from microguard.sdc.cta.annealing.surrogate import MAX_LINES, Surrogate
+from microguard.sdc.cta.program.directed import Answer
+from microguard.sdc.cta.program.directions import random_directions
+from microguard.sdc.cta.program.search import Search
 
 #: Sensitive cells up to which each stand-in gets two starts before the best one gets the rest (one start
 #: beyond): the largest class sum wins on two-way tables, the surrogate on small and the sum on large others.

@@ -13,11 +13,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from microguard.sdc.cta.program.model import pattern_model
+from microguard.sdc.cta.program.search import Search
+from microguard.sdc.solver import Limits, Status, solve
 from scipy import sparse
-
-from sdc.cta.program.model import pattern_model
-from sdc.cta.program.search import Search
-from sdc.solver import Limits, Status, solve
 
 #: Share of the cells in the first neighbourhood, and how much larger or smaller the next one may be.
 FIRST_SHARE, GROWTH = 0.7, 1.25

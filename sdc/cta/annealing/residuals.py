@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-
-from sdc.cta.annealing.annealing import StandIn, Stretch, Walk, temperature_at
-from sdc.cta.annealing.line_blocks import MOST_TURNED, Blocks, blocks_of
-from sdc.cta.program.line_classes import disjoint_classes
-from sdc.cta.program.problem import Problem
-from sdc.kernels.compile import embedded, kernel
-from sdc.kernels.random import integer_below, new_stream, uniform
+from microguard.sdc.cta.annealing.annealing import StandIn, Stretch, Walk, temperature_at
+from microguard.sdc.cta.annealing.line_blocks import MOST_TURNED, Blocks, blocks_of
+from microguard.sdc.cta.program.line_classes import disjoint_classes
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.kernels.compile import embedded, kernel
+from microguard.sdc.kernels.random import integer_below, new_stream, uniform
 
 #: First and last temperature relative to the mean protection level: below, hardly a line turns any more.
 HOT, COLD = 0.3, 0.12

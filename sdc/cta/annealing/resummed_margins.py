@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from microguard.sdc.cta.annealing.annealing import Stretch, temperature_at, turn
+from microguard.sdc.cta.annealing.constraint_residuals import LineSums
+from microguard.sdc.cta.program.directions import random_directions
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.stop import Deadline
 from scipy import sparse
-
-from sdc.cta.annealing.annealing import Stretch, temperature_at, turn
-from sdc.cta.annealing.constraint_residuals import LineSums
-from sdc.cta.program.directions import random_directions
-from sdc.cta.program.problem import Problem
-from sdc.kernels.compile import kernel
-from sdc.stop import Deadline
 
 #: Price of a deviation where it may not be, per unit to the nearest place where it may, in units of the
 #: dearest cell.

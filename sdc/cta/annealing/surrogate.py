@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from microguard.sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.kernels.compile import kernel
 from scipy import linalg, sparse
-
-from sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
-from sdc.cta.program.problem import Problem
-from sdc.kernels.compile import kernel
 
 #: Lines beyond which the dense matrix G no longer fits a task's memory (8 bytes each squared).
 MAX_LINES = 6000

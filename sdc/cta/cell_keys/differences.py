@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.cta.cell_keys.posterior import Candidates
 from scipy import sparse
-
-from sdc.cta.cell_keys.posterior import Candidates
 
 #: Odds of 0 are not taken for smaller than this, whose logarithm is a number.
 _LEAST_ODDS = 1e-300

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, SolverFailed
+from microguard.sdc.errors import InvalidParameter, SolverFailed
 
 #: Odds below this are not drawn by a key of 32 bits, and set to 0.
 _NEVER_DRAWN = 1e-12

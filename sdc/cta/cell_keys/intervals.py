@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.cta.table.summation import Summation
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.solver import Limits, Master, Program, Status
 from scipy import sparse
-
-from sdc.cta.table.summation import Summation
-from sdc.errors import SolverFailed
-from sdc.solver import Limits, Master, Program, Status
 
 #: Ends are whole numbers: what the solver's tolerances add is less.
 _SLACK = 1e-6

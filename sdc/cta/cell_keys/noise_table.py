@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-
-from sdc.cta.cell_keys.entropy import noise_of_largest_entropy
-from sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.cta.cell_keys.entropy import noise_of_largest_entropy
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Keys are integers below this; sums are taken modulo it.
 KEY_SPAN = 1 << 32

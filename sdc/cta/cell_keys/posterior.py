@@ -13,14 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.cta.cell_keys.noise_table import NoiseTable
+from microguard.sdc.cta.counts.posterior import PRIOR_CELLS
+from microguard.sdc.cta.table.summation import Summation
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
-
-from sdc.cta.cell_keys.noise_table import NoiseTable
-from sdc.cta.counts.posterior import PRIOR_CELLS
-from sdc.cta.table.summation import Summation
-from sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Least variance of a cell: one that is all but known would make the equations singular.
 _LEAST_VARIANCE = 1e-6

@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from microguard.sdc.cta.controlled_rounding.box import Box
+from microguard.sdc.cta.table.summation import Summation
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.kernels.random import integer_below, new_stream, uniform
 from scipy import sparse
-
-from sdc.cta.controlled_rounding.box import Box
-from sdc.cta.table.summation import Summation
-from sdc.kernels.compile import kernel
-from sdc.kernels.random import integer_below, new_stream, uniform
 
 #: Moves by effort; ten million take two seconds.
 _MOVES = {"fast": 10_000_000, "standard": 50_000_000, "thorough": 200_000_000, "exact": 200_000_000}

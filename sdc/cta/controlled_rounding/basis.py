@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
-
-from sdc.kernels.compile import kernel
 
 #: Entries of a direction below it are none: sums of a few thousand floats of size one leave less.
 ENTRY_TOLERANCE = 1e-9

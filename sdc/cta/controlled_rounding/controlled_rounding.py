@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-
-from sdc.cta.controlled_rounding.box import Box
-from sdc.cta.controlled_rounding.multiples import Draws, Rounded, Rounding
-from sdc.cta.effort import EFFORTS
-from sdc.cta.program.relaxation import Relaxation
-from sdc.cta.result import Adjustment
-from sdc.cta.table.cell_table import CellTable
-from sdc.cta.table.check import check
-from sdc.errors import InvalidParameter, ShapeMismatch, SolverFailed
+from microguard.sdc.cta.controlled_rounding.box import Box
+from microguard.sdc.cta.controlled_rounding.multiples import Draws, Rounded, Rounding
+from microguard.sdc.cta.effort import EFFORTS
+from microguard.sdc.cta.program.relaxation import Relaxation
+from microguard.sdc.cta.result import Adjustment
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch, SolverFailed
 
 
 def controlled_rounding(

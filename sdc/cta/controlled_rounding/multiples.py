@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from sdc.cta.controlled_rounding.annealing import annealed_multiples
-from sdc.cta.controlled_rounding.box import Box
-from sdc.cta.controlled_rounding.program import nearest_multiples, nearest_start
-from sdc.cta.controlled_rounding.walk import walked
-from sdc.cta.counts.count_table import totals
-from sdc.cta.program.infeasible import NoSolutionFound
-from sdc.cta.result import Work
-from sdc.cta.rules.keyed_draw import keyed_numbers
-from sdc.cta.table.cell_table import CellTable
-from sdc.cta.table.summation import Summation
-from sdc.errors import ImpossibleProtection
-from sdc.solver import Solution, Status
+from microguard.sdc.cta.controlled_rounding.annealing import annealed_multiples
+from microguard.sdc.cta.controlled_rounding.box import Box
+from microguard.sdc.cta.controlled_rounding.program import nearest_multiples, nearest_start
+from microguard.sdc.cta.controlled_rounding.walk import walked
+from microguard.sdc.cta.counts.count_table import totals
+from microguard.sdc.cta.program.infeasible import NoSolutionFound
+from microguard.sdc.cta.result import Work
+from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.summation import Summation
+from microguard.sdc.errors import ImpossibleProtection
+from microguard.sdc.solver import Solution, Status
 
 #: Bases beyond the next multiples that are tried one after the other where this may give way.
 WIDER = (1, 3)

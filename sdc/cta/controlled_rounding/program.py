@@ -8,10 +8,9 @@ around them do not add up to them; a linear program finds the nearest values tha
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.controlled_rounding.box import Box
+from microguard.sdc.solver import Limits, Program, Solution, solve
 from scipy import sparse
-
-from sdc.cta.controlled_rounding.box import Box
-from sdc.solver import Limits, Program, Solution, solve
 
 #: Branch-and-bound nodes: solutions are found at the root or hardly ever.
 NODES = 200

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.errors import InvalidParameter
+from microguard.sdc.errors import InvalidParameter
 
 
 def rounding_odds(base: int) -> np.ndarray:

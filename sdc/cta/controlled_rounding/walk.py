@@ -14,10 +14,9 @@ along any direction it is the dependent rounding of Gandhi, Khuller, Parthasarat
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.controlled_rounding.basis import NONE, PIVOT, Basis
+from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
-
-from sdc.cta.controlled_rounding.basis import NONE, PIVOT, Basis
-from sdc.kernels.compile import kernel
 
 #: Of a base: room that is none. The walk may leave a box by so much, and is put back into it at its end.
 ROOM_TOLERANCE = 1e-9

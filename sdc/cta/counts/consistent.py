@@ -8,10 +8,9 @@ all small counts staying multiples of the base.
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.program.infeasible import NoSolutionFound
+from microguard.sdc.solver import INFINITY, Limits, Program, solve
 from scipy import sparse
-
-from sdc.cta.program.infeasible import NoSolutionFound
-from sdc.solver import INFINITY, Limits, Program, solve
 
 #: Branch-and-bound nodes: to turn as few draws as possible is not worth more, as any solution will do.
 NODES = 200

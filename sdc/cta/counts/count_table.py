@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-
-from sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: int) -> CellTable:

@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-from sdc.cta.rules.keyed_draw import keyed_numbers
-from sdc.errors import InvalidParameter
+from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
+from microguard.sdc.errors import InvalidParameter
 
 #: Share of the counts drawn to the base, of those not below it, that go on from there.
 MOVING_ON = 0.5

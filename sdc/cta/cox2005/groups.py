@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.cox2005.alternate import by_size
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
-
-from sdc.cta.cox2005.alternate import by_size
-from sdc.cta.program.problem import Problem
-from sdc.kernels.compile import kernel
 
 
 def groups_by_size(problem: Problem, count: int) -> np.ndarray:

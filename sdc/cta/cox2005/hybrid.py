@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from microguard.sdc.cta.cox2005.groups import groups_by_size, swapped
+from microguard.sdc.cta.program.model import Model, cut_model
+from microguard.sdc.cta.program.search import Search
+from microguard.sdc.solver import Limits, Program, solve
 from scipy import sparse
-
-from sdc.cta.cox2005.groups import groups_by_size, swapped
-from sdc.cta.program.model import Model, cut_model
-from sdc.cta.program.search import Search
-from sdc.solver import Limits, Program, solve
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from sdc.cta.cox2005.alternate import alternate
-from sdc.cta.program.model import Model, cut_model
-from sdc.cta.program.search import Search
-from sdc.solver import Limits, Master, Status, solve
+from microguard.sdc.cta.cox2005.alternate import alternate
+from microguard.sdc.cta.program.model import Model, cut_model
+from microguard.sdc.cta.program.search import Search
+from microguard.sdc.solver import Limits, Master, Status, solve
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.cta.program.directions import random_directions
-from sdc.cta.program.search import Search
+from microguard.sdc.cta.program.directions import random_directions
+from microguard.sdc.cta.program.search import Search
 
 
 def best_of_random(search: Search, repetitions: int, rng: np.random.Generator) -> None:

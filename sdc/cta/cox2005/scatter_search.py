@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.cta.program.search import Search
+from microguard.sdc.cta.program.search import Search
 
 
 @dataclass(frozen=True)

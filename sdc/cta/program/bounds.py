@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.cta.program.cell_cuts import MARGINS, MOST_LINES, CellCuts, CellCutting
-from sdc.cta.program.covering import LEAST_SECONDS, Covering
-from sdc.cta.program.line_classes import disjoint_classes
-from sdc.cta.program.line_cuts import line_cuts
-from sdc.cta.program.model import adjustment_columns, beyond_cheaper_levels, cut_model
-from sdc.cta.program.plane_cuts import PlaneProgram, planes_of
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.work import work_from_basis, work_from_nothing
-from sdc.cta.result import BoundKind
-from sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, NO_LIMIT, Limits, Master, Solution, Status
-from sdc.stop import Deadline
+from microguard.sdc.cta.program.cell_cuts import MARGINS, MOST_LINES, CellCuts, CellCutting
+from microguard.sdc.cta.program.covering import LEAST_SECONDS, Covering
+from microguard.sdc.cta.program.line_classes import disjoint_classes
+from microguard.sdc.cta.program.line_cuts import line_cuts
+from microguard.sdc.cta.program.model import adjustment_columns, beyond_cheaper_levels, cut_model
+from microguard.sdc.cta.program.plane_cuts import PlaneProgram, planes_of
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.work import work_from_basis, work_from_nothing
+from microguard.sdc.cta.result import BoundKind
+from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, NO_LIMIT, Limits, Master, Solution, Status
+from microguard.sdc.stop import Deadline
 
 #: Gain of a round of cell cuts, relative to the bound, below which wider neighbourhoods are tried; and that
 #: of their first round from which the narrow ones are left for them.

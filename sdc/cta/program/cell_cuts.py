@@ -17,13 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.cta.program.near_lines import NearLines
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.work import work_from_basis
+from microguard.sdc.solver import Limits, Master, Program, Status
+from microguard.sdc.stop import Deadline
 from scipy import sparse
-
-from sdc.cta.program.near_lines import NearLines
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.work import work_from_basis
-from sdc.solver import Limits, Master, Program, Status
-from sdc.stop import Deadline
 
 #: Lines of a neighbourhood, ever more while there is work: few leave a change too many ways out, many make
 #: each program slower. In two dimensions 150 prove all but a thousandth of what 1000 do, in a tenth of the

@@ -8,16 +8,15 @@ closed. Without lines and directions the program is small and is solved in a ten
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.program.cell_cuts import DUST, CellCuts, CellCutting
+from microguard.sdc.cta.program.line_cuts import line_cuts
+from microguard.sdc.cta.program.plane_cuts import PlaneProgram
+from microguard.sdc.cta.program.plane_prices import PlanePrices
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.work import work_from_basis
+from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Limits, Master, Program, Status
+from microguard.sdc.stop import Deadline
 from scipy import sparse
-
-from sdc.cta.program.cell_cuts import DUST, CellCuts, CellCutting
-from sdc.cta.program.line_cuts import line_cuts
-from sdc.cta.program.plane_cuts import PlaneProgram
-from sdc.cta.program.plane_prices import PlanePrices
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.work import work_from_basis
-from sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Limits, Master, Program, Status
-from sdc.stop import Deadline
 
 #: Rounds that may gain less than this share of the bound, one after the other.
 PATIENCE, LEAST_GAIN = 3, 3e-4

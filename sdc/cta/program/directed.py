@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from microguard.sdc.cta.program.model import Model, base_model
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.work import work_from_basis, work_from_nothing
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.solver import INFINITY, NO_LIMIT, Limits, Master, Solution, Status, solve
 from scipy import sparse
-
-from sdc.cta.program.model import Model, base_model
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.work import work_from_basis, work_from_nothing
-from sdc.errors import SolverFailed
-from sdc.solver import INFINITY, NO_LIMIT, Limits, Master, Solution, Status, solve
 
 #: Cost of a unit of slack, in units of the dearest cell: more than any chain of cells a table has to move.
 SLACK_COST = 200.0

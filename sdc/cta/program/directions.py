@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.problem import Problem
 
 
 def random_directions(problem: Problem, rng: np.random.Generator) -> np.ndarray:

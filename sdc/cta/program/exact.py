@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.cta.program.bounds import LowerBound
-from sdc.cta.program.model import pattern_model
-from sdc.cta.program.search import Search
-from sdc.solver import Limits, Status, solve
+from microguard.sdc.cta.program.bounds import LowerBound
+from microguard.sdc.cta.program.model import pattern_model
+from microguard.sdc.cta.program.search import Search
+from microguard.sdc.solver import Limits, Status, solve
 
 #: Gap at which branch and bound stops: below what the results call optimal.
 RELATIVE_GAP = 5e-7

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.program.line_cuts import MAX_CELLS, signed_levels, smallest_sum
+from microguard.sdc.cta.program.model import base_model
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.errors import ImpossibleProtection, SdcError
+from microguard.sdc.solver import Limits, Status, solve
 from scipy import sparse
-
-from sdc.cta.program.line_cuts import MAX_CELLS, signed_levels, smallest_sum
-from sdc.cta.program.model import base_model
-from sdc.cta.program.problem import Problem
-from sdc.errors import ImpossibleProtection, SdcError
-from sdc.solver import Limits, Status, solve
 
 #: Scaled; a line short of room by less than this may be the solver's tolerance.
 ROOM_TOLERANCE = 1e-6

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.program.problem import Problem
 from scipy import sparse
-
-from sdc.cta.program.problem import Problem
 
 
 def disjoint_classes(problem: Problem) -> np.ndarray:

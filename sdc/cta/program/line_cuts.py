@@ -11,9 +11,8 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.cta.program.problem import Problem
 from scipy import sparse
-
-from sdc.cta.program.problem import Problem
 
 #: Meet in the middle sorts 2^(half of this) sums; with more cells the smallest sum is next to nothing.
 MAX_CELLS = 24

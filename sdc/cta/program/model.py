@@ -11,9 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
-
-from sdc.cta.program.line_cuts import (
+from microguard.sdc.cta.program.line_cuts import (
     MAX_PATTERN_CELLS,
     NEGLIGIBLE,
     LineCuts,
@@ -21,9 +19,10 @@ from sdc.cta.program.line_cuts import (
     patterns,
     signed_levels,
 )
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.quality_rows import with_quality
-from sdc.solver import INFINITY, Program
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.quality_rows import with_quality
+from microguard.sdc.solver import INFINITY, Program
+from scipy import sparse
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from microguard.sdc.cta.program.line_classes import disjoint_classes
+from microguard.sdc.cta.program.model import base_model
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.work import work_from_nothing
+from microguard.sdc.solver import FEASIBILITY_TOLERANCE, Limits, Program, Status, solve
+from microguard.sdc.stop import Deadline
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-
-from sdc.cta.program.line_classes import disjoint_classes
-from sdc.cta.program.model import base_model
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.work import work_from_nothing
-from sdc.solver import FEASIBILITY_TOLERANCE, Limits, Program, Status, solve
-from sdc.stop import Deadline
 
 #: Sensitive cells of a plane: with one there is nothing to combine, with many the program is no small one.
 FEWEST_CELLS, MOST_CELLS = 2, 45

@@ -9,11 +9,10 @@ cost at other prices, at most; the prices that promise most within a box about t
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta.program.cell_cuts import CellCuts
+from microguard.sdc.cta.program.plane_cuts import PlaneProgram
+from microguard.sdc.solver import INFINITY, Limits, Master, Program, Status
 from scipy import sparse
-
-from sdc.cta.program.cell_cuts import CellCuts
-from sdc.cta.program.plane_cuts import PlaneProgram
-from sdc.solver import INFINITY, Limits, Master, Program, Status
 
 #: Half the width of the box, relative to a cell's cost: of the first round, shrinking by a factor, and at
 #: least.

@@ -7,11 +7,10 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.summation import Summation
+from microguard.sdc.errors import InvalidParameter
 from scipy import sparse
-
-from sdc.cta.table.cell_table import CellTable
-from sdc.cta.table.summation import Summation
-from sdc.errors import InvalidParameter
 
 Mode = Literal["at-least", "exact"]
 #: Levels are scaled to about this size, so that the solver's absolute tolerances are relative ones.

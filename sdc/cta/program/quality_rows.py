@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from microguard.sdc.cta.program.problem import Problem, moving_cells
+from microguard.sdc.solver import Program
 from scipy import sparse
-
-from sdc.cta.program.problem import Problem, moving_cells
-from sdc.solver import Program
 
 
 def with_quality(program: Program, problem: Problem) -> Program:

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from microguard.sdc.cta.program.infeasible import ROOM_TOLERANCE, NoSolutionFound
+from microguard.sdc.cta.program.model import base_model
+from microguard.sdc.cta.program.problem import Mode, Problem
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.solver import Limits, Program, Status, solve
 from scipy import sparse
-
-from sdc.cta.program.infeasible import ROOM_TOLERANCE, NoSolutionFound
-from sdc.cta.program.model import base_model
-from sdc.cta.program.problem import Mode, Problem
-from sdc.cta.table.cell_table import CellTable
-from sdc.solver import Limits, Program, Status, solve
 
 Step = Literal["capacities", "fixed"]
 #: Nodes of each elastic program; what was found within them is used, least or not. Proofs in two

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.cta.program.directed import Answer, DirectedProgram
-from sdc.cta.program.problem import Problem
-from sdc.stop import Deadline
+from microguard.sdc.cta.program.directed import Answer, DirectedProgram
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.stop import Deadline
 
 #: Relative improvement below which two costs count as equal: what the solver leaves.
 COST_TOLERANCE = 1e-9

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from microguard.sdc.cta.result import Adjustment
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.errors import SdcError, SolverFailed
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-
-from sdc.cta.result import Adjustment
-from sdc.cta.table.cell_table import CellTable
-from sdc.cta.table.check import check
-from sdc.errors import SdcError, SolverFailed
 
 
 def identical_cells(table: CellTable, alike: np.ndarray | None = None) -> np.ndarray:

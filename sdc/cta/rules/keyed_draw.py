@@ -11,8 +11,7 @@ import hmac
 from collections.abc import Sequence
 
 import numpy as np
-
-from sdc.errors import InvalidParameter
+from microguard.sdc.errors import InvalidParameter
 
 #: Bytes a key must have at least: shorter ones can be tried out.
 MIN_KEY_BYTES = 16

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-
-from sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def kept_non_negative(table: CellTable) -> CellTable:

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from sdc.cta.rules.keyed_draw import keyed_numbers
-from sdc.cta.table.cell_table import CellTable
-from sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
+from microguard.sdc.cta.table.cell_table import CellTable
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Share of its value at which a level counts for the width of a band: beyond it a band would reach further
 #: than any table carries, and such a level hides the value by itself.

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.cta.table.relations import Tabulation
+from microguard.sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
 from numpy.typing import ArrayLike
-
-from sdc.cta.table.relations import Tabulation
-from sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
 
 
 @dataclass(frozen=True, eq=False)

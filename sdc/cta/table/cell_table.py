@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import sparse
-
-from sdc.cta.table.quality import Quality
-from sdc.errors import (
+from microguard.sdc.cta.table.quality import Quality
+from microguard.sdc.errors import (
     ImpossibleProtection,
     InvalidParameter,
     NotAdditive,
@@ -17,6 +14,8 @@ from sdc.errors import (
     NotNumeric,
     ShapeMismatch,
 )
+from numpy.typing import ArrayLike
+from scipy import sparse
 
 #: Relative to the absolute values a line adds up: float sums of a million cells stay well below it.
 ADDITIVITY_TOLERANCE = 1e-9

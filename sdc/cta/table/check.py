@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.cta.table.cell_table import CellTable
+from microguard.sdc.cta.table.cell_table import CellTable
 
 #: Relative to the cell's own value and change, and to the values of the line: what floating-point numbers and
 #: their sums lose. Tables of whole numbers are compared exactly.

@@ -18,10 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
 from numpy.typing import ArrayLike
 from scipy import sparse
-
-from sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.errors import InvalidParameter, NotFinite, ShapeMismatch, UnknownVariable
 from numpy.typing import ArrayLike
 from scipy import sparse
-
-from sdc.errors import InvalidParameter, NotFinite, ShapeMismatch, UnknownVariable
 
 #: Code of the total of every dimension.
 TOTAL = "Total"

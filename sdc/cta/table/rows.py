@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.cta.table.cell_table import CellTable
 from scipy import sparse
-
-from sdc.cta.table.cell_table import CellTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.microaggregation.certified.relaxation import CLOSED, Allowance, Prices, Relaxation
-from sdc.microaggregation.certified.undecided_pairs import DECIDED, EQUAL, undecided_pairs
-from sdc.microaggregation.column_generation.columns import Columns
-from sdc.solver import FEASIBILITY_TOLERANCE
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.certified.relaxation import CLOSED, Allowance, Prices, Relaxation
+from microguard.sdc.microaggregation.certified.undecided_pairs import DECIDED, EQUAL, undecided_pairs
+from microguard.sdc.microaggregation.column_generation.columns import Columns
+from microguard.sdc.solver import FEASIBILITY_TOLERANCE
+from microguard.sdc.stop import Deadline
 
 #: Relative distance of bound and master problem at which a node is left.
 TOLERANCE = 1e-5

@@ -21,27 +21,26 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-
-from sdc.microaggregation.bounds import less_rounding, nearest_neighbour_bound
-from sdc.microaggregation.certified.branching import Branching, branch
-from sdc.microaggregation.certified.levels import Listing, close
-from sdc.microaggregation.certified.odd_set_cuts import separate_larger
-from sdc.microaggregation.certified.relaxation import CLOSED, Allowance, Relaxation
-from sdc.microaggregation.certified.repartition import repartition
-from sdc.microaggregation.certified.smaller_clusters import SMALLER, smaller_clusters_bound
-from sdc.microaggregation.certified.subset_row_cuts import separate
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.column_generation.columns import (
+from microguard.sdc.microaggregation.bounds import less_rounding, nearest_neighbour_bound
+from microguard.sdc.microaggregation.certified.branching import Branching, branch
+from microguard.sdc.microaggregation.certified.levels import Listing, close
+from microguard.sdc.microaggregation.certified.odd_set_cuts import separate_larger
+from microguard.sdc.microaggregation.certified.relaxation import CLOSED, Allowance, Relaxation
+from microguard.sdc.microaggregation.certified.repartition import repartition
+from microguard.sdc.microaggregation.certified.smaller_clusters import SMALLER, smaller_clusters_bound
+from microguard.sdc.microaggregation.certified.subset_row_cuts import separate
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.column_generation.columns import (
     Columns,
     as_members,
     clusters_of,
     labels_of,
     squared_distances,
 )
-from sdc.microaggregation.local_search import by_effort as local_search
-from sdc.microaggregation.records import Records
-from sdc.solver import FEASIBILITY_TOLERANCE
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.local_search import by_effort as local_search
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.solver import FEASIBILITY_TOLERANCE
+from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
 #: Where the gap is larger than this, the thorough search may know better: it takes 3 seconds for 100 records,

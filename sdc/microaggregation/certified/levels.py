@@ -22,13 +22,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.microaggregation.certified.list_branching import branch_in_list
+from microguard.sdc.microaggregation.certified.relaxation import CLOSED, Relaxation
+from microguard.sdc.microaggregation.column_generation.master import cut_entries, cut_limits
+from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
+from microguard.sdc.stop import Deadline
 from scipy import sparse
-
-from sdc.microaggregation.certified.list_branching import branch_in_list
-from sdc.microaggregation.certified.relaxation import CLOSED, Relaxation
-from sdc.microaggregation.column_generation.master import cut_entries, cut_limits
-from sdc.solver import INFINITY, Limits, Program, Status, solve
-from sdc.stop import Deadline
 
 #: Clusters that may be listed up to a level, as shares of the largest program: the first programs are small
 #: and settle most of the gap, so that the lists of the later roots are short.

@@ -16,18 +16,17 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.microaggregation.certified.odd_set_cuts import separate_larger
+from microguard.sdc.microaggregation.certified.relaxation import CLOSED
+from microguard.sdc.microaggregation.certified.subset_row_cuts import separate
+from microguard.sdc.microaggregation.certified.undecided_pairs import EQUAL, undecided_pairs
+from microguard.sdc.microaggregation.column_generation.columns import Columns
+from microguard.sdc.microaggregation.column_generation.master import NO_PARTITION, cut_entries, cut_limits
+from microguard.sdc.microaggregation.column_generation.set_partitioning import set_partitioning
+from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Basis, Master, Solution, Status
+from microguard.sdc.stop import Deadline
 from scipy import sparse
-
-from sdc.errors import SolverFailed
-from sdc.microaggregation.certified.odd_set_cuts import separate_larger
-from sdc.microaggregation.certified.relaxation import CLOSED
-from sdc.microaggregation.certified.subset_row_cuts import separate
-from sdc.microaggregation.certified.undecided_pairs import EQUAL, undecided_pairs
-from sdc.microaggregation.column_generation.columns import Columns
-from sdc.microaggregation.column_generation.master import NO_PARTITION, cut_entries, cut_limits
-from sdc.microaggregation.column_generation.set_partitioning import set_partitioning
-from sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Basis, Master, Solution, Status
-from sdc.stop import Deadline
 
 #: Pairs tried at a node: more make fewer nodes, and take longer together.
 TRIED = 3

@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.certified.subset_row_cuts import (
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.certified.subset_row_cuts import (
     IN_ALL,
     PER_RECORD,
     PRESENT,

@@ -16,16 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from sdc.microaggregation.column_generation.columns import Columns
-from sdc.microaggregation.column_generation.master import (
+from microguard.sdc.microaggregation.column_generation.columns import Columns
+from microguard.sdc.microaggregation.column_generation.master import (
     MasterProblem,
     MasterSolution,
     cut_entries,
     cut_limits,
 )
-from sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, Rewards, price
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, Rewards, price
+from microguard.sdc.stop import Deadline
 
 #: Share of the centre in the duals that are priced.
 _SMOOTHING = 0.6

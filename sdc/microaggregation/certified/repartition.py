@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.microaggregation.column_generation.columns import Columns
-from sdc.microaggregation.column_generation.master import cut_entries, cut_limits
-from sdc.microaggregation.column_generation.set_partitioning import set_partitioning
-from sdc.solver import Limits, Status, solve
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.column_generation.columns import Columns
+from microguard.sdc.microaggregation.column_generation.master import cut_entries, cut_limits
+from microguard.sdc.microaggregation.column_generation.set_partitioning import set_partitioning
+from microguard.sdc.solver import Limits, Status, solve
+from microguard.sdc.stop import Deadline
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ whole clusters do not hold for such shares and are left out.
 
 from __future__ import annotations
 
-from sdc.microaggregation.certified.relaxation import Relaxation
+from microguard.sdc.microaggregation.certified.relaxation import Relaxation
 
 #: Records of the smaller clusters, at most: those of a whole file are priced in seconds.
 SMALLER = 5

@@ -8,8 +8,7 @@ inequalities applied to the vehicle-routing problem with time windows", with |S|
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 #: Values of columns below this are rounding noise of the linear program.
 PRESENT = 1e-6

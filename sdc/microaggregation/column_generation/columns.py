@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.column_generation.set_partitioning import incidence_of
 from scipy import sparse
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.column_generation.set_partitioning import incidence_of
 
 
 class Columns:

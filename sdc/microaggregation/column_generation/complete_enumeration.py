@@ -7,8 +7,7 @@ pricings are checked against.
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 
 def enumerate_completely(distances: np.ndarray, duals: np.ndarray, size: int, threshold: float) -> np.ndarray:

@@ -9,10 +9,9 @@ relaxation. n (n - 1) / 2 variables and n (n - 1) inequalities of n terms each: 
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.solver import INFINITY, Program, Status, solve
 from scipy import sparse
-
-from sdc.errors import SolverFailed
-from sdc.solver import INFINITY, Program, Status, solve
 
 
 def solve_edge_model(

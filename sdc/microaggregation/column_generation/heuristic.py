@@ -11,27 +11,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.arguments import check_name
-from sdc.microaggregation.bounds import less_rounding
-from sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE, Clustering
-from sdc.microaggregation.column_generation.columns import (
+from microguard.sdc.arguments import check_name
+from microguard.sdc.microaggregation.bounds import less_rounding
+from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE, Clustering
+from microguard.sdc.microaggregation.column_generation.columns import (
     Columns,
     as_members,
     clusters_of,
     labels_of,
     squared_distances,
 )
-from sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
-from sdc.microaggregation.column_generation.edge_model import solve_edge_model
-from sdc.microaggregation.column_generation.heuristic_pricing import price_heuristically
-from sdc.microaggregation.column_generation.master import MasterProblem, MasterSolution
-from sdc.microaggregation.column_generation.rounding import simple_rounding, spanning_tree_roundings
-from sdc.microaggregation.exact_pricing.pricing import Cuts, price
-from sdc.microaggregation.heuristics import mdav, vmdav
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import sum_of_squares
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
+from microguard.sdc.microaggregation.column_generation.edge_model import solve_edge_model
+from microguard.sdc.microaggregation.column_generation.heuristic_pricing import price_heuristically
+from microguard.sdc.microaggregation.column_generation.master import MasterProblem, MasterSolution
+from microguard.sdc.microaggregation.column_generation.rounding import (
+    simple_rounding,
+    spanning_tree_roundings,
+)
+from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, price
+from microguard.sdc.microaggregation.heuristics import mdav, vmdav
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import sum_of_squares
+from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
 #: Reduced costs above minus this are rounding of the master problem (mean loss per record is 1); columns of

@@ -7,8 +7,7 @@ until it has eta members; a cluster of negative reduced cost is stored and its n
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 
 def price_heuristically(distances: np.ndarray, duals: np.ndarray, size: int, threshold: float) -> np.ndarray:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.microaggregation.column_generation.columns import Columns
+from microguard.sdc.microaggregation.column_generation.set_partitioning import set_partitioning
+from microguard.sdc.solver import INFINITY, Master, Status
 from scipy import sparse
-
-from sdc.errors import SolverFailed
-from sdc.microaggregation.column_generation.columns import Columns
-from sdc.microaggregation.column_generation.set_partitioning import set_partitioning
-from sdc.solver import INFINITY, Master, Status
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 #: Values of columns and edges below this are rounding noise of the linear program.
 _PRESENT = 1e-9

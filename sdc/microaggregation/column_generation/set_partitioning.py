@@ -7,9 +7,8 @@ column generation, as an integer program the best partition that can be put toge
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.solver import INFINITY, Program
 from scipy import sparse
-
-from sdc.solver import INFINITY, Program
 
 
 def set_partitioning(

@@ -17,8 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 
 class CandidateLists(NamedTuple):

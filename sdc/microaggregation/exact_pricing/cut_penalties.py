@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 
 @dataclass(frozen=True)

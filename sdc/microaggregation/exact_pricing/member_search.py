@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.exact_pricing.candidate_lists import (
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.exact_pricing.candidate_lists import (
     CandidateLists,
     drop_hopeless,
     inherit_near,
@@ -16,8 +15,8 @@ from sdc.microaggregation.exact_pricing.candidate_lists import (
     sort_by_value,
     tighten,
 )
-from sdc.microaggregation.exact_pricing.cut_penalties import CutState, clear, correct, enter, leave
-from sdc.microaggregation.exact_pricing.odd_set_penalties import OddSets, empty, flip
+from microguard.sdc.microaggregation.exact_pricing.cut_penalties import CutState, clear, correct, enter, leave
+from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import OddSets, empty, flip
 
 #: Passes of tightening a root's candidates by their distances to each other; later ones remove little.
 _TIGHTENING_PASSES = 3

@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 
 class OddSets(NamedTuple):

@@ -25,11 +25,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.microaggregation.exact_pricing.cut_penalties import Cuts, new_state
-from sdc.microaggregation.exact_pricing.member_search import RootColumns, Task, search_roots
-from sdc.microaggregation.exact_pricing.odd_set_penalties import new_odd_sets
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.exact_pricing.cut_penalties import Cuts, new_state
+from microguard.sdc.microaggregation.exact_pricing.member_search import RootColumns, Task, search_roots
+from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import new_odd_sets
+from microguard.sdc.stop import Deadline
 
 __all__ = ["Cuts", "Priced", "Rewards", "price"]
 

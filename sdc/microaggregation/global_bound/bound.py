@@ -37,12 +37,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.microaggregation.bounds import ARITHMETIC, less_rounding, nearest_neighbour_bound
-from sdc.microaggregation.global_bound.candidates import Near
-from sdc.microaggregation.global_bound.cheapest_parts import Parts, Thoroughness, cheapest_parts
-from sdc.microaggregation.global_bound.prices import Pool
-from sdc.microaggregation.nearest_records import nearest_records
+from microguard.sdc.microaggregation.bounds import ARITHMETIC, less_rounding, nearest_neighbour_bound
+from microguard.sdc.microaggregation.global_bound.candidates import Near
+from microguard.sdc.microaggregation.global_bound.cheapest_parts import Parts, Thoroughness, cheapest_parts
+from microguard.sdc.microaggregation.global_bound.prices import Pool
+from microguard.sdc.microaggregation.nearest_records import nearest_records
 
 #: What proves the bound.
 KIND = "prices of records"

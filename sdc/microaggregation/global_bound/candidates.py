@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.exact_pricing.candidate_lists import insert
-from sdc.microaggregation.global_bound.part_costs import squared_distance
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.exact_pricing.candidate_lists import insert
+from microguard.sdc.microaggregation.global_bound.part_costs import squared_distance
 
 
 class Near(NamedTuple):

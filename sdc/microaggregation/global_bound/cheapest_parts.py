@@ -24,10 +24,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.global_bound.candidates import Candidates, Near, gather, move
-from sdc.microaggregation.global_bound.part_search import Scratch, keep_part, search
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.global_bound.candidates import Candidates, Near, gather, move
+from microguard.sdc.microaggregation.global_bound.part_search import Scratch, keep_part, search
 
 
 class Thoroughness(NamedTuple):

@@ -14,9 +14,8 @@ sweep by sweep; once a sweep changes nothing more, every slack is at least 0.
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.global_bound.part_costs import part_costs
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.global_bound.part_costs import part_costs
 
 #: A slack of so many e counts for nothing.
 _NEGLIGIBLE = 30.0

@@ -12,14 +12,13 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-
-from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.heuristics.projections import labels_along
-from sdc.microaggregation.heuristics.univariate import fixed_size
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
+from microguard.sdc.errors import InvalidParameter, UnsupportedCombination
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.heuristics.projections import labels_along
+from microguard.sdc.microaggregation.heuristics.univariate import fixed_size
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,19 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-
-from sdc.arguments import check_name
-from sdc.errors import UnsupportedCombination
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, grow_pair
-from sdc.microaggregation.heuristics.projections import (
+from microguard.sdc.arguments import check_name
+from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, grow_pair
+from microguard.sdc.microaggregation.heuristics.projections import (
     along_least_lossy_variable,
     first_component_scores,
     labels_along,
     sum_of_z_scores,
 )
-from sdc.microaggregation.heuristics.ward import merge, merge_neighbours
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.heuristics.ward import merge, merge_neighbours
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
 #: Finds the "first" and the "last" k of the records at the given positions.
 Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]

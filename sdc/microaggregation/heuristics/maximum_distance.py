@@ -10,12 +10,11 @@ Work grows with n^2, plus n for each record whose farthest partner has to be loo
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
 #: Slack of the first upper bounds, a sum of two rounded distances.
 ROUNDING = 1.0 + 1e-12

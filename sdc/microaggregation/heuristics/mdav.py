@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing, kernel
-from sdc.kernels.prefetch import AHEAD, prefetch_row
-from sdc.kernels.strips import STRIP, farthest, squared_distances
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
+from microguard.sdc.kernels.compile import borrowing, kernel
+from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
+from microguard.sdc.kernels.strips import STRIP, farthest, squared_distances
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
 #: Distances that are computed between two looks at the clock: about a tenth of a second.
 STRETCH = 50_000_000

@@ -10,17 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-
-from sdc.errors import UnsupportedCombination
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.heuristics.univariate import (
+from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.heuristics.univariate import (
     labels_of,
     relative_error,
     shortest_path,
     steps_between,
 )
-from sdc.microaggregation.records import Axis, Records
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.records import Axis, Records
+from microguard.sdc.stop import Deadline
 
 NAME = "univariate-optimal"
 #: Positive steps whose squares are normal numbers; smaller ones would count as nothing.

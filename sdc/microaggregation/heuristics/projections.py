@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.heuristics.univariate import fixed_size, labels_of
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.heuristics.univariate import fixed_size, labels_of
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
 #: A connected partition of one ascending variable: values, k -> starts.
 Partition = Callable[[np.ndarray, int], np.ndarray]

@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 #: Which cluster of a fixed-size partition takes the records beyond a multiple of k.
 Larger = Literal["mode", "first", "last"]

@@ -9,13 +9,12 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
-
-from sdc.errors import InvalidParameter
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
 #: Gain factor gamma: a record joins when its distance to the cluster is below gamma times its distance
 #: to any other free record. The authors recommend 0.2 for scattered data and 1.1 for clustered data.

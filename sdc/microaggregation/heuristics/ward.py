@@ -11,9 +11,8 @@ Ward 1963, *JASA* 58; Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 1 (step 2) a
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.stop import Deadline
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.stop import Deadline
 
 #: Distances that are computed between two looks at the clock: about a tenth of a second.
 STRETCH = 20_000_000

@@ -18,15 +18,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing, kernel
-from sdc.kernels.prefetch import CACHED, prefetch, prefetch_row
-from sdc.kernels.random import next_bits, uniform
-from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
-from sdc.microaggregation.local_search.moves import best_move, scratch
-from sdc.microaggregation.local_search.noise import COUNT, NOISE
-from sdc.microaggregation.local_search.search_state import SearchState, move, refresh
-from sdc.stop import Deadline
+from microguard.sdc.kernels.compile import borrowing, kernel
+from microguard.sdc.kernels.prefetch import CACHED, prefetch, prefetch_row
+from microguard.sdc.kernels.random import next_bits, uniform
+from microguard.sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
+from microguard.sdc.microaggregation.local_search.moves import best_move, scratch
+from microguard.sdc.microaggregation.local_search.noise import COUNT, NOISE
+from microguard.sdc.microaggregation.local_search.search_state import SearchState, move, refresh
+from microguard.sdc.stop import Deadline
 
 #: One visit in so many tries to create a cluster, or (times k, as its cost grows so) to dissolve one.
 CREATE_EVERY = 8

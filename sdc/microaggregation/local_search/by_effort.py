@@ -18,23 +18,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-
-from sdc.kernels.random import new_stream
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.distinct_rows import deduplicate
-from sdc.microaggregation.local_search.annealing import Schedule, anneal
-from sdc.microaggregation.local_search.construction import Blocks, cut, start
-from sdc.microaggregation.local_search.crossover import cross, without_gaps
-from sdc.microaggregation.local_search.descent import descend
-from sdc.microaggregation.local_search.neighbours import near_contents
-from sdc.microaggregation.local_search.recombination import Recombination
-from sdc.microaggregation.local_search.ruin_and_recreate import dissolve_dearest
-from sdc.microaggregation.local_search.scales import local_scales
-from sdc.microaggregation.local_search.search_state import SearchState, search_state_of
-from sdc.microaggregation.minimality_attack_mitigation import concealed, merged
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import typical_cost
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.kernels.random import new_stream
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.distinct_rows import deduplicate
+from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal
+from microguard.sdc.microaggregation.local_search.construction import Blocks, cut, start
+from microguard.sdc.microaggregation.local_search.crossover import cross, without_gaps
+from microguard.sdc.microaggregation.local_search.descent import descend
+from microguard.sdc.microaggregation.local_search.neighbours import near_contents
+from microguard.sdc.microaggregation.local_search.recombination import Recombination
+from microguard.sdc.microaggregation.local_search.ruin_and_recreate import dissolve_dearest
+from microguard.sdc.microaggregation.local_search.scales import local_scales
+from microguard.sdc.microaggregation.local_search.search_state import SearchState, search_state_of
+from microguard.sdc.microaggregation.minimality_attack_mitigation import concealed, merged
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import typical_cost
+from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Above this many records one long search is better than several shorter ones.
 SEVERAL_RECORDS = 6_000

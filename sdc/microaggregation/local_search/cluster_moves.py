@@ -7,12 +7,11 @@ temperature above zero, only if it gains at zero.
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing
-from sdc.kernels.random import uniform
-from sdc.microaggregation.local_search.diverse_changes import may_join, may_leave
-from sdc.microaggregation.local_search.moves import join_gain
-from sdc.microaggregation.local_search.search_state import join, leave, refresh_cluster, set_energy
+from microguard.sdc.kernels.compile import borrowing
+from microguard.sdc.kernels.random import uniform
+from microguard.sdc.microaggregation.local_search.diverse_changes import may_join, may_leave
+from microguard.sdc.microaggregation.local_search.moves import join_gain
+from microguard.sdc.microaggregation.local_search.search_state import join, leave, refresh_cluster, set_energy
 
 
 @borrowing

@@ -8,12 +8,11 @@ cost nothing, and clusters the others; the cheaper start counts.
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.heuristics.mdav import cluster_by_mdav, new_free
-from sdc.microaggregation.principal_cuts import cut_into_blocks
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import sum_of_squares
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.heuristics.mdav import cluster_by_mdav, new_free
+from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import sum_of_squares
 
 #: Records per block of MDAV: larger ones cost more than the local search afterwards.
 BLOCK = 250

@@ -8,10 +8,9 @@ Whitley, Hains and Howe 2009 for tours). The result costs at most what the cheap
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import squares_by_cluster
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import squares_by_cluster
 
 #: Gains below this share of the whole cost are rounding.
 ROUNDING = 1e-12

@@ -9,12 +9,11 @@ component. Only gains are taken, so the descent ends.
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.local_search.cluster_moves import create, dissolve
-from sdc.microaggregation.local_search.diverse_changes import may_part
-from sdc.microaggregation.local_search.moves import best_move, scratch
-from sdc.microaggregation.local_search.search_state import (
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.local_search.cluster_moves import create, dissolve
+from microguard.sdc.microaggregation.local_search.diverse_changes import may_part
+from microguard.sdc.microaggregation.local_search.moves import best_move, scratch
+from microguard.sdc.microaggregation.local_search.search_state import (
     SearchState,
     join,
     leave,
@@ -22,8 +21,8 @@ from sdc.microaggregation.local_search.search_state import (
     refresh,
     refresh_cluster,
 )
-from sdc.microaggregation.principal_component import POWER_ITERATIONS, first_component
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.principal_component import POWER_ITERATIONS, first_component
+from microguard.sdc.stop import Deadline
 
 #: Gains below this share of the energies they come from are rounding, not gains.
 ROUNDING = 1e-12

@@ -5,7 +5,7 @@ The diversity of the state is an argument of its own, as only then None is known
 
 from __future__ import annotations
 
-from sdc.kernels.compile import borrowing
+from microguard.sdc.kernels.compile import borrowing
 
 
 @borrowing

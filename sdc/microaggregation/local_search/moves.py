@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing, embedded, kernel
-from sdc.kernels.lanes import exchange
-from sdc.microaggregation.local_search.diverse_changes import may_leave, may_swap
-from sdc.microaggregation.local_search.noise import NOISE, WRAP
+from microguard.sdc.kernels.compile import borrowing, embedded, kernel
+from microguard.sdc.kernels.lanes import exchange
+from microguard.sdc.microaggregation.local_search.diverse_changes import may_leave, may_swap
+from microguard.sdc.microaggregation.local_search.noise import NOISE, WRAP
 
 
 @kernel

@@ -12,13 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing, kernel
-from sdc.kernels.prefetch import AHEAD, prefetch_row
-from sdc.kernels.random import new_stream, uniform
-from sdc.kernels.strips import STRIP, insert_key, squared_distances
-from sdc.microaggregation.principal_component import along, find_component, new_sample
-from sdc.microaggregation.principal_cuts import select
+from microguard.sdc.kernels.compile import borrowing, kernel
+from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
+from microguard.sdc.kernels.random import new_stream, uniform
+from microguard.sdc.kernels.strips import STRIP, insert_key, squared_distances
+from microguard.sdc.microaggregation.principal_component import along, find_component, new_sample
+from microguard.sdc.microaggregation.principal_cuts import select
 
 #: Up to this many records all pairs are compared: a tenth of a second's work.
 EXACT_RECORDS = 3000

@@ -9,12 +9,11 @@ Where many are left, those of least reduced cost are combined with the incumbent
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.microaggregation.column_generation.set_partitioning import incidence_of, set_partitioning
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import squares_by_cluster
-from sdc.solver import Limits, Options, Status, solve
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.column_generation.set_partitioning import incidence_of, set_partitioning
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import squares_by_cluster
+from microguard.sdc.solver import Limits, Options, Status, solve
+from microguard.sdc.stop import Deadline
 
 #: A program is so small that its work allows these steps. A larger one spends more in cuts and heuristics at
 #: the root than a smaller one in all, and finds nothing.

@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.microaggregation.local_search.crossover import ROUNDING, without_gaps
-from sdc.microaggregation.principal_component import POWER_ITERATIONS, along, first_component
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import squares_by_cluster
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.local_search.crossover import ROUNDING, without_gaps
+from microguard.sdc.microaggregation.principal_component import POWER_ITERATIONS, along, first_component
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import squares_by_cluster
 
 #: Share of the whole SSE from which a cluster is dear: a thousand are at most, and in most large files hardly
 #: any.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 #: No record counts for less than this share of the median: far below, all clusters cost next to nothing.
 LEAST = 0.5

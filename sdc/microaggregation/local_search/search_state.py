@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.clusters.diversity import Diversity
-from sdc.errors import SolverFailed
-from sdc.kernels.compile import borrowing
+from microguard.sdc.clusters.diversity import Diversity
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.kernels.compile import borrowing
 
 #: Diverse clusters may grow to so many times the largest of the start, or of those of 2k - 1.
 ROOM = 2

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from sdc.arguments import check_name, checked_seed
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.nominal.aggregation.exact import OptimalChoices, aggregate_exactly
-from sdc.nominal.aggregation.heuristics import aggregate_by_cliques, aggregate_greedily, improve_choices
-from sdc.nominal.aggregation.problem import AggregationProblem
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import from_frame
-from sdc.nominal.two_step_names import TWO_STEP
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.arguments import check_name, checked_seed
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.nominal.aggregation.exact import OptimalChoices, aggregate_exactly
+from microguard.sdc.nominal.aggregation.heuristics import (
+    aggregate_by_cliques,
+    aggregate_greedily,
+    improve_choices,
+)
+from microguard.sdc.nominal.aggregation.problem import AggregationProblem
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.nominal.two_step_names import TWO_STEP
+from microguard.sdc.stop import Deadline, StoppedBy
 
 #: "auto" proves optimality up to this many choices, and searches beyond.
 PROVABLE_CHOICES = 600

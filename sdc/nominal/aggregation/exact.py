@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.nominal.aggregation.problem import SETTLED, AggregationProblem
+from microguard.sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
+from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE
+from microguard.sdc.solver import Limits, Program, Status, solve
+from microguard.sdc.stop import Deadline, StoppedBy
 from scipy import sparse
-
-from sdc.nominal.aggregation.problem import SETTLED, AggregationProblem
-from sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
-from sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE
-from sdc.solver import Limits, Program, Status, solve
-from sdc.stop import Deadline, StoppedBy
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.nominal.aggregation.problem import AggregationProblem
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.nominal.aggregation.problem import AggregationProblem
 
 #: Chi-square by which a choice must be better to be taken: sums in another order differ by less, and the
 #: descent ends.

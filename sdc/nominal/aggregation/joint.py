@@ -13,18 +13,21 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from sdc.arguments import check_name
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.nominal.aggregation.aggregate import MOVES_PER_CHOICE, PROVABLE_CHOICES, choose_representatives
-from sdc.nominal.aggregation.problem import AggregationProblem
-from sdc.nominal.bounds import nested_bound
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import collapse
-from sdc.nominal.frequency_search.objective import check_kept_dimension
-from sdc.nominal.protected_counts import Certificate
-from sdc.nominal.region_levels import RegionLevels
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.arguments import check_name
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.nominal.aggregation.aggregate import (
+    MOVES_PER_CHOICE,
+    PROVABLE_CHOICES,
+    choose_representatives,
+)
+from microguard.sdc.nominal.aggregation.problem import AggregationProblem
+from microguard.sdc.nominal.bounds import nested_bound
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import collapse
+from microguard.sdc.nominal.frequency_search.objective import check_kept_dimension
+from microguard.sdc.nominal.protected_counts import Certificate
+from microguard.sdc.nominal.region_levels import RegionLevels
+from microguard.sdc.stop import Deadline, StoppedBy
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.control_tables import ControlTables
 
 #: Cell of a choice in a table in which its whole cluster counts alike: already in the base counts.
 SETTLED = -1

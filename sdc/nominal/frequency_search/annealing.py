@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.frequency_search.local_search import anneal, sample_changes
-from sdc.nominal.frequency_search.objective import Objective
-from sdc.nominal.frequency_search.search_state import SearchState, new_state
-from sdc.nominal.neighbours import similarity_orders
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.frequency_search.local_search import anneal, sample_changes
+from microguard.sdc.nominal.frequency_search.objective import Objective
+from microguard.sdc.nominal.frequency_search.search_state import SearchState, new_state
+from microguard.sdc.nominal.neighbours import similarity_orders
+from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Cost of a squared error above the maximum, as a multiple of the temperature: at first, and when the search
 #: is cold. The wall is as high as the temperature halfway: one that stands earlier closes ways to better

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing
-from sdc.nominal.frequency_search.search_state import SearchState, apply_change, change_cost
+from microguard.sdc.kernels.compile import borrowing
+from microguard.sdc.nominal.frequency_search.search_state import SearchState, apply_change, change_cost
 
 #: Cost of a region's squared imbalance while the greedy runs, in units of chi-square: it keeps the
 #: imbalance to a few records, so that little is left to repair.

@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
-from sdc.kernels.compile import borrowing, embedded, kernel
-from sdc.kernels.prefetch import prefetch, prefetch_row
-from sdc.kernels.random import integer_below, next_bits, uniform
-from sdc.nominal.frequency_search.search_state import (
+from microguard.sdc.kernels.compile import borrowing, embedded, kernel
+from microguard.sdc.kernels.prefetch import prefetch, prefetch_row
+from microguard.sdc.kernels.random import integer_below, next_bits, uniform
+from microguard.sdc.nominal.frequency_search.search_state import (
     SearchState,
     apply_change,
     change_cost,

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-
-from sdc.errors import InvalidParameter
-from sdc.kernels.compile import embedded
-from sdc.nominal.bounds import least_chi2
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.kernels.compile import embedded
+from microguard.sdc.nominal.bounds import least_chi2
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector
 
 #: A dimension without an entry of its own takes the entry of the nearest lower one.
 ByDimension = Mapping[int, float]

@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-
-from sdc.arguments import check_name
-from sdc.errors import ImpossibleProtection, ShapeMismatch
-from sdc.kernels.random import new_stream
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, check_k, check_regions
-from sdc.nominal.frequency_search.annealing import SOFT, Annealing
-from sdc.nominal.frequency_search.greedy import settle
-from sdc.nominal.frequency_search.objective import ByTable, Objective, SearchParameters
-from sdc.nominal.frequency_search.search_state import new_state
-from sdc.nominal.neighbours import sorted_combinations
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.arguments import check_name
+from microguard.sdc.errors import ImpossibleProtection, ShapeMismatch
+from microguard.sdc.kernels.random import new_stream
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, check_k, check_regions
+from microguard.sdc.nominal.frequency_search.annealing import SOFT, Annealing
+from microguard.sdc.nominal.frequency_search.greedy import settle
+from microguard.sdc.nominal.frequency_search.objective import ByTable, Objective, SearchParameters
+from microguard.sdc.nominal.frequency_search.search_state import new_state
+from microguard.sdc.nominal.neighbours import sorted_combinations
+from microguard.sdc.stop import Deadline, StoppedBy
 
 Effort = Literal["fast", "standard", "thorough", "exact"]
 #: Moves tried, per square root of the combinations below k. "exact" spends what "thorough" does: the

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import embedded
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.frequency_search.objective import Objective, cell_cost
+from microguard.sdc.kernels.compile import embedded
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.frequency_search.objective import Objective, cell_cost
 
 
 class SearchState(NamedTuple):

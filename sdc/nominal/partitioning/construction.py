@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-
-from sdc.errors import InvalidParameter
-from sdc.nominal.partitioning.heuristic_pricing import greedy_columns
-from sdc.nominal.partitioning.pricing import cheapest_column
-from sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.nominal.partitioning.heuristic_pricing import greedy_columns
+from microguard.sdc.nominal.partitioning.pricing import cheapest_column
+from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 
 Solution = Literal["exact", "heuristic"]
 

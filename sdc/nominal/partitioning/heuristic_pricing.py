@@ -6,8 +6,7 @@ Algorithms 5 and 6 work on combinations with multiplicities. Where they find no 
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 #: Clusters that Algorithm 5 adds per iteration (n_max; the thesis names no value).
 GREEDY_COLUMNS = 50

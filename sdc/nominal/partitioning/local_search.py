@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.nominal.neighbours import nearest_combinations
-from sdc.nominal.partitioning.problem import NONE, PartitionProblem
-from sdc.nominal.partitioning.search_state import (
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.nominal.neighbours import nearest_combinations
+from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from microguard.sdc.nominal.partitioning.search_state import (
     PartitionState,
     begin_move,
     close_cluster,
@@ -28,8 +27,8 @@ from sdc.nominal.partitioning.search_state import (
     to_stock,
     undo_move,
 )
-from sdc.nominal.points import Points, distance
-from sdc.stop import Deadline
+from microguard.sdc.nominal.points import Points, distance
+from microguard.sdc.stop import Deadline
 
 #: Nearest combinations that a record's moves look at.
 NEIGHBOURS = 40

@@ -11,19 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-
-from sdc.errors import SolverFailed
-from sdc.nominal.partitioning.heuristic_pricing import (
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.nominal.partitioning.heuristic_pricing import (
     ENUMERATED_NEIGHBOURS,
     GREEDY_COLUMNS,
     enumerate_columns,
     greedy_columns,
 )
-from sdc.nominal.partitioning.pricing import REDUCED_COST_TOLERANCE, best_columns
-from sdc.nominal.partitioning.problem import NONE, PartitionProblem
-from sdc.solver import INFINITY, Master, Program, Status
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.nominal.partitioning.pricing import REDUCED_COST_TOLERANCE, best_columns
+from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from microguard.sdc.solver import INFINITY, Master, Program, Status
+from microguard.sdc.stop import Deadline, StoppedBy
+from scipy import sparse
 
 #: Branch-and-bound nodes of all exact pricings together; beyond, bounds hold but the LP may not be optimal.
 PRICING_NODES = 5_000_000

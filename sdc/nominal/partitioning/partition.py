@@ -7,30 +7,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-
-from sdc.arguments import check_name, checked_seed
-from sdc.errors import UnsupportedCombination
-from sdc.nominal.distances import Distance
-from sdc.nominal.frequency import CodedFrame, check_k, from_frame
-from sdc.nominal.partitioning.construction import Guidance, construct_integer, default_guidance
-from sdc.nominal.partitioning.local_search import local_search
-from sdc.nominal.partitioning.master import (
+from microguard.sdc.arguments import check_name, checked_seed
+from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.nominal.distances import Distance
+from microguard.sdc.nominal.frequency import CodedFrame, check_k, from_frame
+from microguard.sdc.nominal.partitioning.construction import Guidance, construct_integer, default_guidance
+from microguard.sdc.nominal.partitioning.local_search import local_search
+from microguard.sdc.nominal.partitioning.master import (
     ExactPricing,
     price_by_enumeration,
     price_greedily,
     solve_fractional,
 )
-from sdc.nominal.partitioning.problem import NONE, PartitionProblem
-from sdc.nominal.partitioning.random_partition import random_partition
-from sdc.nominal.partitioning.set_partitioning import (
+from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from microguard.sdc.nominal.partitioning.random_partition import random_partition
+from microguard.sdc.nominal.partitioning.set_partitioning import (
     IntegerPartition,
     Work,
     next_integer,
     partition_optimally,
 )
-from sdc.nominal.similarity import Similarity, similarity_of
-from sdc.nominal.two_step_names import TWO_STEP, TwoSteps
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.nominal.similarity import Similarity, similarity_of
+from microguard.sdc.nominal.two_step_names import TWO_STEP, TwoSteps
+from microguard.sdc.stop import Deadline, StoppedBy
 
 
 @dataclass(frozen=True)

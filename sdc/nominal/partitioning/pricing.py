@@ -17,9 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.nominal.partitioning.problem import PartitionProblem
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.nominal.partitioning.problem import PartitionProblem
 
 #: A reduced cost counts as negative from here on: the solver's duals carry about 1e-9 of noise.
 REDUCED_COST_TOLERANCE = 1e-7

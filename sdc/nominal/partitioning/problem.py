@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
-from sdc.nominal.points import Points, all_distances, distance
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.nominal.points import Points, all_distances, distance
 
 #: Padding of a column shorter than 2k - 1.
 NONE = -1

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 
 
 def random_partition(problem: PartitionProblem, *, seed: int) -> np.ndarray:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from sdc.kernels.compile import kernel
+from microguard.sdc.kernels.compile import kernel
 
 #: Entries of `counters`: free rows, mixed clusters, entries of the journal, clusters closed in this move.
 _FREE, _ALIVE, _LOGGED, _SAVED = 0, 1, 2, 3

@@ -12,19 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
-from sdc.nominal.partitioning.local_search import local_search
-from sdc.nominal.partitioning.master import (
+from microguard.sdc.nominal.partitioning.local_search import local_search
+from microguard.sdc.nominal.partitioning.master import (
     ExactPricing,
     FractionalPartition,
     column_matrix,
     price_greedily,
     solve_fractional,
 )
-from sdc.nominal.partitioning.pricing import columns_within
-from sdc.nominal.partitioning.problem import PartitionProblem
-from sdc.solver import INFINITY, Limits, Program, Status, solve
-from sdc.stop import Deadline, StoppedBy
+from microguard.sdc.nominal.partitioning.pricing import columns_within
+from microguard.sdc.nominal.partitioning.problem import PartitionProblem
+from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
+from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Bounds and reduced costs carry this much noise of the linear solver; weights are integers.
 _NOISE = 1e-5

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-
-from sdc.nominal.control_tables import ControlTables, cell_keys
-from sdc.nominal.frequency import LARGEST_KEY, FrequencyVector
+from microguard.sdc.nominal.control_tables import ControlTables, cell_keys
+from microguard.sdc.nominal.frequency import LARGEST_KEY, FrequencyVector
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-
-from sdc.kernels.random import new_stream
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, check_regions
-from sdc.nominal.frequency_search.annealing import DESCENT, SOFT, Annealing
-from sdc.nominal.frequency_search.greedy import settle
-from sdc.nominal.frequency_search.objective import ByTable, Objective, SearchParameters
-from sdc.nominal.frequency_search.search import Effort, begun_anew
-from sdc.nominal.frequency_search.search_state import new_state
-from sdc.nominal.neighbours import similarity_orders, sorted_combinations
-from sdc.nominal.region_levels import RegionLevels
-from sdc.stop import Deadline
+from microguard.sdc.kernels.random import new_stream
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, check_regions
+from microguard.sdc.nominal.frequency_search.annealing import DESCENT, SOFT, Annealing
+from microguard.sdc.nominal.frequency_search.greedy import settle
+from microguard.sdc.nominal.frequency_search.objective import ByTable, Objective, SearchParameters
+from microguard.sdc.nominal.frequency_search.search import Effort, begun_anew
+from microguard.sdc.nominal.frequency_search.search_state import new_state
+from microguard.sdc.nominal.neighbours import similarity_orders, sorted_combinations
+from microguard.sdc.nominal.region_levels import RegionLevels
+from microguard.sdc.stop import Deadline
 
 #: Moves tried, per combination below k: what one process tries on half a million of them.
 _MOVES: Mapping[Effort, int] = {"fast": 10, "standard": 300, "thorough": 1_500, "exact": 1_500}

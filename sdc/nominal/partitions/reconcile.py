@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-
-from sdc.nominal.frequency_search.objective import maximum_of
-from sdc.nominal.partitions.cell_index import CellIndex
-from sdc.nominal.partitions.part import SEARCHING, SETTLE, PartitionRequest, Stage
+from microguard.sdc.nominal.frequency_search.objective import maximum_of
+from microguard.sdc.nominal.partitions.cell_index import CellIndex
+from microguard.sdc.nominal.partitions.part import SEARCHING, SETTLE, PartitionRequest, Stage
 
 #: Combinations of a part, about: it is indexed and searched in about 100 MB.
 PART = 125_000

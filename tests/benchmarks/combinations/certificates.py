@@ -9,15 +9,15 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.nominal import Costs, Hierarchical, Nominal, Ordinal, partition
+from microguard.sdc.nominal.bounds import free_bound, nested_bound
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.distances import Distance
+from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.nominal.frequency_search.search import Effort, protect_frequencies
+from microguard.sdc.nominal.similarity import similarity_of
+from microguard.sdc.nominal.transport import transport
 
-from sdc.nominal import Costs, Hierarchical, Nominal, Ordinal, partition
-from sdc.nominal.bounds import free_bound, nested_bound
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.distances import Distance
-from sdc.nominal.frequency import from_frame
-from sdc.nominal.frequency_search.search import Effort, protect_frequencies
-from sdc.nominal.similarity import similarity_of
-from sdc.nominal.transport import transport
 from tests.benchmarks.combinations.scenarios import adult
 from tests.benchmarks.table import Table
 from tests.sdc.nominal.brute_force import least_chi2, partitions

@@ -14,15 +14,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from microguard.pipelines.demo import QUASI_IDENTIFIERS, SEED
+from microguard.pipelines.synthetic.dataset import town
+from microguard.sdc.nominal.control_tables import ControlTables, named_tables
+from microguard.sdc.nominal.frequency import FrequencyVector, collapse
+from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.partitions.part import Asked
+from microguard.sdc.nominal.partitions.reconcile import PART
+from microguard.sdc.nominal.region_levels import REGION, RegionLevels
 
-from pipelines.demo import QUASI_IDENTIFIERS, SEED
-from pipelines.synthetic.dataset import town
-from sdc.nominal.control_tables import ControlTables, named_tables
-from sdc.nominal.frequency import FrequencyVector, collapse
-from sdc.nominal.frequency_search.search import protect_frequencies
-from sdc.nominal.partitions.part import Asked
-from sdc.nominal.partitions.reconcile import PART
-from sdc.nominal.region_levels import REGION, RegionLevels
 from tests.benchmarks.table import Table
 from tests.sdc.nominal.partitions.in_memory import protected_in_parts
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import pandas as pd
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, from_frame
+from microguard.sdc.nominal.frequency_search.search import Effort, protect_frequencies
+from microguard.sdc.nominal.region_levels import REGION
 
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, from_frame
-from sdc.nominal.frequency_search.search import Effort, protect_frequencies
-from sdc.nominal.region_levels import REGION
 from tests.benchmarks.combinations.in_parts import regional_town
 from tests.benchmarks.combinations.scenarios import adult
 from tests.benchmarks.table import Table

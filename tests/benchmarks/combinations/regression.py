@@ -10,16 +10,16 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.nominal.chi_exact import ChiExactParameters, chi_exact
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.two_step import two_step
+from microguard.sdc.safe.protection import safe_frequencies
+from microguard.sdc.stop import Deadline
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import from_frame
-from sdc.nominal.frequency_search.search import protect_frequencies
-from sdc.nominal.two_step import two_step
-from sdc.safe.protection import safe_frequencies
-from sdc.stop import Deadline
 from tests.benchmarks.combinations.scenarios import instance
 from tests.benchmarks.parts import Parts
 from tests.benchmarks.table import Table

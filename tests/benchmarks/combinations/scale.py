@@ -8,12 +8,16 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_frame
+from microguard.sdc.nominal.frequency_search.search import (
+    ProtectedFrequencies,
+    protect_block,
+    protect_frequencies,
+)
+from microguard.sdc.nominal.transport import transport
+from microguard.sdc.safe.protection import safe_frequencies
 
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
-from sdc.nominal.frequency_search.search import ProtectedFrequencies, protect_block, protect_frequencies
-from sdc.nominal.transport import transport
-from sdc.safe.protection import safe_frequencies
 from tests.benchmarks.combinations.scenarios import adult
 from tests.benchmarks.table import Table
 

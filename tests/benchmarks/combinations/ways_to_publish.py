@@ -14,19 +14,19 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.clusters.representatives import modes
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters
+from microguard.sdc.measures.table_errors import TableErrors, measure_cells, measure_frames
+from microguard.sdc.nominal import anonymise
+from microguard.sdc.nominal.cell_keys import perturbed_cells
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.safe import safe
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import rankdata
 
-from sdc.clusters.representatives import modes
-from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters
-from sdc.measures.table_errors import TableErrors, measure_cells, measure_frames
-from sdc.nominal import anonymise
-from sdc.nominal.cell_keys import perturbed_cells
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import from_frame
-from sdc.safe import safe
 from tests.benchmarks.table import Table
 from tests.reference import ADULT, reference_file
 

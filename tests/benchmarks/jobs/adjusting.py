@@ -12,13 +12,12 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+from microguard.pipelines import run as the_run
+from microguard.pipelines.adjust import adjust
+from microguard.pipelines.engine.progress import Progress
+from microguard.schemas.specification.read import build_specification
+from microguard.schemas.specification.tau_argus import described
 from pyspark.sql import SparkSession
-
-from pipelines import run as the_run
-from pipelines.adjust import adjust
-from pipelines.engine.progress import Progress
-from schemas.specification.read import build_specification
-from schemas.specification.tau_argus import described
 
 
 def adjusted(spark: SparkSession, content: Mapping[str, Any], folder: Path) -> dict[str, Any]:

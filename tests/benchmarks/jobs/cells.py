@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from microguard.schemas.methods import EFFORTS
 from pyspark.sql import SparkSession
 
-from schemas.methods import EFFORTS
 from tests.benchmarks.jobs.adjusting import (
     adds_up,
     adjusted,

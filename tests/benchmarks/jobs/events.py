@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
+from microguard.pipelines.engine.files import checksum
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.job import Job
+from microguard.pipelines.joint_audit import audit_source
+from microguard.pipelines.protect import records_of
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.run import run
+from microguard.schemas.methods import SAFE
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import SparkSession
 
-from pipelines.engine.files import checksum
-from pipelines.engine.progress import Progress
-from pipelines.job import Job
-from pipelines.joint_audit import audit_source
-from pipelines.protect import records_of
-from pipelines.publication.areas import Areas
-from pipelines.publication.publish import finish_what_died
-from pipelines.run import run
-from schemas.methods import SAFE
-from schemas.specification.model import Specification
 from tests.benchmarks.jobs.records import RecordsJob
 from tests.pipelines.microdata import specification
 

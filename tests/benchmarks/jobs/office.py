@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import build_specification
 
-from schemas.specification.model import Specification
-from schemas.specification.read import build_specification
 from tests.benchmarks.registers.agency import NO_LIMITS
 from tests.benchmarks.registers.stream import UNIT, correct, people, roles
 from tests.pipelines.microdata import content

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from microguard.schemas.methods import COMBINATIONS, EFFORTS, SAFE, algorithms
 from pyspark.sql import SparkSession
 
-from schemas.methods import COMBINATIONS, EFFORTS, SAFE, algorithms
 from tests.benchmarks.jobs.columns import EFFORT_SHARES, categories, numbers
 from tests.pipelines.microdata import published, run, specification
 from tests.system.pairwise.promise import broken_classes

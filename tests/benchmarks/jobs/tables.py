@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from microguard.schemas.methods import EFFORTS
 from pyspark.sql import SparkSession
 
-from schemas.methods import EFFORTS
 from tests.benchmarks.jobs.adjusting import adds_up, adjusted, published_tables, too_near
 from tests.benchmarks.jobs.columns import EFFORT_SHARES
 

@@ -15,21 +15,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+import microguard.pipelines.check as the_check
 import numpy as np
+from microguard.pipelines import run as the_run
+from microguard.pipelines.adjust import adjust
+from microguard.pipelines.approval import approve, pending, reject
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.history import history
+from microguard.pipelines.joint_audit import audit_source
+from microguard.pipelines.protect import protect
+from microguard.pipelines.verify import verify
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from pyspark.sql import SparkSession
 
-import pipelines.check as the_check
-from pipelines import run as the_run
-from pipelines.adjust import adjust
-from pipelines.approval import approve, pending, reject
-from pipelines.engine.command_result import CommandResult
-from pipelines.engine.progress import Progress
-from pipelines.history import history
-from pipelines.joint_audit import audit_source
-from pipelines.protect import protect
-from pipelines.verify import verify
-from pipelines.withdraw import withdraw
-from schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from tests.benchmarks.jobs import public_view as view
 from tests.benchmarks.jobs.killed import killed_at
 from tests.benchmarks.jobs.office import CANARY, Office, agency, expected, overtaken

@@ -10,14 +10,14 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from microguard.pipelines.demo import QUASI_IDENTIFIERS
+from microguard.pipelines.synthetic.dataset import town
+from microguard.sdc.clusters.codes import category_codes
+from microguard.sdc.clusters.diversity import Diversity, diversify
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import sum_of_squares
 
-from pipelines.demo import QUASI_IDENTIFIERS
-from pipelines.synthetic.dataset import town
-from sdc.clusters.codes import category_codes
-from sdc.clusters.diversity import Diversity, diversify
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import sum_of_squares
 from tests.benchmarks.table import Table
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.microaggregation import Clustering, microaggregate
 
-from sdc.microaggregation import Clustering, microaggregate
 from tests.benchmarks.misses import Misses
 from tests.benchmarks.parts import say
 from tests.benchmarks.table import Table, line

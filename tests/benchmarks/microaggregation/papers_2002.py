@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.measures.impact import Impact, impact
+from microguard.sdc.microaggregation import individual_ranking
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.heuristics import k_ward
+from microguard.sdc.microaggregation.heuristics import projections as axis
+from microguard.sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, grow_pair
+from microguard.sdc.microaggregation.heuristics.maximum_distance import solve as maximum_distance
+from microguard.sdc.microaggregation.heuristics.univariate import fixed_size
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
-from sdc.measures.impact import Impact, impact
-from sdc.microaggregation import individual_ranking
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.heuristics import k_ward
-from sdc.microaggregation.heuristics import projections as axis
-from sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, grow_pair
-from sdc.microaggregation.heuristics.maximum_distance import solve as maximum_distance
-from sdc.microaggregation.heuristics.univariate import fixed_size
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
 from tests.benchmarks.table import Table
 from tests.reference import reference_file
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.microaggregation.certified import certify as certified
+from microguard.sdc.microaggregation.column_generation.heuristic import microaggregation_heuristic_mp
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
-from sdc.microaggregation.certified import certify as certified
-from sdc.microaggregation.column_generation.heuristic import microaggregation_heuristic_mp
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
 from tests.benchmarks.misses import Misses
 from tests.benchmarks.parts import say
 from tests.benchmarks.table import Table, line

@@ -11,16 +11,16 @@ from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
+from microguard.pipelines.engine.jvm import InputSize
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.engine.session import open_session
+from microguard.pipelines.job import Job
+from microguard.pipelines.protect import records_of
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.run import run
 from pyspark.sql import SparkSession
 
-from pipelines.engine.jvm import InputSize
-from pipelines.engine.progress import Progress
-from pipelines.engine.session import open_session
-from pipelines.job import Job
-from pipelines.protect import records_of
-from pipelines.publication.areas import Areas
-from pipelines.publication.publish import finish_what_died
-from pipelines.run import run
 from tests.benchmarks.registers.stream import roles
 from tests.pipelines.microdata import specification
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from microguard.pipelines.engine.progress import Progress
 from pyspark.sql import SparkSession
 
-from pipelines.engine.progress import Progress
 from tests.benchmarks.registers.agency import Agency
 from tests.benchmarks.registers.stream import register_nights
 from tests.benchmarks.table import Table

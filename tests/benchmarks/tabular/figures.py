@@ -14,19 +14,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.cox2005.alternate import alternate
+from microguard.sdc.cta.cox2005.hybrid import HybridParams, hybrid
+from microguard.sdc.cta.cox2005.random_directions import best_of_random
+from microguard.sdc.cta.effort import budget
+from microguard.sdc.cta.methods import METHODS, Task
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.search import Search, TimeUp
+from microguard.sdc.cta.rounding import settled
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.cta.table.summation import Summation
+from microguard.sdc.stop import Deadline
 
-from sdc.cta import CellTable
-from sdc.cta.cox2005.alternate import alternate
-from sdc.cta.cox2005.hybrid import HybridParams, hybrid
-from sdc.cta.cox2005.random_directions import best_of_random
-from sdc.cta.effort import budget
-from sdc.cta.methods import METHODS, Task
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.search import Search, TimeUp
-from sdc.cta.rounding import settled
-from sdc.cta.table.check import check
-from sdc.cta.table.summation import Summation
-from sdc.stop import Deadline
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.grids import random_table
 from tests.benchmarks.tabular.timed import done, timed

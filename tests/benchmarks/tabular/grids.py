@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.rules.sensitivity import inverse_costs
 from scipy import sparse
-
-from sdc.cta import CellTable
-from sdc.cta.rules.sensitivity import inverse_costs
 
 #: How far a sensitive cell moves, and any other may, of its value.
 PERCENT = 20.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-
-from sdc.cta import CellTable
-from sdc.cta.table.relations import TOTAL, Dimension, tabulate
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.table.relations import TOTAL, Dimension, tabulate
 
 #: Children of the nodes of each level of each dimension, and the share of combinations with records.
 HIERARCHIES: dict[str, tuple[tuple[tuple[int, ...], ...], float]] = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.rules.sensitivity import Sensitivity, capacities, dominance, minimum_contributors
+from microguard.sdc.cta.table.relations import TOTAL, Dimension, from_cells, tabulate
+from microguard.sdc.cta.table.summation import Summation
 from scipy import sparse
 
-from sdc.cta import CellTable
-from sdc.cta.rules.sensitivity import Sensitivity, capacities, dominance, minimum_contributors
-from sdc.cta.table.relations import TOTAL, Dimension, from_cells, tabulate
-from sdc.cta.table.summation import Summation
 from tests.reference import REFERENCE_FOLDER
 
 #: Tables of the business survey: name -> the dimensions of each table of a linked set.

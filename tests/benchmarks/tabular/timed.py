@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 
-from sdc.cta import Adjustment, CellTable, adjust
-from sdc.cta.program.infeasible import NoSolutionFound
-from sdc.cta.table.check import check
+from microguard.sdc.cta import Adjustment, CellTable, adjust
+from microguard.sdc.cta.program.infeasible import NoSolutionFound
+from microguard.sdc.cta.table.check import check
 
 
 def timed(

@@ -10,15 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.pipelines.audit.release import PublicRecords
+from microguard.pipelines.guarantees.guarantee import unmet
+from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
+from microguard.pipelines.guarantees.l_diversity import LDiversity
+from microguard.pipelines.guarantees.measured_only import MeasuredOnly
+from microguard.pipelines.guarantees.queries import quiet_engine, show
+from microguard.pipelines.guarantees.record_files import median_size
+from microguard.schemas.requirements.requirement import MetricKey
 
-from pipelines.audit.release import PublicRecords
-from pipelines.guarantees.guarantee import unmet
-from pipelines.guarantees.k_anonymity import Group, KAnonymity
-from pipelines.guarantees.l_diversity import LDiversity
-from pipelines.guarantees.measured_only import MeasuredOnly
-from pipelines.guarantees.queries import quiet_engine, show
-from pipelines.guarantees.record_files import median_size
-from schemas.requirements.requirement import MetricKey
 from tests.contract.guarantees import oracle
 
 SCHEMA = pa.schema(
@@ -74,7 +74,7 @@ def test_duckdb_counts_classes_and_diversity_as_plain_python_does(tmp_path_facto
 
 @pytest.mark.spark
 def test_spark_counts_classes_and_diversity_as_plain_python_does(spark, tmp_path):
-    from pipelines.publication.read_back import StagedRecords
+    from microguard.pipelines.publication.read_back import StagedRecords
 
     samples = [
         [],

@@ -5,23 +5,22 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-
-from pipelines.guarantees.additive_table import AdditiveTable
-from pipelines.guarantees.bounded_noise import BoundedNoise
-from pipelines.guarantees.guarantee import Count, Guarantee, unmet
-from pipelines.guarantees.k_anonymity import Group, KAnonymity
-from pipelines.guarantees.l_diversity import LDiversity
-from pipelines.guarantees.measured_only import MeasuredOnly
-from pipelines.guarantees.registry import (
+from microguard.pipelines.guarantees.additive_table import AdditiveTable
+from microguard.pipelines.guarantees.bounded_noise import BoundedNoise
+from microguard.pipelines.guarantees.guarantee import Count, Guarantee, unmet
+from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
+from microguard.pipelines.guarantees.l_diversity import LDiversity
+from microguard.pipelines.guarantees.measured_only import MeasuredOnly
+from microguard.pipelines.guarantees.registry import (
     GUARANTEES,
     UnknownGuarantee,
     guarantees_in,
     promised,
     require_stated,
 )
-from pipelines.guarantees.rounded_table import RoundedTable
-from pipelines.guarantees.suppressed_table import SuppressedTable
-from schemas.errors import ProtectionFailed
+from microguard.pipelines.guarantees.rounded_table import RoundedTable
+from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
+from microguard.schemas.errors import ProtectionFailed
 
 GROUPS = (Group("all", ("sex",), ("region",)),)
 FACTS = {"all": {"smallest_class": 3, "median_class": 3.0, "classes": 2}}

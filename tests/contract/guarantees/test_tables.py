@@ -9,15 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.pipelines.guarantees.additive_table import AdditiveTable
+from microguard.pipelines.guarantees.bounded_noise import BoundedNoise
+from microguard.pipelines.guarantees.guarantee import unmet
+from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.guarantees.rounded_table import RoundedTable
+from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
+from microguard.pipelines.guarantees.table_files import table_files, wrong_columns
+from microguard.schemas.requirements.requirement import MetricKey
 
-from pipelines.guarantees.additive_table import AdditiveTable
-from pipelines.guarantees.bounded_noise import BoundedNoise
-from pipelines.guarantees.guarantee import unmet
-from pipelines.guarantees.original_cells import OriginalCells
-from pipelines.guarantees.rounded_table import RoundedTable
-from pipelines.guarantees.suppressed_table import SuppressedTable
-from pipelines.guarantees.table_files import table_files, wrong_columns
-from schemas.requirements.requirement import MetricKey
 from tests.contract.guarantees import oracle
 
 TOTAL = "Total"

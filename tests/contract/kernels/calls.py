@@ -9,26 +9,26 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.clusters.diversity import Diversity, diversify
+from microguard.sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
+from microguard.sdc.cta.controlled_rounding.annealing import annealed_multiples
+from microguard.sdc.cta.controlled_rounding.box import Box
+from microguard.sdc.cta.program.directions import random_directions
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.table.summation import Summation
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.certified.odd_set_cuts import separate_larger
+from microguard.sdc.microaggregation.certified.subset_row_cuts import WIDTH, separate
+from microguard.sdc.microaggregation.column_generation.columns import as_members
+from microguard.sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
+from microguard.sdc.microaggregation.global_bound.bound import WORK, file_bound
+from microguard.sdc.microaggregation.minimality_attack_mitigation import merged
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.nominal import partition, transport
+from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.precompile import PARTS
+from microguard.sdc.stop import Deadline
 
-from sdc.clusters.diversity import Diversity, diversify
-from sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
-from sdc.cta.controlled_rounding.annealing import annealed_multiples
-from sdc.cta.controlled_rounding.box import Box
-from sdc.cta.program.directions import random_directions
-from sdc.cta.program.problem import Problem
-from sdc.cta.table.summation import Summation
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.certified.odd_set_cuts import separate_larger
-from sdc.microaggregation.certified.subset_row_cuts import WIDTH, separate
-from sdc.microaggregation.column_generation.columns import as_members
-from sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
-from sdc.microaggregation.global_bound.bound import WORK, file_bound
-from sdc.microaggregation.minimality_attack_mitigation import merged
-from sdc.microaggregation.records import Records
-from sdc.nominal import partition, transport
-from sdc.nominal.frequency import from_frame
-from sdc.precompile import PARTS
-from sdc.stop import Deadline
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
 
 

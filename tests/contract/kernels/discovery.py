@@ -8,20 +8,22 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import microguard.sdc as sdc
 from numba.core.extending import _Intrinsic
 from numba.core.registry import CPUDispatcher
-
-import sdc
 
 
 def name_of(kernel: Any) -> str:
     """Return the module below `sdc` and the function's name."""
-    return f"{kernel.py_func.__module__.removeprefix('sdc.')}.{kernel.py_func.__name__}"
+    return f"{kernel.py_func.__module__.removeprefix('microguard.sdc.')}.{kernel.py_func.__name__}"
 
 
 def all_modules() -> list[ModuleType]:
     """Import and return every module of the package."""
-    return [importlib.import_module(module.name) for module in pkgutil.walk_packages(sdc.__path__, "sdc.")]
+    return [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(sdc.__path__, "microguard.sdc.")
+    ]
 
 
 def all_kernels() -> dict[str, Any]:

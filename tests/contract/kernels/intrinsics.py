@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.kernels.lanes import LANES
+from microguard.sdc.kernels.lanes import LANES
 
 
 def _in_lanes(terms):

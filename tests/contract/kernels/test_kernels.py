@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import microguard.sdc as sdc
 import numba
 import pytest
+from microguard.sdc.errors import UnsupportedArguments
+from microguard.sdc.kernels.compile import Kernel
 
-import sdc
-from sdc.errors import UnsupportedArguments
-from sdc.kernels.compile import Kernel
 from tests.contract.kernels.calls import CALLS
 from tests.contract.kernels.discovery import all_kernels, called_from_python, reachable_from
 from tests.contract.kernels.outcomes import outcome

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.errors import UnsupportedArguments
 
-from sdc.errors import UnsupportedArguments
 from tests.contract.kernels.calls import INSIDE
 from tests.contract.kernels.discovery import all_kernels
 from tests.contract.kernels.outcomes import outcome
@@ -16,7 +16,7 @@ from tests.contract.kernels.variations import LAYOUTS, arrays_of, content, in_tu
 NOT_RECORDED = {
     "microaggregation.exact_pricing.cut_penalties._shift": "a cut that two records of a cluster pay for",
     "microaggregation.exact_pricing.cut_penalties.correct": "a cut that two records of a cluster pay for",
-    "microaggregation.file_bound.candidates._filled": "a root with fewer candidates than it needs",
+    "microaggregation.global_bound.candidates._filled": "a root with fewer candidates than it needs",
     "microaggregation.local_search.annealing._prefetch_visits": "records beyond the processor's cache",
     "microaggregation.local_search.diverse_changes._stays": "a swap between clusters with one rare value",
     "nominal.partitioning.local_search._join_anything": "a record that no cluster has room for",

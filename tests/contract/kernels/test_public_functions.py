@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.sdc.clusters.diversity import Diversity, diversify, least_distinct
+from microguard.sdc.clusters.dominance import dominated
+from microguard.sdc.clusters.weight_shares import spread, trimmed
+from microguard.sdc.errors import SdcError
+from microguard.sdc.microaggregation import individual_ranking, microaggregate
+from microguard.sdc.microaggregation.bounds import nearest_neighbour_bound
+from microguard.sdc.microaggregation.global_bound.bound import file_bound
+from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
+from microguard.sdc.microaggregation.nearest_records import nearest_records
+from microguard.sdc.microaggregation.principal_cuts import CutTree, cut_into_blocks
+from microguard.sdc.microaggregation.sse import squares_by_cluster, sum_of_squares, typical_cost
+from microguard.sdc.nominal import anonymise, partition
+from microguard.sdc.risk.linkage import linked_share
+from microguard.sdc.safe import safe
 
-from sdc.clusters.diversity import Diversity, diversify, least_distinct
-from sdc.clusters.dominance import dominated
-from sdc.clusters.weight_shares import spread, trimmed
-from sdc.errors import SdcError
-from sdc.microaggregation import individual_ranking, microaggregate
-from sdc.microaggregation.bounds import nearest_neighbour_bound
-from sdc.microaggregation.global_bound.bound import file_bound
-from sdc.microaggregation.local_search.neighbours import nearest_neighbours
-from sdc.microaggregation.nearest_records import nearest_records
-from sdc.microaggregation.principal_cuts import CutTree, cut_into_blocks
-from sdc.microaggregation.sse import squares_by_cluster, sum_of_squares, typical_cost
-from sdc.nominal import anonymise, partition
-from sdc.risk.linkage import linked_share
-from sdc.safe import safe
 from tests.contract.kernels.recording import uncompiled
 from tests.contract.kernels.variations import LAYOUTS, content, widened
 

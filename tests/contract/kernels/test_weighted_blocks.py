@@ -9,14 +9,13 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from pipelines.intake.fixed_point import Scale
-from pipelines.records.block import protect_block
-from pipelines.records.block_config import BlockConfig
-from pipelines.records.blocks import BLOCK, Plan
-from pipelines.records.coordinates import Coordinates
-from pipelines.records.sampling_weights import SamplingWeights
-from sdc.clusters.weight_shares import largest_share
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.pipelines.records.block import protect_block
+from microguard.pipelines.records.block_config import BlockConfig
+from microguard.pipelines.records.blocks import BLOCK, Plan
+from microguard.pipelines.records.coordinates import Coordinates
+from microguard.pipelines.records.sampling_weights import SamplingWeights
+from microguard.sdc.clusters.weight_shares import largest_share
 
 NAMES = ("income", "age")
 

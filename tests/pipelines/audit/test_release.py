@@ -4,12 +4,12 @@ import json
 
 import pyarrow as pa
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.publication import publish
+from microguard.pipelines.verify import verify
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import GateRefused, SpecificationError
 
-from pipelines.audit.release import audit
-from pipelines.publication import publish
-from pipelines.verify import verify
-from pipelines.withdraw import withdraw
-from schemas.errors import GateRefused, SpecificationError
 from tests.pipelines.releases import ID, RECORDS, entry, manifest, staged
 
 

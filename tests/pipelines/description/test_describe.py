@@ -12,14 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipelines.audit import description
-from pipelines.audit.release import audit
-from pipelines.description.describe import describe
-from pipelines.description.recodes import recode_text
-from pipelines.description.sdmx import identifiers
-from pipelines.description.statistics import MOST_VALUES, column_statistics
-from pipelines.engine.files import checksum
+from microguard.pipelines.audit import description
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.description.describe import describe
+from microguard.pipelines.description.recodes import recode_text
+from microguard.pipelines.description.sdmx import identifiers
+from microguard.pipelines.description.statistics import MOST_VALUES, column_statistics
+from microguard.pipelines.engine.files import checksum
 
 ID = "a" * 32
 PARTS = (

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from microguard.pipelines import run as the_run
+from microguard.pipelines.adjust import adjust
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.description.describe import describe
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.evidence.evidence import read_evidence
+from microguard.pipelines.evidence.page import Page
+from microguard.pipelines.measures.registry import RECORD_MEASURES
 
-from pipelines import run as the_run
-from pipelines.adjust import adjust
-from pipelines.audit.release import audit
-from pipelines.description.describe import describe
-from pipelines.engine.progress import Progress
-from pipelines.evidence.evidence import read_evidence
-from pipelines.evidence.page import Page
-from pipelines.measures.registry import RECORD_MEASURES
 from tests.browser import browser, look
 from tests.pipelines.microdata import ROLES, persons, run, specification
 from tests.pipelines.turnover import records

@@ -5,8 +5,8 @@ import tomllib
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.draft import draft
 
-from pipelines.draft import draft
 from tests.pipelines.drafting.office_files import KEYS, office_files
 
 FILES = {file.name: file for file in office_files()}

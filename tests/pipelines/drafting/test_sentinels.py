@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from pipelines.drafting.sentinels import sentinels
+from microguard.pipelines.drafting.sentinels import sentinels
 
 
 def counted(*values):

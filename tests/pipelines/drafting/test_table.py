@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from microguard.pipelines.draft import draft
+from microguard.schemas.specification.read import build_specification
 
-from pipelines.draft import draft
-from schemas.specification.read import build_specification
 from tests.reference import reference_file
 
 

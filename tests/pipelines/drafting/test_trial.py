@@ -5,9 +5,8 @@ import tomllib
 import numpy as np
 import pandas as pd
 import pytest
-
-from pipelines.draft import draft
-from schemas.specification.read import build_specification
+from microguard.pipelines.draft import draft
+from microguard.schemas.specification.read import build_specification
 
 
 def drafted(frame, folder):

@@ -7,12 +7,12 @@ import signal
 from pathlib import Path
 
 import pytest
+from microguard.pipelines.engine.failures import without_values_of_records
+from microguard.pipelines.intake.faults import reading
+from microguard.schemas.errors import InputRejected, MicroguardError
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from pipelines.engine.failures import without_values_of_records
-from pipelines.intake.faults import reading
-from schemas.errors import InputRejected, MicroguardError
 from tests.pipelines.microdata import specification
 
 

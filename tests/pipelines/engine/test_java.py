@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from pipelines.engine import java
+from microguard.pipelines.engine import java
 
 WRITES_ITS_ARGUMENTS = """#!/bin/sh
 for argument do printf '%s\\n' "$argument"; done

@@ -6,10 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from pipelines.engine import jvm
-from pipelines.engine.java import java_home
-from pipelines.engine.jvm import InputSize
+from microguard.pipelines.engine import jvm
+from microguard.pipelines.engine.java import java_home
+from microguard.pipelines.engine.jvm import InputSize
 
 QUICK = "-XX:TieredStopAtLevel=1"
 

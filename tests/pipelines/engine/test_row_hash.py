@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from microguard.pipelines.engine.row_hash import (
+    HASH,
+    ROWS,
+    contents,
+    contents_in,
+    hash_halves,
+    summed,
+    with_hash,
+)
 from pyspark.sql import functions as f
-
-from pipelines.engine.row_hash import HASH, ROWS, contents, contents_in, hash_halves, summed, with_hash
 
 NAMES = ["rows", "text"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-
-from pipelines.engine import session
-from pipelines.engine.session import start_java_ahead
+from microguard.pipelines.engine import session
+from microguard.pipelines.engine.session import start_java_ahead
 
 
 @pytest.mark.spark

@@ -23,7 +23,7 @@ def test_a_start_of_workers_writes_nothing_but_the_port_to_standard_output(tmp_p
     (tmp_path / "highspy.py").write_text(PRINTING)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines.records.daemon"],
+        [sys.executable, "-m", "microguard.pipelines.records.daemon"],
         input=b"",  # at its end the process ends, and takes its group along
         env=environment,
         capture_output=True,

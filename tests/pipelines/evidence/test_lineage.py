@@ -6,10 +6,9 @@ import json
 
 import jsonschema
 import pytest
-
-from pipelines.evidence.evidence import Counts, Description, Evidence
-from pipelines.evidence.lineage import FILE, lineage_event, settle_lineage, write_lineage
-from pipelines.gate.gate import Verdict
+from microguard.pipelines.evidence.evidence import Counts, Description, Evidence
+from microguard.pipelines.evidence.lineage import FILE, lineage_event, settle_lineage, write_lineage
+from microguard.pipelines.gate.gate import Verdict
 
 ID = "0123456789abcdef0123456789abcdef"
 AT = "2026-11-22T16:00:00+00:00"

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
-
-from pipelines.evidence import page as evidence_page
-from pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
-from pipelines.evidence.page import Page
-from pipelines.measures.registry import RECORD_MEASURES
-from pipelines.publication.ledger import Entry
+from microguard.pipelines.evidence import page as evidence_page
+from microguard.pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
+from microguard.pipelines.evidence.page import Page
+from microguard.pipelines.measures.registry import RECORD_MEASURES
+from microguard.pipelines.publication.ledger import Entry
 
 RISK = {
     "records": 100,

@@ -5,9 +5,9 @@ import logging
 
 import pandas as pd
 import pytest
+from microguard.pipelines.gate.agency_suite import agency_suite
+from microguard.schemas.errors import InputRejected, SpecificationError
 
-from pipelines.gate.agency_suite import agency_suite
-from schemas.errors import InputRejected, SpecificationError
 from tests.pipelines.microdata import persons, quality, run, specification
 
 SUITE = {"expectations": "suite.json"}
@@ -75,7 +75,7 @@ def test_an_expectation_that_cannot_be_judged_is_refused_before_a_record_is_read
 
 
 def test_records_are_judged_without_a_value_in_answers_results_or_logs(spark, tmp_path, caplog):
-    from pipelines.gate.agency_expectations import judge_records
+    from microguard.pipelines.gate.agency_expectations import judge_records
 
     cast = {"row_condition": "CAST(name AS INT) > 1", "condition_parser": "spark"}
     suite = agency_suite(
@@ -103,7 +103,7 @@ def test_records_are_judged_without_a_value_in_answers_results_or_logs(spark, tm
 
 
 def test_an_answer_that_is_missing_lets_nothing_pass(spark, tmp_path, monkeypatch):
-    from pipelines.gate import agency_expectations
+    from microguard.pipelines.gate import agency_expectations
 
     suite = agency_suite(written(tmp_path, between("age", min_value=0), between("age", max_value=9)))
     records = spark.createDataFrame(pd.DataFrame({"age": [7]}))

@@ -6,11 +6,11 @@ import re
 
 import pandas as pd
 import pytest
+from microguard.pipelines.gate.gate import judge, refuse
+from microguard.pipelines.gate.published_suite import SUITE, write_published_suite
+from microguard.schemas.errors import GateRefused, ProtectionFailed
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
-from pipelines.gate.gate import judge, refuse
-from pipelines.gate.published_suite import SUITE, write_published_suite
-from schemas.errors import GateRefused, ProtectionFailed
-from schemas.requirements.requirement import MetricKey, Requirement
 from tests.pipelines.microdata import specification
 
 CLASS = Requirement(MetricKey("smallest_class", "all"), "merge", at_least=3)
@@ -81,8 +81,7 @@ def test_the_suite_of_the_published_table_finds_a_rare_combination(spark, tmp_pa
 
 def test_great_expectations_judges_every_requirement_and_shows_no_value():
     import great_expectations as gx
-
-    from pipelines.gate.suite import NO_VALUES, expectation_suite, metrics_frame
+    from microguard.pipelines.gate.suite import NO_VALUES, expectation_suite, metrics_frame
 
     requirements = [CLASS, LOSS]
     sound = {CLASS.key: 3.0, LOSS.key: 0.0}

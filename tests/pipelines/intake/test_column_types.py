@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.intake.column_types import Unfit, file_types, joint_types
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.publication.manifest import FLOATS, _column
+from microguard.schemas.errors import InputRejected
 
-from pipelines.intake.column_types import Unfit, file_types, joint_types
-from pipelines.intake.read import read
-from pipelines.publication.manifest import FLOATS, _column
-from schemas.errors import InputRejected
 from tests.pipelines.microdata import specification
 
 TEXT = pa.array(["a", "b"] * 6)

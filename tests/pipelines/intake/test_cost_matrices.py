@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from microguard.pipelines.intake.cost_matrices import MOST_CATEGORIES, cost_matrices
+from microguard.schemas.errors import SpecificationError
 
-from pipelines.intake.cost_matrices import MOST_CATEGORIES, cost_matrices
-from schemas.errors import SpecificationError
 from tests.pipelines.microdata import specification
 
 ROLES = {"way": {"role": "quasi_identifier", "kind": "nominal", "costs": "ways.csv"}}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.pipelines.intake.fixed_point import fixed_point_sums, scales, scales_of
+from microguard.pipelines.intake.totals import total_sums, totals_of
 from pyspark.sql import functions as f
-
-from pipelines.intake.fixed_point import fixed_point_sums, scales, scales_of
-from pipelines.intake.totals import total_sums, totals_of
 
 NAMES, MAGNITUDE = ("a.b", "n1"), {"a.b": 2.0e6, "n1": 9.0}
 ROWS = [

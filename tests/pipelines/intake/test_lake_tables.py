@@ -5,12 +5,12 @@ import shutil
 import deltalake
 import pandas as pd
 import pytest
+from microguard.pipelines.drafting.sniff import sniff
+from microguard.pipelines.intake.lake_tables import refuse_lake_tables
+from microguard.pipelines.intake.population import population
+from microguard.pipelines.intake.read import read
+from microguard.schemas.errors import InputRejected
 
-from pipelines.drafting.sniff import sniff
-from pipelines.intake.lake_tables import refuse_lake_tables
-from pipelines.intake.population import population
-from pipelines.intake.read import read
-from schemas.errors import InputRejected
 from tests.pipelines.microdata import persons, specification
 
 TABLES = {"delta": "a Delta table", "iceberg": "an Iceberg table", "hudi": "a Hudi table"}

@@ -6,9 +6,9 @@ import datetime
 
 import pandas as pd
 import pytest
+from microguard.pipelines.intake.numeric_parsing import UNREAD, magnitudes, sizes
 from pyspark.sql import functions as f
 
-from pipelines.intake.numeric_parsing import UNREAD, magnitudes, sizes
 from tests.pipelines.microdata import specification
 
 pytestmark = pytest.mark.spark

@@ -8,11 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.intake.accept import accept_input
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.intake.validate import screen
+from microguard.schemas.errors import InputRejected, SpecificationError
 
-from pipelines.intake.accept import accept_input
-from pipelines.intake.read import read
-from pipelines.intake.validate import screen
-from schemas.errors import InputRejected, SpecificationError
 from tests.pipelines.microdata import ROLES, persons, specification
 
 pytestmark = pytest.mark.spark

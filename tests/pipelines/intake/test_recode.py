@@ -5,12 +5,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.intake.accept import accept_input
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.intake.recode import band_labels, hierarchy, recodes_of
+from microguard.pipelines.intake.validate import screen
+from microguard.schemas.errors import InputRejected, SpecificationError
 
-from pipelines.intake.accept import accept_input
-from pipelines.intake.read import read
-from pipelines.intake.recode import band_labels, hierarchy, recodes_of
-from pipelines.intake.validate import screen
-from schemas.errors import InputRejected, SpecificationError
 from tests.pipelines.microdata import specification
 
 NACE = "class,division,section\n01.1,01,A\n01.2,01,A\n10.1,10,C\n"

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from microguard.pipelines.intake.accept import accept_input
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.intake.validate import screen
 
-from pipelines.intake.accept import accept_input
-from pipelines.intake.read import read
-from pipelines.intake.validate import screen
 from tests.pipelines.microdata import ROLES, persons, published, run, specification
 
 pytestmark = pytest.mark.spark

@@ -5,9 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from microguard.pipelines.intake.unit_key import UNIT, with_unit_key
 from pyspark.sql import types as t
-
-from pipelines.intake.unit_key import UNIT, with_unit_key
 
 SECRET = bytes(range(32))
 DECIMALS = [Decimal("7.00"), Decimal("12.00"), Decimal("0.00")]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from pipelines.measures.attribute_disclosure.arithmetic import computed
-from pipelines.measures.attribute_disclosure.conditional_mode import Dependency
+from microguard.pipelines.measures.attribute_disclosure.arithmetic import computed
+from microguard.pipelines.measures.attribute_disclosure.conditional_mode import Dependency
 
 N = 300
 

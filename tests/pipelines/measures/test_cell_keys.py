@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from pipelines.measures.cell_keys import CELL_KEYS, cell_keys_beside
-from pipelines.measures.table_errors import table_errors
-from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
+from microguard.pipelines.measures.cell_keys import CELL_KEYS, cell_keys_beside
+from microguard.pipelines.measures.table_errors import table_errors
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
 
 
 def tables(*counts):

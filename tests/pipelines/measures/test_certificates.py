@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.engine.versions import deciding_versions, in_words
+from microguard.pipelines.measures.block_reports import OF_BLOCK, OF_FILE, block_table, collected
+from microguard.pipelines.measures.certificates import CERTIFICATES
+from microguard.schemas.errors import ProtectionFailed
 
-from pipelines.engine.versions import deciding_versions, in_words
-from pipelines.measures.block_reports import OF_BLOCK, OF_FILE, block_table, collected
-from pipelines.measures.certificates import CERTIFICATES
-from schemas.errors import ProtectionFailed
 from tests.pipelines.microdata import persons, quality, run, specification
 
 ROLES = {

@@ -7,11 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.intake.category_normalisation import with_category
+from microguard.pipelines.measures.classes import Homogeneity, Risk, classes_of
+from microguard.sdc.risk.individual import individual_risk
 from pyspark.sql import functions as f
-
-from pipelines.intake.category_normalisation import with_category
-from pipelines.measures.classes import Homogeneity, Risk, classes_of
-from sdc.risk.individual import individual_risk
 
 pytestmark = pytest.mark.spark
 KEYS, K = ["region", "income"], 3

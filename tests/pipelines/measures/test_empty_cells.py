@@ -3,9 +3,8 @@
 from types import SimpleNamespace
 
 import pyarrow as pa
-
-from pipelines.measures.empty_cells import VANISHED, VANISHED_BY_REGION
-from schemas.requirements.requirement import MetricKey
+from microguard.pipelines.measures.empty_cells import VANISHED, VANISHED_BY_REGION
+from microguard.schemas.requirements.requirement import MetricKey
 
 
 def cells(**counts):

@@ -7,9 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-
-from pipelines.measures import frequency_tables
-from pipelines.measures.frequency_tables import _Counting
+from microguard.pipelines.measures import frequency_tables
+from microguard.pipelines.measures.frequency_tables import _Counting
 
 TABLES = [["v0"], ["v1"], ["v0", "v1"], ["v0", "v1", "v2"]]
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.measures.attribute_disclosure import functional_dependencies
+from microguard.pipelines.measures.attribute_disclosure.functional_dependencies import dependencies
+from microguard.schemas.errors import GateRefused
 
-from pipelines.measures.attribute_disclosure import functional_dependencies
-from pipelines.measures.attribute_disclosure.functional_dependencies import dependencies
-from schemas.errors import GateRefused
 from tests.pipelines.microdata import run, specification
 
 pytestmark = pytest.mark.spark

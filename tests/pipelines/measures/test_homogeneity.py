@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from microguard.schemas.errors import GateRefused
 
-from schemas.errors import GateRefused
 from tests.pipelines.microdata import ROLES, persons, published, quality, run, specification
 
 pytestmark = pytest.mark.spark

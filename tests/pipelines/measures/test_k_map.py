@@ -5,15 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.check import risk_of
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.intake.population import population
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.k_map import K_MAP
+from microguard.pipelines.publication.areas import Areas
+from microguard.schemas.errors import InputRejected, SpecificationError
 
-from pipelines.check import risk_of
-from pipelines.engine.progress import Progress
-from pipelines.intake.population import population
-from pipelines.intake.read import read
-from pipelines.job import Job
-from pipelines.measures.k_map import K_MAP
-from pipelines.publication.areas import Areas
-from schemas.errors import InputRejected, SpecificationError
 from tests.pipelines.microdata import ROLES, specification
 
 KEY = ["region", "sex", "age"]

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from sdc.risk.individual import individual_risk
+from microguard.sdc.risk.individual import individual_risk
 
 pytestmark = pytest.mark.spark
 NUMBERS, KEYS = ["age", "income"], ["region", "sex", "age", "income"]

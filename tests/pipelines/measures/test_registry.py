@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.measures.registry import RECORD_MEASURES
-from schemas.requirements.requirement import Requirement
-from schemas.specification.model import Specification
+from microguard.pipelines.measures.registry import RECORD_MEASURES
+from microguard.schemas.requirements.requirement import Requirement
+from microguard.schemas.specification.model import Specification
+
 from tests.schemas.requirements.test_records import limits, specified
 
 

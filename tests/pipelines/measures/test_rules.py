@@ -1,9 +1,8 @@
 """Violations of edit rules, counted in Spark."""
 
 import pytest
-
-from pipelines.measures.rules import violations
-from schemas.specification.rules import parse_rule
+from microguard.pipelines.measures.rules import violations
+from microguard.schemas.specification.rules import parse_rule
 
 pytestmark = pytest.mark.spark
 

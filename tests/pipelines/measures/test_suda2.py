@@ -3,9 +3,8 @@
 from types import SimpleNamespace
 
 import numpy as np
-
-from pipelines.measures.pairs import Pairs
-from pipelines.measures.suda2 import SPECIAL_UNIQUES
+from microguard.pipelines.measures.pairs import Pairs
+from microguard.pipelines.measures.suda2 import SPECIAL_UNIQUES
 
 
 def section(regions, before, after):

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.weighted_tables import WEIGHTED_TABLES
 
-from pipelines.measures.comparison import Comparison
-from pipelines.measures.weighted_tables import WEIGHTED_TABLES
 from tests.pipelines.microdata import ROLES, specification
 
 VARIABLES = {

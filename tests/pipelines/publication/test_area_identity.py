@@ -7,21 +7,21 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from microguard.pipelines.approval import approve, reject
+from microguard.pipelines.engine.files import FileDamaged
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.area_identity import AreaNotThere
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.pending_approval import PendingRelease, submit_for_approval
+from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.retention import retain
+from microguard.pipelines.rebuild_report import at_work
+from microguard.pipelines.report import report
+from microguard.pipelines.verify import verify
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import GateRefused, SpecificationError
 
-from pipelines.approval import approve, reject
-from pipelines.engine.files import FileDamaged
-from pipelines.publication import publish
-from pipelines.publication.area_identity import AreaNotThere
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.pending_approval import PendingRelease, submit_for_approval
-from pipelines.publication.public.folder import FolderArea
-from pipelines.publication.retention import retain
-from pipelines.rebuild_report import at_work
-from pipelines.report import report
-from pipelines.verify import verify
-from pipelines.withdraw import withdraw
-from schemas.errors import GateRefused, SpecificationError
 from tests.pipelines.releases import ID, contents, entry, manifest, staged
 
 SECOND = "f" * 32
@@ -209,7 +209,7 @@ def test_a_lost_area_that_comes_back_is_not_published_into_before_its_releases_a
 def test_verify_and_report_say_that_the_area_is_not_there(unmounted, record, monkeypatch):
     with pytest.raises(AreaNotThere):
         verify(str(record))
-    monkeypatch.setattr("pipelines.report.write_page_of", lambda areas, each: areas.record(each))
+    monkeypatch.setattr("microguard.pipelines.report.write_page_of", lambda areas, each: areas.record(each))
     assert "not mounted, or was moved" in report(str(record)).text
 
 
@@ -268,7 +268,9 @@ def test_approving_and_rejecting_again_answers_the_same(areas):
 )
 def test_an_interrupted_approval_says_what_became_of_it(areas, monkeypatch, step, published):
     record = _waiting(areas, ID)
-    place = {"serve": FolderArea, "put": FolderArea, "_commit": publish}.get(step, "pipelines.approval")
+    place = {"serve": FolderArea, "put": FolderArea, "_commit": publish}.get(
+        step, "microguard.pipelines.approval"
+    )
 
     def interrupted(*_):
         undo.undo()

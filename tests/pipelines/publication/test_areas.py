@@ -7,11 +7,10 @@ import subprocess
 import sys
 
 import pytest
-
-from pipelines.clean import clean
-from pipelines.publication.areas import AreaBusy, Areas
-from pipelines.publication.ledger import Entry, Ledger, LedgerDamaged
-from schemas.errors import GateRefused, SpecificationError
+from microguard.pipelines.clean import clean
+from microguard.pipelines.publication.areas import AreaBusy, Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger, LedgerDamaged
+from microguard.schemas.errors import GateRefused, SpecificationError
 
 
 @pytest.fixture
@@ -120,7 +119,8 @@ def test_one_run_at_a_time_and_a_killed_one_lets_go(areas):
         [
             sys.executable,
             "-c",
-            "import sys, time; from pathlib import Path; from pipelines.publication.areas import hold\n"
+            "import sys, time; from pathlib import Path\n"
+            "from microguard.pipelines.publication.areas import hold\n"
             "with hold(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)",
             str(areas.evidence),
         ],

@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from microguard.pipelines.publication.find_release import find_release
+from microguard.schemas.errors import SpecificationError
 
-from pipelines.publication.find_release import find_release
-from schemas.errors import SpecificationError
 from tests.pipelines.releases import ID
 
 

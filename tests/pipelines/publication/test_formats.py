@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.engine import files
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.formats import delta, iceberg
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import ProtectionFailed
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import StaticTable
 
-from pipelines.audit.release import audit
-from pipelines.engine import files
-from pipelines.publication import publish
-from pipelines.publication.areas import Areas
-from pipelines.publication.formats import delta, iceberg
-from pipelines.publication.ledger import Ledger
-from pipelines.withdraw import withdraw
-from schemas.errors import ProtectionFailed
 from tests.pipelines.releases import ID, RECORDS, Killed, contents, entry, kill, manifest, staged
 
 
@@ -56,7 +56,7 @@ def test_a_commit_that_does_not_hold_the_records_is_taken_back(areas, monkeypatc
 
 
 def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(areas):
-    from pipelines.publication.formats.delta import committed
+    from microguard.pipelines.publication.formats.delta import committed
 
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
@@ -173,7 +173,7 @@ def test_all_of_a_table_is_durable_before_the_release_counts_as_published(areas,
 
 
 def test_what_a_delta_table_cannot_hold_is_known_before():
-    from pipelines.publication.formats.delta import not_carried
+    from microguard.pipelines.publication.formats.delta import not_carried
 
     held = {
         "a b": pa.int64(), "c": pa.dictionary(pa.int8(), pa.string()), "t": pa.timestamp("us"),

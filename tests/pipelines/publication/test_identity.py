@@ -6,9 +6,9 @@ from importlib.metadata import version
 from types import SimpleNamespace
 
 import pytest
+from microguard.pipelines.publication import identity as identities
+from microguard.pipelines.publication.identity import METHOD, SOFTWARE, identity
 
-from pipelines.publication import identity as identities
-from pipelines.publication.identity import METHOD, SOFTWARE, identity
 from tests.pipelines.microdata import specification
 
 SCREENED = SimpleNamespace(fingerprint="of the input")

@@ -6,14 +6,14 @@ import threading
 
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.engine import files
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.public import folder
+from microguard.schemas.errors import GateRefused, ProtectionFailed
 
-from pipelines.audit.release import audit
-from pipelines.engine import files
-from pipelines.publication import publish
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.public import folder
-from schemas.errors import GateRefused, ProtectionFailed
 from tests.pipelines.releases import CELLS, ID, RECORDS, Killed, contents, entry, kill, manifest, staged
 
 

@@ -3,23 +3,23 @@
 import json
 from types import SimpleNamespace
 
+import microguard.pipelines.run
 import pytest
+from microguard.pipelines.approval import approve
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.gate.gate import Verdicts
+from microguard.pipelines.job import Job
+from microguard.pipelines.publication import publish, retention, withdrawal
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.pending_approval import PendingRelease, submit_for_approval
+from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.retention import expired_releases, retain
+from microguard.pipelines.run import Verified
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import SpecificationError
 
-import pipelines.run
-from pipelines.approval import approve
-from pipelines.engine.command_result import CommandResult
-from pipelines.engine.progress import Progress
-from pipelines.gate.gate import Verdicts
-from pipelines.job import Job
-from pipelines.publication import publish, retention, withdrawal
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.pending_approval import PendingRelease, submit_for_approval
-from pipelines.publication.public.folder import FolderArea
-from pipelines.publication.retention import expired_releases, retain
-from pipelines.run import Verified
-from pipelines.withdraw import withdraw
-from schemas.errors import SpecificationError
 from tests.pipelines.microdata import specification
 from tests.pipelines.releases import manifest, staged
 
@@ -181,7 +181,7 @@ def test_retention_comes_with_the_publication_of_a_run(areas, tmp_path):
     waiting, page = PendingRelease(staged(areas, B), manifest(B), entry(B, keep=1), True), SimpleNamespace()
     page.write = lambda status: setattr(page, "event", status.event)
     release = Verified(None, waiting, None, page, VERDICTS)
-    outcome = pipelines.run.publish_verified(None, job, release)
+    outcome = microguard.pipelines.run.publish_verified(None, job, release)
     assert outcome.content["withdrawn"] == [A]
     assert "publish.keep" in outcome.text
     assert folders(areas) == [B]

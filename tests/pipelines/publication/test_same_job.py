@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.identity import SOFTWARE
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.same_job import ids_of_job, refuse_same_job
+from microguard.pipelines.publication.withdrawal import withdraw_release
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.model import Specification
 
-from pipelines.publication import publish
-from pipelines.publication.areas import Areas
-from pipelines.publication.identity import SOFTWARE
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.same_job import ids_of_job, refuse_same_job
-from pipelines.publication.withdrawal import withdraw_release
-from schemas.errors import GateRefused
-from schemas.specification.model import Specification
 from tests.pipelines.releases import entry, manifest, staged
 from tests.schemas.specification.test_table import build
 

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from microguard.pipelines.audit import delta as audit_of_delta
+from microguard.pipelines.audit import iceberg as audit_of_iceberg
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.formats import delta, iceberg, steps
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.withdrawal import withdraw_release
+from microguard.schemas.errors import ProtectionFailed
 from pyiceberg.table import StaticTable
 
-from pipelines.audit import delta as audit_of_delta
-from pipelines.audit import iceberg as audit_of_iceberg
-from pipelines.publication import publish
-from pipelines.publication.formats import delta, iceberg, steps
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.withdrawal import withdraw_release
-from schemas.errors import ProtectionFailed
 from tests.pipelines.releases import Killed, contents, entry, kill, manifest, staged
 
 NIGHTS = [letter * 32 for letter in "abcd"]

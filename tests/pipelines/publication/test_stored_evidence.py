@@ -7,22 +7,26 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.job import Job
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.areas import AreaBusy, Areas, hold
+from microguard.pipelines.publication.find_release import find_release
+from microguard.pipelines.publication.key import KEY_VARIABLE
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.pending_approval import (
+    PendingRelease,
+    submit_for_approval,
+    waiting_release,
+)
+from microguard.pipelines.publication.public import object_store
+from microguard.pipelines.publication.store import connection, lease, stored_folder
+from microguard.pipelines.publication.store.faults import AreaTaken, StoreFailed
+from microguard.pipelines.publication.store.lease import Lease
+from microguard.pipelines.publication.stored_evidence import VARIABLE
+from microguard.schemas.errors import SpecificationError
 from obstore.store import MemoryStore
 
-from pipelines.engine.progress import Progress
-from pipelines.job import Job
-from pipelines.publication import publish
-from pipelines.publication.areas import AreaBusy, Areas, hold
-from pipelines.publication.find_release import find_release
-from pipelines.publication.key import KEY_VARIABLE
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.pending_approval import PendingRelease, submit_for_approval, waiting_release
-from pipelines.publication.public import object_store
-from pipelines.publication.store import connection, lease, stored_folder
-from pipelines.publication.store.faults import AreaTaken, StoreFailed
-from pipelines.publication.store.lease import Lease
-from pipelines.publication.stored_evidence import VARIABLE
-from schemas.errors import SpecificationError
 from tests.pipelines.publication.public.stores import Faulty
 from tests.pipelines.releases import ID, Killed, entry, manifest, staged
 

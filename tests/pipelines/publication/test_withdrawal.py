@@ -4,13 +4,13 @@ import json
 import shutil
 
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.publication import publish, withdrawal
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.public import folder
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import SpecificationError
 
-from pipelines.audit.release import audit
-from pipelines.publication import publish, withdrawal
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.public import folder
-from pipelines.withdraw import withdraw
-from schemas.errors import SpecificationError
 from tests.pipelines.releases import ID, Killed, contents, entry, kill, manifest, staged
 
 

@@ -7,19 +7,18 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from pipelines.engine.versions import deciding_versions, in_words
-from pipelines.intake.fixed_point import Scale
-from pipelines.publication.staging.folder import FolderStagingArea
-from pipelines.records import block as protect
-from pipelines.records import finished_blocks
-from pipelines.records import sampling_weights as weighing_module
-from pipelines.records.block import protect_block
-from pipelines.records.block_config import BlockConfig
-from pipelines.records.blocks import BLOCK, Plan
-from pipelines.records.coordinates import Coordinates
-from pipelines.records.sampling_weights import SamplingWeights
-from sdc.microaggregation import microaggregate
+from microguard.pipelines.engine.versions import deciding_versions, in_words
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
+from microguard.pipelines.records import block as protect
+from microguard.pipelines.records import finished_blocks
+from microguard.pipelines.records import sampling_weights as weighing_module
+from microguard.pipelines.records.block import protect_block
+from microguard.pipelines.records.block_config import BlockConfig
+from microguard.pipelines.records.blocks import BLOCK, Plan
+from microguard.pipelines.records.coordinates import Coordinates
+from microguard.pipelines.records.sampling_weights import SamplingWeights
+from microguard.sdc.microaggregation import microaggregate
 
 CANARY = "CANARY"
 

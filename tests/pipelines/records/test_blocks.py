@@ -3,13 +3,20 @@
 import pandas as pd
 import pyarrow as pa
 import pytest
+from microguard.pipelines.engine.row_hash import HASH
+from microguard.pipelines.intake.validate import PATTERN
+from microguard.pipelines.measures.pairs import ORIGINAL
+from microguard.pipelines.records.blocks import (
+    BLOCK,
+    MOST_NUMBERS,
+    Plan,
+    block_and_hash,
+    blocked,
+    records_within_memory,
+)
+from microguard.pipelines.records.coordinates import Coordinates
+from microguard.schemas.errors import InputRejected, ProtectionFailed
 
-from pipelines.engine.row_hash import HASH
-from pipelines.intake.validate import PATTERN
-from pipelines.measures.pairs import ORIGINAL
-from pipelines.records.blocks import BLOCK, MOST_NUMBERS, Plan, block_and_hash, blocked, records_within_memory
-from pipelines.records.coordinates import Coordinates
-from schemas.errors import InputRejected, ProtectionFailed
 from tests.pipelines.microdata import specification
 
 

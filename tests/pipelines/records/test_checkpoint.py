@@ -1,9 +1,8 @@
 """What a finished step left: believed as it was, and not where anything of it is different."""
 
 import pytest
-
-from pipelines.publication.staging.folder import FolderStagingArea
-from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
+from microguard.pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 
 NAME = "protected-all"
 

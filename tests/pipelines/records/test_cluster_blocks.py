@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipelines.records.blocks import BLOCK
-from pipelines.records.cluster_blocks import blocks_of
+from microguard.pipelines.records.blocks import BLOCK
+from microguard.pipelines.records.cluster_blocks import blocks_of
 
 
 @given(st.lists(st.integers(1, 5), max_size=8), st.lists(st.integers(1, 7), max_size=12))

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-
-from pipelines.measures.block_reports import OF_BLOCK
-from pipelines.records import combination_blocks
-from pipelines.records.combination_blocks import Task, cut, solve_task, solved_by_block
-from sdc.errors import InvalidParameter
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, collapse
-from sdc.nominal.methods import ProtectionTask
-from sdc.nominal.protected_counts import ProtectedCounts
+from microguard.pipelines.measures.block_reports import OF_BLOCK
+from microguard.pipelines.records import combination_blocks
+from microguard.pipelines.records.combination_blocks import Task, cut, solve_task, solved_by_block
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, collapse
+from microguard.sdc.nominal.methods import ProtectionTask
+from microguard.sdc.nominal.protected_counts import ProtectedCounts
 
 TABLES = (("a",), ("b",), ("a", "b"))
 

@@ -6,17 +6,17 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.measures.block_reports import OF_FILE
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
+from microguard.pipelines.records import combination_parts, protect_by_frequency
+from microguard.pipelines.records.combination_parts import CombinationParts, Layout
+from microguard.pipelines.records.combinations import combinations, tables_of, write_combinations
+from microguard.pipelines.records.protect_by_frequency import protected_in_parts
+from microguard.schemas.errors import ProtectionFailed
+from microguard.sdc.nominal.bounds import free_bound
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.partitions.reconcile import cut_regions
 
-from pipelines.measures.block_reports import OF_FILE
-from pipelines.publication.staging.folder import FolderStagingArea
-from pipelines.records import combination_parts, protect_by_frequency
-from pipelines.records.combination_parts import CombinationParts, Layout
-from pipelines.records.combinations import combinations, tables_of, write_combinations
-from pipelines.records.protect_by_frequency import protected_in_parts
-from schemas.errors import ProtectionFailed
-from sdc.nominal.bounds import free_bound
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.partitions.reconcile import cut_regions
 from tests.pipelines.microdata import published, run, specification
 from tests.sdc.nominal.partitions import in_memory
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 def test_worker_has_the_methods_loaded_before_it_is_told_what_to_do(spark):
     def loaded(batches):
         for _ in batches:
-            needed = {"sdc.microaggregation", "pipelines.records.cluster_blocks"}
+            needed = {"microguard.sdc.microaggregation", "microguard.pipelines.records.cluster_blocks"}
             yield pa.record_batch([pa.array([needed <= set(sys.modules)])], names=["loaded"])
 
     assert spark.range(1, numPartitions=1).mapInArrow(loaded, "loaded boolean").first()["loaded"]

@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.records import product
+from microguard.schemas.errors import InputRejected, ProtectionFailed
+from microguard.sdc.risk.individual import household_risk, individual_risk
 
-from pipelines.audit.release import audit
-from pipelines.records import product
-from schemas.errors import InputRejected, ProtectionFailed
-from sdc.risk.individual import household_risk, individual_risk
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
 
 pytestmark = pytest.mark.spark

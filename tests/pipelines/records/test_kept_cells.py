@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.records.combinations import Combinations, protected_counts
+from microguard.pipelines.records.joint_representatives import MOST_RECORDS, chosen_together
+from microguard.schemas.errors import ProtectionFailed
+from microguard.sdc.nominal.frequency import from_frame
 
-from pipelines.records.combinations import Combinations, protected_counts
-from pipelines.records.joint_representatives import MOST_RECORDS, chosen_together
-from schemas.errors import ProtectionFailed
-from sdc.nominal.frequency import from_frame
 from tests.pipelines.microdata import specification
 
 QUASI = {"role": "quasi_identifier", "kind": "nominal"}

@@ -1,15 +1,14 @@
 """Parameters of a specification reach the nominal algorithm that is called."""
 
 import numpy as np
-
-from pipelines.records.combination_blocks import METHODS, Task, solve_task
-from pipelines.records.method_parameters import cluster_parameters, combination_parameters
-from schemas.specification.sections import Method
-from sdc.microaggregation.heuristics.genetic import GeneticParams
-from sdc.nominal.chi_exact import ChiExactParameters
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.partitioning.construction import Guidance
-from sdc.safe.parameters import SafeParams
+from microguard.pipelines.records.combination_blocks import METHODS, Task, solve_task
+from microguard.pipelines.records.method_parameters import cluster_parameters, combination_parameters
+from microguard.schemas.specification.sections import Method
+from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams
+from microguard.sdc.nominal.chi_exact import ChiExactParameters
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.partitioning.construction import Guidance
+from microguard.sdc.safe.parameters import SafeParams
 
 
 def method(**given):

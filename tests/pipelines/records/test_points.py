@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.pipelines.records.coordinates import Coordinates
+from microguard.pipelines.records.points import Points
+from microguard.sdc.clusters.cost_matrix import CostMatrix
 
-from pipelines.intake.fixed_point import Scale
-from pipelines.records.coordinates import Coordinates
-from pipelines.records.points import Points
-from sdc.clusters.cost_matrix import CostMatrix
 from tests.sdc.nominal.brute_force import partitions
 
 INCOME, AGE = Scale(10.0, 2.0, 6), Scale(30.0, 5.0, 6)

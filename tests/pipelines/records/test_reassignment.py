@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
+from microguard.pipelines.records.combinations import combinations, write_combinations
+from microguard.pipelines.records.reassignment import carried_back, moves_schema, write_moves
 
-from pipelines.publication.staging.folder import FolderStagingArea
-from pipelines.records.combinations import combinations, write_combinations
-from pipelines.records.reassignment import carried_back, moves_schema, write_moves
 from tests.pipelines.microdata import specification
 
 QUASI = {"role": "quasi_identifier", "kind": "nominal"}

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.records.similarity import PARTS, similarity
+from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.nominal.points import all_distances
 
-from pipelines.records.similarity import PARTS, similarity
-from sdc.nominal.frequency import from_frame
-from sdc.nominal.points import all_distances
 from tests.pipelines.microdata import published, quality, run, specification
 from tests.pipelines.records.ordered import ORDERED, SIZES, steps_moved, with_orders
 

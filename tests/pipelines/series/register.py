@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.intake.unit_key import ROW, UNIT
+from microguard.pipelines.series.birth import births_of, next_units, published_records, with_classes
+from microguard.pipelines.series.counts import NightCounts, counts_by_region, night_counts
+from microguard.pipelines.series.night import after_moves, moving, night, pool
+from microguard.pipelines.series.settings import CLASS, ORIGIN, PATTERN, REGION, VERSION, SeriesSettings
 from pyspark.sql import functions as f
-
-from pipelines.intake.unit_key import ROW, UNIT
-from pipelines.series.birth import births_of, next_units, published_records, with_classes
-from pipelines.series.counts import NightCounts, counts_by_region, night_counts
-from pipelines.series.night import after_moves, moving, night, pool
-from pipelines.series.settings import CLASS, ORIGIN, PATTERN, REGION, VERSION, SeriesSettings
 
 STATE_DDL = (
     "__unit binary, __version int, __class bigint, __row bigint, __status string, __since int, __born int, "

@@ -4,9 +4,9 @@ exposes."""
 from __future__ import annotations
 
 import pytest
+from microguard.pipelines.joint_audit import audit_source
+from microguard.schemas.errors import GateRefused
 
-from pipelines.joint_audit import audit_source
-from schemas.errors import GateRefused
 from tests.pipelines.series.test_identifiers import anew
 from tests.pipelines.series.test_register import Series, population
 

@@ -8,19 +8,19 @@ import pandas as pd
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.history import history
+from microguard.pipelines.job import Job
+from microguard.pipelines.joint_audit import audit_source
+from microguard.pipelines.protect import records_of
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.run import run
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import GateRefused, InputRejected
 from pyiceberg.table import StaticTable
 
-from pipelines.audit.release import audit
-from pipelines.engine.progress import Progress
-from pipelines.history import history
-from pipelines.job import Job
-from pipelines.joint_audit import audit_source
-from pipelines.protect import records_of
-from pipelines.publication.areas import Areas
-from pipelines.publication.publish import finish_what_died
-from pipelines.run import run
-from pipelines.withdraw import withdraw
-from schemas.errors import GateRefused, InputRejected
 from tests.pipelines.microdata import specification
 from tests.pipelines.series.test_register import ROLES, population
 

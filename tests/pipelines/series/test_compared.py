@@ -6,8 +6,8 @@ import hashlib
 import json
 
 import pytest
+from microguard.pipelines.series.compared import COMPARED, checksums_of, compared_before, keep_comparison
 
-from pipelines.series.compared import COMPARED, checksums_of, compared_before, keep_comparison
 from tests.pipelines.audit.differencing.public_files import write_members, write_records
 from tests.pipelines.audit.differencing.test_files import ROLES, keys, published
 

@@ -1,9 +1,8 @@
 """What readers see of a night by region: no share of it is of fewer than k units."""
 
 import pyarrow as pa
-
-from pipelines.series.counts import by_region
-from pipelines.series.settings import REGION
+from microguard.pipelines.series.counts import by_region
+from microguard.pipelines.series.settings import REGION
 
 
 def shares(published, units):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 
 import pytest
-
-from pipelines.series.generations import BIRTHS, UNITS, Generations
-from schemas.errors import GateRefused
+from microguard.pipelines.series.generations import BIRTHS, UNITS, Generations
+from microguard.schemas.errors import GateRefused
 
 
 def sealed(folder, published, release_id):

@@ -7,15 +7,15 @@ import secrets
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.intake.unit_key import ROW
+from microguard.pipelines.job import Job
+from microguard.pipelines.protect import records_of
+from microguard.pipelines.run import run
+from microguard.pipelines.series.identifiers import renamed
+from microguard.pipelines.series.settings import EVENT, SUPERSEDED
+from microguard.schemas.errors import GateRefused
 
-from pipelines.engine.progress import Progress
-from pipelines.intake.unit_key import ROW
-from pipelines.job import Job
-from pipelines.protect import records_of
-from pipelines.run import run
-from pipelines.series.identifiers import renamed
-from pipelines.series.settings import EVENT, SUPERSEDED
-from schemas.errors import GateRefused
 from tests.pipelines.series.test_append import Stream
 from tests.pipelines.series.test_register import Series, population
 

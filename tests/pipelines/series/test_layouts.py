@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow.dataset as ds
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.joint_audit import audit_source
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.series import compared, source
+from microguard.pipelines.withdraw import withdraw
 
-from pipelines.audit.release import audit
-from pipelines.joint_audit import audit_source
-from pipelines.publication.ledger import Ledger
-from pipelines.series import compared, source
-from pipelines.withdraw import withdraw
 from tests.pipelines.microdata import NOMINAL
 from tests.pipelines.series.test_append import Stream
 from tests.pipelines.series.test_register import Series, alike, nights, population

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.exposure import joint_exposure
+from microguard.pipelines.series.settings import CLASS, VERSION, SeriesSettings
 
-from pipelines.audit.differencing.classes import Classes
-from pipelines.audit.differencing.exposure import joint_exposure
-from pipelines.series.settings import CLASS, VERSION, SeriesSettings
 from tests.pipelines.series.register import Register, streams
 
 pytestmark = pytest.mark.spark

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.intake.unit_key import UNIT
+from microguard.pipelines.joint_audit import audit_source
+from microguard.pipelines.series.numbers import original_values, with_numbers_of_before
+from microguard.pipelines.series.settings import ORIGIN, VERSION
 from pyspark.sql import functions as f
 
-from pipelines.intake.unit_key import UNIT
-from pipelines.joint_audit import audit_source
-from pipelines.series.numbers import original_values, with_numbers_of_before
-from pipelines.series.settings import ORIGIN, VERSION
 from tests.pipelines.series.test_register import Series, population, rows
 
 pytestmark = pytest.mark.spark

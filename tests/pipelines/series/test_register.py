@@ -14,24 +14,24 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from microguard.pipelines.approval import approve
+from microguard.pipelines.audit.differencing.alignment import aligned
+from microguard.pipelines.audit.differencing.exposure import joint_exposure
+from microguard.pipelines.audit.differencing.published import read_records
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.history import history
+from microguard.pipelines.job import Job
+from microguard.pipelines.joint_audit import audit_source
+from microguard.pipelines.protect import records_of
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.run import run
+from microguard.pipelines.series.membership import MEMBERS
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import GateRefused
+from microguard.sdc.microaggregation.microaggregate import microaggregate
 
-from pipelines.approval import approve
-from pipelines.audit.differencing.alignment import aligned
-from pipelines.audit.differencing.exposure import joint_exposure
-from pipelines.audit.differencing.published import read_records
-from pipelines.engine.progress import Progress
-from pipelines.history import history
-from pipelines.job import Job
-from pipelines.joint_audit import audit_source
-from pipelines.protect import records_of
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.publish import finish_what_died
-from pipelines.run import run
-from pipelines.series.membership import MEMBERS
-from pipelines.withdraw import withdraw
-from schemas.errors import GateRefused
-from sdc.microaggregation.microaggregate import microaggregate
 from tests.pipelines.audit.differencing.public_files import write_records
 from tests.pipelines.microdata import specification
 

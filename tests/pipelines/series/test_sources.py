@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.pipelines import run as the_run
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.job import Job
+from microguard.pipelines.protect import records_of
+from microguard.pipelines.publication import identity as identities
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import FILE
+from microguard.pipelines.run import run
+from microguard.pipelines.tables.product import Tables
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import GateRefused
 
-from pipelines import run as the_run
-from pipelines.engine.progress import Progress
-from pipelines.job import Job
-from pipelines.protect import records_of
-from pipelines.publication import identity as identities
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.source_fingerprints.source_fingerprint import FILE
-from pipelines.run import run
-from pipelines.tables.product import Tables
-from pipelines.withdraw import withdraw
-from schemas.errors import GateRefused
 from tests.pipelines.microdata import ROLES, persons, specification
 
 pytestmark = pytest.mark.spark

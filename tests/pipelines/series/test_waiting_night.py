@@ -4,18 +4,22 @@ import json
 import shutil
 
 import pytest
+from microguard.pipelines.approval import approve, reject
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.pending_approval import (
+    PendingRelease,
+    refuse_beside_pending,
+    submit_for_approval,
+)
+from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.withdrawal import withdraw_release
+from microguard.pipelines.series.generations import UNITS, generations_of
+from microguard.pipelines.series.membership import MEMBERS
+from microguard.pipelines.series.source import JOINT
+from microguard.schemas.errors import GateRefused
 
-from pipelines.approval import approve, reject
-from pipelines.publication import publish
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.pending_approval import PendingRelease, refuse_beside_pending, submit_for_approval
-from pipelines.publication.public.folder import FolderArea
-from pipelines.publication.withdrawal import withdraw_release
-from pipelines.series.generations import UNITS, generations_of
-from pipelines.series.membership import MEMBERS
-from pipelines.series.source import JOINT
-from schemas.errors import GateRefused
 from tests.pipelines.releases import Killed, kill, manifest, staged
 from tests.pipelines.series.test_generations import sealed
 
@@ -54,7 +58,7 @@ def latest(areas):
 @pytest.fixture
 def areas(tmp_path, monkeypatch):
     """A register whose first night is published and whose second one waits."""
-    monkeypatch.setattr("pipelines.approval.redraw", lambda areas, each: None)
+    monkeypatch.setattr("microguard.pipelines.approval.redraw", lambda areas, each: None)
     register_areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     published(register_areas, made(register_areas, A))
     submit_for_approval(made(register_areas, B), register_areas)

@@ -6,15 +6,15 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from microguard.pipelines.approval import approve, reject
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.pending_approval import PendingRelease
+from microguard.pipelines.publication.stage import StagedFiles
+from microguard.pipelines.series.waiting_table import refuse_second_values
+from microguard.pipelines.tables.published_before import PublishedCell
+from microguard.pipelines.tables.published_cells import write_published_cells
+from microguard.schemas.errors import GateRefused
 
-from pipelines.approval import approve, reject
-from pipelines.publication.areas import Areas
-from pipelines.publication.pending_approval import PendingRelease
-from pipelines.publication.stage import StagedFiles
-from pipelines.series.waiting_table import refuse_second_values
-from pipelines.tables.published_before import PublishedCell
-from pipelines.tables.published_cells import write_published_cells
-from schemas.errors import GateRefused
 from tests.pipelines.published_tables import tables
 from tests.pipelines.releases import ID, entry
 from tests.pipelines.turnover import records, specification

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.guarantees.guarantee import Count
-from pipelines.tables.manifest import layout_of, table_manifest
-from pipelines.tables.promises import guarantee_of
-from pipelines.tables.read_back import WrittenTable
-from schemas.specification.model import Specification
-from schemas.specification.table_input import table_of
+from microguard.pipelines.guarantees.guarantee import Count
+from microguard.pipelines.tables.manifest import layout_of, table_manifest
+from microguard.pipelines.tables.promises import guarantee_of
+from microguard.pipelines.tables.read_back import WrittenTable
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table_input import table_of
 
 
 def manifest_of(specification: Specification, relaxed: tuple[str, ...] = ()) -> dict[str, Any]:

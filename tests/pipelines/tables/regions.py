@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from pipelines.tables.cells import Cells, tabulated
-from schemas.specification.model import Specification
-from schemas.specification.read import build_specification
+from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import build_specification
 
 KEY = bytes(range(32))
 

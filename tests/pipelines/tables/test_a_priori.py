@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from microguard.pipelines.publication.identity import identity
+from microguard.pipelines.tables.a_priori import a_priori_information, read_a_priori
+from microguard.pipelines.tables.problem import table_problem
+from microguard.schemas.errors import InputRejected, SpecificationError
 
-from pipelines.publication.identity import identity
-from pipelines.tables.a_priori import a_priori_information, read_a_priori
-from pipelines.tables.problem import table_problem
-from schemas.errors import InputRejected, SpecificationError
 from tests.pipelines.tables.regions import KEY, regional, regional_cells
 from tests.schemas.specification.test_table import build
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.audit.release import audit
 
-from pipelines.audit.release import audit
 from tests.pipelines.turnover import records, specification
 
 

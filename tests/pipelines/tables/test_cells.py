@@ -7,19 +7,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from pipelines.guarantees.additive_table import AdditiveTable
-from pipelines.guarantees.original_cells import OriginalCells
-from pipelines.guarantees.table_files import wrong_columns
-from pipelines.tables.cells import tabulated
-from pipelines.tables.cells_of_microdata import grouping_sets
-from pipelines.tables.files import FOLDER, decimals, published
-from pipelines.tables.manifest import layout_of
-from pipelines.tables.read_back import verify_written_table
-from schemas.errors import InputRejected
-from schemas.requirements.requirement import MetricKey
-from schemas.specification.table import Table
-from sdc.errors import InvalidParameter
+from microguard.pipelines.guarantees.additive_table import AdditiveTable
+from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.guarantees.table_files import wrong_columns
+from microguard.pipelines.tables.cells import tabulated
+from microguard.pipelines.tables.cells_of_microdata import grouping_sets
+from microguard.pipelines.tables.files import FOLDER, decimals, published
+from microguard.pipelines.tables.manifest import layout_of
+from microguard.pipelines.tables.read_back import verify_written_table
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.table import Table
+from microguard.sdc.errors import InvalidParameter
 
 NESTED = Table(value="v", tables=[["fine", "side"]], hierarchies=[["coarse", "fine"]], decimals=1)
 ROWS = [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table_input import as_input
 
-from pipelines.intake.read import read
-from pipelines.intake.validate import screen
-from pipelines.tables.cells_of_microdata import cells_of_microdata
-from schemas.errors import InputRejected
-from schemas.specification.table_input import as_input
 from tests.pipelines.turnover import records, specification
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-
-from pipelines.tables.cells_of_table import cells_of_table
-from schemas.errors import InputRejected
-from schemas.specification.table import Table
+from microguard.pipelines.tables.cells_of_table import cells_of_table
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table import Table
 
 TABLE = Table(
     source="cells", value="v", tables=[["code"]], contributors="n", lower_protection="low",

@@ -4,21 +4,21 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.guarantees.additive_table import AdditiveTable
+from microguard.pipelines.tables.adjusted import protected_by_method
+from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.cells_of_microdata import contributions_needed, grouping_sets
+from microguard.pipelines.tables.files import published
+from microguard.pipelines.tables.groupings import Grouping
+from microguard.pipelines.tables.manifest import layout_of
+from microguard.pipelines.tables.problem import table_problem
+from microguard.pipelines.tables.product import original_cells
+from microguard.pipelines.tables.read_back import verify_written_table
+from microguard.schemas.errors import InputRejected, SpecificationError
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table_input import table_of
 
-from pipelines.guarantees.additive_table import AdditiveTable
-from pipelines.tables.adjusted import protected_by_method
-from pipelines.tables.cells import Cells, tabulated
-from pipelines.tables.cells_of_microdata import contributions_needed, grouping_sets
-from pipelines.tables.files import published
-from pipelines.tables.groupings import Grouping
-from pipelines.tables.manifest import layout_of
-from pipelines.tables.problem import table_problem
-from pipelines.tables.product import original_cells
-from pipelines.tables.read_back import verify_written_table
-from schemas.errors import InputRejected, SpecificationError
-from schemas.requirements.requirement import MetricKey
-from schemas.specification.model import Specification
-from schemas.specification.table_input import table_of
 from tests.schemas.specification.test_table import build
 
 KEY = bytes(range(32))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.audit.release import audit
 
-from pipelines.audit.release import audit
 from tests.pipelines.turnover import records, specification
 
 RARE = [f"R{i}" for i in range(6)]

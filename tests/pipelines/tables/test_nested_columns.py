@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-
-from pipelines.tables.nested_columns import add_up
+from microguard.pipelines.tables.nested_columns import add_up
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines import run as the_run
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.publication.identity import SOFTWARE, identity
+from microguard.pipelines.tables.adjusted import whole_adjustment
+from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.precision import with_digits_of_data
+from microguard.pipelines.tables.problem import table_problem
+from microguard.schemas.specification.model import Specification
 
-from pipelines import run as the_run
-from pipelines.audit.release import audit
-from pipelines.publication.identity import SOFTWARE, identity
-from pipelines.tables.adjusted import whole_adjustment
-from pipelines.tables.cells import Cells, tabulated
-from pipelines.tables.precision import with_digits_of_data
-from pipelines.tables.problem import table_problem
-from schemas.specification.model import Specification
 from tests.pipelines.turnover import specification
 from tests.schemas.specification.test_table import build
 

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.tables.adjusted import protected_by_method
+from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.disclosure_audit import intervals_of
+from microguard.pipelines.tables.measures import measured
+from microguard.pipelines.tables.preserved import finest_cells, fits, lost_statistics
+from microguard.pipelines.tables.problem import table_problem
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.requirements.tables import table_requirements
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table_input import table_of
 
-from pipelines.tables.adjusted import protected_by_method
-from pipelines.tables.cells import Cells, tabulated
-from pipelines.tables.disclosure_audit import intervals_of
-from pipelines.tables.measures import measured
-from pipelines.tables.preserved import finest_cells, fits, lost_statistics
-from pipelines.tables.problem import table_problem
-from schemas.errors import SpecificationError
-from schemas.requirements.tables import table_requirements
-from schemas.specification.model import Specification
-from schemas.specification.table_input import table_of
 from tests.pipelines.tables.manifests import manifest_of
 from tests.schemas.specification.test_table import build
 

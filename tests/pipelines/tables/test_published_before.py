@@ -8,10 +8,9 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-
-from pipelines.tables.cells import Cells, tabulated
-from pipelines.tables.problem import table_problem
-from pipelines.tables.published_before import (
+from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.problem import table_problem
+from microguard.pipelines.tables.published_before import (
     COUNT,
     PublishedValues,
     StandingValueFails,
@@ -19,7 +18,8 @@ from pipelines.tables.published_before import (
     of_the_same_records,
     standing_cells,
 )
-from schemas.specification.model import Specification
+from microguard.schemas.specification.model import Specification
+
 from tests.schemas.specification.test_table import build
 
 COUNTS = {"kind": "frequency", "tables": [["a21", "region"]], "hierarchies": [["a10", "a21"]]}

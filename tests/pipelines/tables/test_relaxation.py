@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from microguard.pipelines.tables.adjusted import protected_by_method
+from microguard.pipelines.tables.disclosure_audit import intervals_of
+from microguard.pipelines.tables.manifest import RELAXED
+from microguard.pipelines.tables.measures import measured
+from microguard.pipelines.tables.problem import table_problem
+from microguard.pipelines.tables.product import original_cells
+from microguard.pipelines.tables.published_before import PublishedValues
+from microguard.schemas.errors import ProtectionFailed, SpecificationError
+from microguard.schemas.specification.model import Specification
 
-from pipelines.tables.adjusted import protected_by_method
-from pipelines.tables.disclosure_audit import intervals_of
-from pipelines.tables.manifest import RELAXED
-from pipelines.tables.measures import measured
-from pipelines.tables.problem import table_problem
-from pipelines.tables.product import original_cells
-from pipelines.tables.published_before import PublishedValues
-from schemas.errors import ProtectionFailed, SpecificationError
-from schemas.specification.model import Specification
 from tests.pipelines.tables.manifests import manifest_of
 from tests.pipelines.tables.regions import KEY, regional, regional_cells
 from tests.schemas.specification.test_table import build

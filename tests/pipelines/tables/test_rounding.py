@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from pipelines.tables.adjusted import protected_by_method
-from pipelines.tables.disclosure_audit import attacks, intervals_of
-from pipelines.tables.problem import table_problem
-from pipelines.tables.product import original_cells
-from pipelines.tables.published_before import (
+from microguard.pipelines.tables.adjusted import protected_by_method
+from microguard.pipelines.tables.disclosure_audit import attacks, intervals_of
+from microguard.pipelines.tables.problem import table_problem
+from microguard.pipelines.tables.product import original_cells
+from microguard.pipelines.tables.published_before import (
     COUNT,
     PublishedValues,
     StandingValueFails,
     new_cells,
     standing_cells,
 )
-from schemas.errors import ProtectionFailed
-from sdc.cta.counts.posterior import count_posterior
+from microguard.schemas.errors import ProtectionFailed
+from microguard.sdc.cta.counts.posterior import count_posterior
+
 from tests.pipelines.tables.manifests import manifest_of
 from tests.pipelines.tables.test_published_before import COUNTS, KEY, ORIGIN, OTHER_KEY, counted
 from tests.schemas.specification.test_table import build

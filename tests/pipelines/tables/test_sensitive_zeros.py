@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.guarantees.additive_table import AdditiveTable
+from microguard.pipelines.guarantees.original_cells import Published
+from microguard.pipelines.tables.adjusted import whole_adjustment
+from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.disclosure_audit import intervals_of
+from microguard.pipelines.tables.measures import TABLE_MEASURES, judged_intervals, measured
+from microguard.pipelines.tables.problem import TableProblem, table_problem
+from microguard.pipelines.tables.product import original_cells
+from microguard.schemas.errors import InputRejected, SpecificationError
+from microguard.schemas.requirements.tables import table_requirements
+from microguard.schemas.specification.model import Specification
+from microguard.sdc.cta import Adjustment
+from microguard.sdc.cta.disclosure_audit import Intervals, attacker_intervals
 
-from pipelines.guarantees.additive_table import AdditiveTable
-from pipelines.guarantees.original_cells import Published
-from pipelines.tables.adjusted import whole_adjustment
-from pipelines.tables.cells import Cells, tabulated
-from pipelines.tables.disclosure_audit import intervals_of
-from pipelines.tables.measures import TABLE_MEASURES, judged_intervals, measured
-from pipelines.tables.problem import TableProblem, table_problem
-from pipelines.tables.product import original_cells
-from schemas.errors import InputRejected, SpecificationError
-from schemas.requirements.tables import table_requirements
-from schemas.specification.model import Specification
-from sdc.cta import Adjustment
-from sdc.cta.disclosure_audit import Intervals, attacker_intervals
 from tests.pipelines.tables.regions import KEY, regional
 from tests.schemas.specification.test_table import build
 from tests.sdc.cta.tables import two_cells_and_total

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-
-from pipelines.tables.hst import read_hst
-from pipelines.tables.tau_argus import FOLDER, same_cells, write_tau_argus
-from schemas.errors import InputRejected
-from schemas.specification.table import Table
-from schemas.specification.tau_argus import parents_of
+from microguard.pipelines.tables.hst import read_hst
+from microguard.pipelines.tables.tau_argus import FOLDER, same_cells, write_tau_argus
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table import Table
+from microguard.schemas.specification.tau_argus import parents_of
 
 PARENTS = {"N1": "North", "N2": "North", "N2a": "N2", "@S": "South"}
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from schemas.requirements.records import input_requirements, integrity_requirements
-from schemas.requirements.requirement import MetricKey, Requirement
-from schemas.specification.model import Specification
-from schemas.specification.read import read_specification
+from microguard.schemas.requirements.records import input_requirements, integrity_requirements
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import read_specification
+
 from tests.schemas.malformed import SOUND
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from schemas.errors import SpecificationError
-from schemas.specification.model import Specification
-from schemas.specification.read import build_specification
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import build_specification
 
 NOMINAL = {"role": "quasi_identifier", "kind": "nominal"}
 ORDINAL = {"role": "quasi_identifier", "kind": "ordinal", "order": ["young", "adult", "old"]}

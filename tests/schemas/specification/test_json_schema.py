@@ -8,13 +8,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from microguard.schemas.specification.json_schema import PUBLISHED, text
 
-from schemas.specification.json_schema import PUBLISHED, text
 from tests.schemas.malformed import SOUND
 
 
 def test_the_published_schema_is_current() -> None:
-    message = "run `python -m schemas.specification.json_schema`"
+    message = "run `python -m microguard.schemas.specification.json_schema`"
     assert PUBLISHED.read_text(encoding="utf-8") == text(), message
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from microguard.schemas.errors import SpecificationError
 
-from schemas.errors import SpecificationError
 from tests.pipelines.microdata import ROLES, specification
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import build_specification, read_specification
 from pydantic import ValidationError
 
-from schemas.errors import SpecificationError
-from schemas.specification.model import Specification
-from schemas.specification.read import build_specification, read_specification
 from tests.schemas.malformed import SOUND
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "schemas" / "examples").glob("*.toml"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from schemas.methods import ALGORITHMS
-from schemas.specification.json_schema import json_schema
-from schemas.specification.reference import README, text
+from microguard.schemas.methods import ALGORITHMS
+from microguard.schemas.specification.json_schema import json_schema
+from microguard.schemas.specification.reference import README, text
 
 
 def test_the_reference_is_current() -> None:
-    message = "run `python -m schemas.specification.reference`"
+    message = "run `python -m microguard.schemas.specification.reference`"
     assert README.read_text(encoding="utf-8") == text(), message
 
 

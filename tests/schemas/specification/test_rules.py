@@ -5,8 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from schemas.specification.rules import (
+from microguard.schemas.specification.rules import (
     AllOf,
     Among,
     AnyOf,

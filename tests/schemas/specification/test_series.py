@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from schemas.errors import SpecificationError
-from schemas.specification.read import build_specification
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.read import build_specification
 
 VARIABLES = {
     "person": {"role": "unit"},

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from schemas.errors import SpecificationError
-from schemas.specification.model import Specification
-from schemas.specification.read import build_specification
-from schemas.specification.table_input import as_input, require_records, table_of
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import build_specification
+from microguard.schemas.specification.table_input import as_input, require_records, table_of
 
 TABLE = {"value": "turnover", "tables": [["a21", "region"]], "hierarchies": [["a10", "a21"]]}
 CELLS = {"source": "cells", "value": "turnover", "tables": [["a21", "region"]], "contributors": "firms"}

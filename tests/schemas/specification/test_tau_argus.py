@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from schemas.errors import SpecificationError
-from schemas.specification.model import Specification
-from schemas.specification.read import read_specification
-from schemas.specification.tau_argus import parents_of
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import read_specification
+from microguard.schemas.specification.tau_argus import parents_of
 
 METADATA = """<SEPARATOR> ";"
 <SAFE> s

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from sdc.clusters.codes import close_codes, spelled_codes
+from microguard.sdc.clusters.codes import close_codes, spelled_codes
 
 SHARE = 0.01
 

@@ -7,10 +7,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.clusters.cost_matrix import CostMatrix, Prices
-from sdc.clusters.representatives import represent
-from sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.clusters.cost_matrix import CostMatrix, Prices
+from microguard.sdc.clusters.representatives import represent
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Trains and trams are near, walking is far from all.
 WAYS = CostMatrix(("train", "tram", "walk"), np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 4.0], [5.0, 4.0, 0.0]]))

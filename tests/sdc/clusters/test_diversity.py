@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.clusters.diversity import RESORTED, Diversity, diversify, least_distinct
-from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
+from microguard.sdc.clusters.diversity import RESORTED, Diversity, diversify, least_distinct
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 
 
 def test_a_uniform_cluster_joins_the_nearest_that_brings_another_value():

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.clusters.dominance import dominated
-from sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.clusters.dominance import dominated
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 
 def test_a_cluster_with_a_giant_is_dominated_and_one_of_equals_is_not() -> None:

@@ -5,10 +5,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.clusters.hierarchical import Tree, level_codes, tree_costs
-from sdc.clusters.representatives import represent
-from sdc.errors import InvalidParameter
+from microguard.sdc.clusters.hierarchical import Tree, level_codes, tree_costs
+from microguard.sdc.clusters.representatives import represent
+from microguard.sdc.errors import InvalidParameter
 
 #: Occupations: class, group and section.
 PATHS = {code: (code, code[:2], code[0]) for code in ("A11", "A12", "A21", "B11", "B12", "C11")}

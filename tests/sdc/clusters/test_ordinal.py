@@ -5,10 +5,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.clusters.ordinal import MISSING, ordinal_coordinates, rank_costs, rank_distances
-from sdc.clusters.representatives import represent
-from sdc.errors import InvalidParameter
+from microguard.sdc.clusters.ordinal import MISSING, ordinal_coordinates, rank_costs, rank_distances
+from microguard.sdc.clusters.representatives import represent
+from microguard.sdc.errors import InvalidParameter
 
 AGES = ("child", "young", "adult", "old")
 RANKS = st.lists(st.integers(MISSING, 5), min_size=1, max_size=9)

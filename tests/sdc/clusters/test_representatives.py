@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.clusters.representatives import represent
-from sdc.errors import NotFinite, NotNumeric, ShapeMismatch, UnsupportedCombination
+from microguard.sdc.clusters.representatives import represent
+from microguard.sdc.errors import NotFinite, NotNumeric, ShapeMismatch, UnsupportedCombination
 
 PAIRS = np.array([0, 0, 1, 1])
 

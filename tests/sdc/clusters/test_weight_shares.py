@@ -8,11 +8,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from sdc.clusters.granularity import step_of
-from sdc.clusters.representatives import represent
-from sdc.clusters.weight_shares import largest_share, spread, trimmed
-from sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.clusters.granularity import step_of
+from microguard.sdc.clusters.representatives import represent
+from microguard.sdc.clusters.weight_shares import largest_share, spread, trimmed
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 
 def shares(labels, weights, owners=None):

@@ -3,9 +3,8 @@
 import itertools
 
 import numpy as np
+from microguard.sdc.cta import CellTable
 from scipy.optimize import linprog
-
-from sdc.cta import CellTable
 
 
 def grid_relations(shape):

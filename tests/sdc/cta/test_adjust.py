@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from microguard.schemas.specification.table import TableAlgorithm
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.effort import EFFORTS
+from microguard.sdc.cta.methods import ALGORITHMS, METHODS
+from microguard.sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.cta.table.quality import Quality
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter
 
-from schemas.specification.table import TableAlgorithm
-from sdc.cta import CellTable, adjust
-from sdc.cta.effort import EFFORTS
-from sdc.cta.methods import ALGORITHMS, METHODS
-from sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
-from sdc.cta.program.problem import Problem
-from sdc.cta.table.check import check
-from sdc.cta.table.quality import Quality
-from sdc.errors import ImpossibleProtection, InvalidParameter
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
 from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, two_cells_and_total, with_margins
 
@@ -198,7 +198,7 @@ def test_a_passed_time_limit_still_gives_a_sound_table_and_says_so():
 
 
 def test_the_bound_gets_the_time_that_the_search_leaves(monkeypatch):
-    module = importlib.import_module("sdc.cta.adjust")
+    module = importlib.import_module("microguard.sdc.cta.adjust")
     bound, given = module._lower_bound, []
 
     def noted(problem, allowed, seconds):
@@ -216,7 +216,7 @@ def test_the_bound_gets_the_time_that_the_search_leaves(monkeypatch):
 
 
 def test_a_passed_time_limit_also_ends_the_summing_of_large_tables(monkeypatch):
-    module = importlib.import_module("sdc.cta.adjust")
+    module = importlib.import_module("microguard.sdc.cta.adjust")
 
     monkeypatch.setattr(module, "LARGE_CELLS", 100)
     table = random_grid((40, 40), 0, sensitive=0.3)
@@ -227,7 +227,7 @@ def test_a_passed_time_limit_also_ends_the_summing_of_large_tables(monkeypatch):
 
 
 def test_margins_are_summed_again_where_the_table_is_too_large_for_a_linear_program(monkeypatch):
-    module = importlib.import_module("sdc.cta.adjust")
+    module = importlib.import_module("microguard.sdc.cta.adjust")
 
     monkeypatch.setattr(module, "LARGE_CELLS", 100)
     table = random_grid((12, 12), 0, sensitive=0.3)
@@ -243,7 +243,7 @@ def test_margins_are_summed_again_where_the_table_is_too_large_for_a_linear_prog
 def test_a_large_table_with_sensitive_margins_is_protected_without_a_program_over_all_of_it(
     monkeypatch, mode, seed
 ):
-    module = importlib.import_module("sdc.cta.adjust")
+    module = importlib.import_module("microguard.sdc.cta.adjust")
 
     table = hierarchical_table(((2, 3), (3, 2)), seed, occupied=0.9, sensitive=0.2)
     summation = Problem.of(table, mode).summation

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-
-from sdc.cta import CellTable, adjust
-from sdc.cta.disclosure_audit import attacker_intervals
-from sdc.cta.rules.keyed_draw import keyed_numbers
-from sdc.cta.rules.secret_factor import (
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.disclosure_audit import attacker_intervals
+from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
+from microguard.sdc.cta.rules.secret_factor import (
     largest_factors,
     secret_numbers,
     with_room_for_factors,
     with_secret_levels,
 )
-from sdc.cta.table.check import check
-from sdc.errors import InvalidParameter
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.errors import InvalidParameter
+from scipy.optimize import linprog
+
 from tests.sdc.cta.tables import random_grid, two_cells_and_total
 
 KEY = bytes(range(32))

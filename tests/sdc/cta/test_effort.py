@@ -1,11 +1,11 @@
 """Work goes by how hard a table is: many short lines of a hierarchy are no reason to give up."""
 
 import numpy as np
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.effort import budget
+from microguard.sdc.cta.program.problem import Problem
 from scipy import sparse
 
-from sdc.cta import CellTable
-from sdc.cta.effort import budget
-from sdc.cta.program.problem import Problem
 from tests.benchmarks.tabular.grids import random_table
 
 

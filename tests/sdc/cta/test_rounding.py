@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.rounding import in_last_digits
+from microguard.sdc.errors import InvalidParameter, SdcError
 
-from sdc.cta import CellTable, adjust
-from sdc.cta.rounding import in_last_digits
-from sdc.errors import InvalidParameter, SdcError
 from tests.sdc.cta.tables import grid_relations, with_margins
 
 

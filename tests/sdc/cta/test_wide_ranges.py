@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.refinement import refined
+from microguard.sdc.cta.table.check import check
 
-from sdc.cta import CellTable, adjust
-from sdc.cta.refinement import refined
-from sdc.cta.table.check import check
 from tests.sdc.cta.tables import grid_relations, two_cells_and_total, with_margins
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from microguard.sdc.errors import UnsupportedArguments
+from microguard.sdc.kernels import compile as kernels
+from microguard.sdc.precompile import PARTS, precompile
 from numba.core.caching import IndexDataCacheFile
 from numba.core.event import install_recorder
-
-from sdc.errors import UnsupportedArguments
-from sdc.kernels import compile as kernels
-from sdc.precompile import PARTS, precompile
 
 
 def test_where_nothing_is_writable_a_kernel_is_compiled_in_memory(monkeypatch):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from microguard.sdc.kernels.lanes import LANES, add_multiple, exchange, inner_product
 from numba.core.errors import TypingError
-
-from sdc.kernels.lanes import LANES, add_multiple, exchange, inner_product
 
 
 @numba.njit

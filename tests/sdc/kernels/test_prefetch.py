@@ -5,9 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from microguard.sdc.kernels.prefetch import AHEAD, prefetch, prefetch_row
 from numba.core.errors import TypingError
-
-from sdc.kernels.prefetch import AHEAD, prefetch, prefetch_row
 
 
 @numba.njit

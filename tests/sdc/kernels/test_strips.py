@@ -5,9 +5,14 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from microguard.sdc.kernels.strips import (
+    STRIP,
+    farthest,
+    insert_key,
+    squared_distances,
+    squared_distances_from_boxes,
+)
 from numba.core.errors import TypingError
-
-from sdc.kernels.strips import STRIP, farthest, insert_key, squared_distances, squared_distances_from_boxes
 
 HIGHEST = np.iinfo(np.uint64).max
 

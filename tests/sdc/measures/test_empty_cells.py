@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.measures.empty_cells import transitions, vanished_cells
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.measures.empty_cells import transitions, vanished_cells
 
 ORIGINAL = np.array([0, 1, 1, 2, 4, 7, 120])
 PROTECTED = np.array([0, 0, 3, 0, 0, 9, 118])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.sdc.errors import NoVariation, ShapeMismatch
+from microguard.sdc.measures.impact import first_component, impact, information_loss
+from microguard.sdc.microaggregation import individual_ranking
 
-from sdc.errors import NoVariation, ShapeMismatch
-from sdc.measures.impact import first_component, impact, information_loss
-from sdc.microaggregation import individual_ranking
 from tests.reference import reference_file
 
 

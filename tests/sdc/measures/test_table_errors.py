@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-
-from sdc.errors import ShapeMismatch
-from sdc.measures.table_errors import measure_frames
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.measures.table_errors import measure_frames
 
 
 def test_errors_of_a_moved_record_are_counted_by_dimension():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.microaggregation.bounds import less_rounding, nearest_neighbour_bound
+from microguard.sdc.microaggregation.principal_cuts import CutTree
+from microguard.sdc.microaggregation.records import Records
 
-from sdc.microaggregation.bounds import less_rounding, nearest_neighbour_bound
-from sdc.microaggregation.principal_cuts import CutTree
-from sdc.microaggregation.records import Records
 from tests.sdc.microaggregation.brute_force import least_sse
 
 

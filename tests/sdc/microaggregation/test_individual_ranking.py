@@ -7,10 +7,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.errors import (
+    InvalidParameter,
+    NotFinite,
+    NoVariation,
+    TooFewRecords,
+    UnsupportedCombination,
+)
+from microguard.sdc.microaggregation import individual_ranking, microaggregate
+from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams
 
-from sdc.errors import InvalidParameter, NotFinite, NoVariation, TooFewRecords, UnsupportedCombination
-from sdc.microaggregation import individual_ranking, microaggregate
-from sdc.microaggregation.heuristics.genetic import GeneticParams
 from tests.reference import reference_file
 
 ALGORITHMS = ("optimal", "fixed-size", "k-ward", "genetic-average", "genetic-maximum")

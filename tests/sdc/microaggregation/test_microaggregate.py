@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-
-from sdc.errors import (
+from microguard.sdc.errors import (
     InvalidParameter,
     NotFinite,
     NotNumeric,
@@ -17,8 +16,9 @@ from sdc.errors import (
     TooFewRecords,
     UnsupportedCombination,
 )
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.methods import ALGORITHMS
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.methods import ALGORITHMS
+
 from tests.reference import reference_file
 from tests.sdc.microaggregation.exhaustive import least_sse
 
@@ -316,7 +316,7 @@ def test_every_method_that_can_take_long_ends_at_its_time_limit_with_whole_clust
 
 @pytest.mark.parametrize("algorithm", ["mdav", "vmdav", "ward"])
 def test_looking_at_the_clock_more_often_changes_nothing(algorithm, monkeypatch):
-    module = importlib.import_module(f"sdc.microaggregation.heuristics.{algorithm}")
+    module = importlib.import_module(f"microguard.sdc.microaggregation.heuristics.{algorithm}")
     name = "k-ward" if algorithm == "ward" else algorithm
     records = np.random.default_rng(9).normal(size=(200, 3))
     at_once = microaggregate(records, 3, effort="fast", algorithm=name)

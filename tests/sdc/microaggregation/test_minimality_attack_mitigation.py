@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-
-from sdc.clusters.diversity import Diversity, diversify
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.minimality_attack_mitigation import BLUR, concealed, merged
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import typical_cost
+from microguard.sdc.clusters.diversity import Diversity, diversify
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.minimality_attack_mitigation import BLUR, concealed, merged
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import typical_cost
 
 
 def records(n=400, known=False, least=2):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.microaggregation.nearest_records import GROUP, LEAF, nearest_records
+from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 from numpy.testing import assert_array_equal
-
-from sdc.microaggregation.nearest_records import GROUP, LEAF, nearest_records
-from sdc.microaggregation.principal_cuts import cut_into_blocks
 
 RANDOM = np.random.default_rng(5)
 MANY = 3 * GROUP * LEAF

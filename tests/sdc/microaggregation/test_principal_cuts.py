@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.microaggregation.principal_cuts import CutTree, cut_into_blocks
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.microaggregation.principal_cuts import CutTree, cut_into_blocks
 
 
 def test_two_heaps_are_cut_apart():

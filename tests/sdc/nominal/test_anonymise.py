@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.errors import (
+from microguard.sdc.errors import (
     ImpossibleProtection,
     InvalidParameter,
     ShapeMismatch,
@@ -18,8 +17,9 @@ from sdc.errors import (
     UnknownVariable,
     UnsupportedCombination,
 )
-from sdc.nominal import SearchParameters, anonymise
-from sdc.nominal.methods import METHODS
+from microguard.sdc.nominal import SearchParameters, anonymise
+from microguard.sdc.nominal.methods import METHODS
+
 from tests.sdc.nominal.instances import assert_protected, nominal_frames, rows
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.nominal import anonymise, bounds, partition
+from microguard.sdc.nominal.bounds import free_bound, nested_bound
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import collapse, from_frame
 
-from sdc.errors import UnsupportedCombination
-from sdc.nominal import anonymise, bounds, partition
-from sdc.nominal.bounds import free_bound, nested_bound
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import collapse, from_frame
 from tests.sdc.nominal.brute_force import least_chi2
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
-from sdc.cta.cell_keys.noise_table import KEY_SPAN
-from sdc.errors import ShapeMismatch
-from sdc.nominal.cell_keys import cell_keys, perturbed_cells
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import from_frame
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.nominal.cell_keys import cell_keys, perturbed_cells
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import from_frame
 
 
 def test_cells_of_the_same_records_get_the_same_count_in_every_table():

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from microguard.sdc.errors import InvalidParameter, SdcError, TooFewRecords
+from microguard.sdc.nominal.chi_exact import ChiExactParameters, chi_exact
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_frame
 
-from sdc.errors import InvalidParameter, SdcError, TooFewRecords
-from sdc.nominal.chi_exact import ChiExactParameters, chi_exact
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
 from tests.benchmarks.combinations.scenarios import instance
 from tests.sdc.nominal.brute_force import chi2, least_chi2
 

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.errors import InvalidParameter, UnknownVariable
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import collapse, from_frame
+from microguard.sdc.errors import InvalidParameter, UnknownVariable
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import collapse, from_frame
 
 RECORDS = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=2, max_size=20)
 

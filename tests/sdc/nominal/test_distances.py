@@ -7,13 +7,13 @@ from itertools import combinations, permutations
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.sdc.errors import InvalidParameter, UnknownVariable
+from microguard.sdc.nominal import Costs, Hierarchical, Nominal, Ordinal, anonymise, partition
+from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.nominal.points import all_distances
+from microguard.sdc.nominal.similarity import similarity_of
+from microguard.sdc.nominal.transport import transport
 
-from sdc.errors import InvalidParameter, UnknownVariable
-from sdc.nominal import Costs, Hierarchical, Nominal, Ordinal, anonymise, partition
-from sdc.nominal.frequency import from_frame
-from sdc.nominal.points import all_distances
-from sdc.nominal.similarity import similarity_of
-from sdc.nominal.transport import transport
 from tests.sdc.nominal.brute_force import partitions
 
 #: Sections, divisions and classes of an activity, finest first.

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.errors import InvalidParameter, TooFewRecords, UnknownVariable
-from sdc.nominal.frequency import FrequencyVector, check_k, collapse, from_frame
+from microguard.sdc.errors import InvalidParameter, TooFewRecords, UnknownVariable
+from microguard.sdc.nominal.frequency import FrequencyVector, check_k, collapse, from_frame
 
 
 def test_three_records_of_two_combinations_are_counted():

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
-from sdc.errors import InvalidParameter, UnknownVariable
-from sdc.nominal import SearchParameters, anonymise
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import from_frame
-from sdc.nominal.region_levels import RegionLevels
+from microguard.sdc.errors import InvalidParameter, UnknownVariable
+from microguard.sdc.nominal import SearchParameters, anonymise
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.nominal.region_levels import RegionLevels
 
 LEVELS = ["municipality", "district"]
 

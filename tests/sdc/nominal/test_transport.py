@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.errors import ShapeMismatch
-from sdc.nominal import transport as module
-from sdc.nominal.distances import Hierarchical, Ordinal
-from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
-from sdc.nominal.similarity import Similarity
-from sdc.nominal.transport import carry_back, transport
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.nominal import transport as module
+from microguard.sdc.nominal.distances import Hierarchical, Ordinal
+from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_frame
+from microguard.sdc.nominal.similarity import Similarity
+from microguard.sdc.nominal.transport import carry_back, transport
 
 
 def applied(frequencies: FrequencyVector, flows) -> np.ndarray:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.errors import InvalidParameter, TooFewRecords
+from microguard.sdc.nominal.aggregation.aggregate import aggregate
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import collapse, from_frame
+from microguard.sdc.nominal.partitioning.partition import partition
+from microguard.sdc.nominal.two_step import two_step
+from microguard.sdc.nominal.two_step_names import TWO_STEP
 
-from sdc.errors import InvalidParameter, TooFewRecords
-from sdc.nominal.aggregation.aggregate import aggregate
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import collapse, from_frame
-from sdc.nominal.partitioning.partition import partition
-from sdc.nominal.two_step import two_step
-from sdc.nominal.two_step_names import TWO_STEP
 from tests.benchmarks.combinations.scenarios import instance
 
 

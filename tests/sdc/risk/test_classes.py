@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from sdc.errors import ShapeMismatch, UnknownVariable
-from sdc.risk.classes import class_sizes, classes_of, k_map, unique_share
+from microguard.sdc.errors import ShapeMismatch, UnknownVariable
+from microguard.sdc.risk.classes import class_sizes, classes_of, k_map, unique_share
 
 
 def test_a_missing_value_is_a_value():

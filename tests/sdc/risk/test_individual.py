@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.risk.individual import household_risk, individual_risk
 from scipy.integrate import quad
-
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.risk.individual import household_risk, individual_risk
 
 #: The eight records "francdat" that sdcMicro documents: class on Key1 to Key4 and weight.
 CLASSES = np.array([0, 1, 1, 2, 3, 4, 5, 0])

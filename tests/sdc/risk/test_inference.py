@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
-
-from sdc.errors import ShapeMismatch
-from sdc.risk.inference import (
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.risk.inference import (
     best_guess_share,
     closeness,
     counts_by_class,
@@ -15,6 +13,7 @@ from sdc.risk.inference import (
     entropy_diversity,
     homogeneous_share,
 )
+from scipy.optimize import linprog
 
 
 def test_the_salaries_of_li_et_al_are_as_far_as_the_paper_says():

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
-from sdc.errors import NoVariation, ShapeMismatch
-from sdc.risk.linkage import Points, inside_interval, linked_share, nearer_and_tied
+from microguard.sdc.errors import NoVariation, ShapeMismatch
+from microguard.sdc.risk.linkage import Points, inside_interval, linked_share, nearer_and_tied
 
 NUMBERS = st.integers(-4, 4).map(float)
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.risk.suda2 import special_uniques
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.risk.suda2 import special_uniques
 
 
 def by_definition(codes, most):

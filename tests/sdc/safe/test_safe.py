@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, TooFewRecords, UnknownVariable
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.safe import SafeParams, safe
+from microguard.sdc.safe.protection import safe_frequencies
+from microguard.sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 
-from sdc.errors import ImpossibleProtection, InvalidParameter, TooFewRecords, UnknownVariable
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import from_frame
-from sdc.safe import SafeParams, safe
-from sdc.safe.protection import safe_frequencies
-from sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 from tests.reference import ADULT, reference_file
 from tests.sdc.nominal.instances import assert_protected, nominal_frames, rows
 

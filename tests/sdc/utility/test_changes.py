@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from sdc.errors import ShapeMismatch
-from sdc.utility.changes import changes, hellinger, il1s
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.utility.changes import changes, hellinger, il1s
 
 
 def test_a_value_that_stays_missing_has_not_changed():

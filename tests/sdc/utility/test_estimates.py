@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.utility.estimates import estimates, relative_changes
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.utility.estimates import estimates, relative_changes
 
 RECORDS = st.lists(
     st.tuples(st.integers(-5, 5), st.integers(0, 2), st.integers(1, 4)), min_size=1, max_size=12

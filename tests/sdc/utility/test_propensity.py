@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-
-from sdc.errors import ShapeMismatch
-from sdc.utility.propensity import propensity
+from microguard.sdc.errors import ShapeMismatch
+from microguard.sdc.utility.propensity import propensity
 
 RNG = np.random.default_rng(5)
 ORIGINAL = RNG.normal(size=(300, 3))

@@ -4,14 +4,14 @@ import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.read_back import verify_written
+from microguard.pipelines.publication.stage import stage
+from microguard.schemas.errors import InputRejected
 
-from pipelines.engine.column_names import column
-from pipelines.intake.read import read
-from pipelines.intake.validate import screen
-from pipelines.publication.areas import Areas
-from pipelines.publication.read_back import verify_written
-from pipelines.publication.stage import stage
-from schemas.errors import InputRejected
 from tests.pipelines.microdata import specification
 
 #: Tells records apart that are alike otherwise.

@@ -4,10 +4,10 @@ import importlib.util
 
 import pandas as pd
 import pytest
+from microguard.pipelines.intake.csv_files import java_charset
+from microguard.pipelines.intake.read import read
+from microguard.schemas.errors import InputRejected
 
-from pipelines.intake.csv_files import java_charset
-from pipelines.intake.read import read
-from schemas.errors import InputRejected
 from tests.pipelines.microdata import specification
 
 ROLES = {

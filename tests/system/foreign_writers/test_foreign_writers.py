@@ -5,8 +5,8 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.intake.column_types import value_type
 
-from pipelines.intake.column_types import value_type
 from tests.pipelines.microdata import run, specification
 from tests.system.foreign_writers.corpus import (
     ALIKE,

@@ -16,24 +16,30 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.row_hash import HASH
+from microguard.pipelines.intake.fixed_point import Scale
+from microguard.pipelines.intake.recode import band_labels
+from microguard.pipelines.intake.validate import PATTERN, REGION, pattern_of, strata_of
+from microguard.pipelines.measures.block_reports import BlockReports, collected
+from microguard.pipelines.measures.classes import CLOSE
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
+from microguard.pipelines.records import (
+    blocks,
+    combination_blocks,
+    combinations,
+    joint_representatives,
+    product,
+)
+from microguard.pipelines.records.block import BEFORE, CLUSTER
+from microguard.pipelines.records.cluster_blocks import cluster_blocks, protected_schema
+from microguard.pipelines.records.coordinates import numbers
+from microguard.pipelines.records.reassignment import write_moves
+from microguard.pipelines.records.sampling_weights import SamplingWeights
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.clusters.granularity import step_of
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.engine.row_hash import HASH
-from pipelines.intake.fixed_point import Scale
-from pipelines.intake.recode import band_labels
-from pipelines.intake.validate import PATTERN, REGION, pattern_of, strata_of
-from pipelines.measures.block_reports import BlockReports, collected
-from pipelines.measures.classes import CLOSE
-from pipelines.publication.staging.folder import FolderStagingArea
-from pipelines.records import blocks, combination_blocks, combinations, joint_representatives, product
-from pipelines.records.block import BEFORE, CLUSTER
-from pipelines.records.cluster_blocks import cluster_blocks, protected_schema
-from pipelines.records.coordinates import numbers
-from pipelines.records.reassignment import write_moves
-from pipelines.records.sampling_weights import SamplingWeights
-from schemas.specification.model import Specification
-from schemas.specification.sections import Group
-from sdc.clusters.granularity import step_of
 from tests.system.pairwise.jobs import PairwiseJob
 
 #: Records that a batch of Arrow has here, so that blocks straddle batches.

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.schemas.methods import CLUSTERING, EFFORTS, SAFE
 
-from schemas.methods import CLUSTERING, EFFORTS, SAFE
 from tests.pipelines.microdata import content
 from tests.system.pairwise.covering import Factors, Row
 

@@ -10,8 +10,9 @@ import csv
 import tempfile
 from pathlib import Path
 
-from schemas.errors import SpecificationError
-from schemas.specification.read import build_specification
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.read import build_specification
+
 from tests.system.pairwise.covering import Pair, Row, covering
 from tests.system.pairwise.jobs import FACTORS, PairwiseJob
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from microguard.schemas.specification.read import build_specification
 
-from schemas.specification.read import build_specification
 from tests.system.pairwise.blocks import ROW, accepted_table, protected_records
 from tests.system.pairwise.covering import all_pairs, pairs_of
 from tests.system.pairwise.jobs import FACTORS, PairwiseJob

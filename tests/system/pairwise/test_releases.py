@@ -5,15 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow.dataset as ds
 import pytest
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.job import Job
+from microguard.pipelines.protect import records_of
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.run import run
+from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
+from microguard.schemas.specification.read import build_specification
 
-from pipelines.engine.progress import Progress
-from pipelines.job import Job
-from pipelines.protect import records_of
-from pipelines.publication.areas import Areas
-from pipelines.publication.publish import finish_what_died
-from pipelines.run import run
-from schemas.errors import GateRefused, InputRejected, SpecificationError
-from schemas.specification.read import build_specification
 from tests.system.pairwise.jobs import CANARY, NOTE, PairwiseJob
 from tests.system.pairwise.promise import broken
 from tests.system.pairwise.table import read_rows

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from pipelines.audit.differencing.classes import Classes
+from microguard.pipelines.audit.differencing.classes import Classes
 
 
 def release(name, classes, *, k=3, values=None, rounding=0.0, sensitive=None, regions=None, variables=("x",)):

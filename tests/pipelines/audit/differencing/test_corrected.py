@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from microguard.pipelines.audit.differencing.exposure import joint_exposure
+from microguard.pipelines.audit.differencing.repeated import every_one_has_k
 
-from pipelines.audit.differencing.exposure import joint_exposure
-from pipelines.audit.differencing.repeated import every_one_has_k
 from tests.pipelines.audit.differencing.streams import release
 
 FIRST = {unit: 1000.0 * unit + 7 for unit in range(9)}

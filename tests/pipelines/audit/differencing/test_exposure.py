@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from microguard.pipelines.audit.differencing.exposure import joint_exposure
+from microguard.pipelines.audit.differencing.histories import histories
+from microguard.pipelines.audit.differencing.system import equations, solve
 
-from pipelines.audit.differencing.exposure import joint_exposure
-from pipelines.audit.differencing.histories import histories
-from pipelines.audit.differencing.system import equations, solve
 from tests.pipelines.audit.differencing.streams import release, solved_anew
 
 VALUES = {unit: 1000.0 * unit + 7 for unit in range(30)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pipelines.audit.differencing as joint
+import microguard.pipelines.audit.differencing as joint
 
-OURS = ("sdc", "schemas", "jobs", "pipelines", "pyspark")
+OURS = ("microguard", "pyspark")
 
 
 def test_the_joint_audit_knows_no_code_but_its_own():
@@ -17,4 +17,7 @@ def test_the_joint_audit_knows_no_code_but_its_own():
             names += [each.name for each in node.names] if isinstance(node, ast.Import) else []
             for name in names:
                 ours = name.split(".")[0] in OURS
-                assert not ours or name.startswith("pipelines.audit.differencing"), (path.name, name)
+                assert not ours or name.startswith("microguard.pipelines.audit.differencing"), (
+                    path.name,
+                    name,
+                )

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from microguard.pipelines.audit.differencing.exposure import joint_exposure
+from microguard.pipelines.audit.differencing.mean_weights import counting
+from microguard.sdc.clusters.weight_shares import largest_share, trimmed
 
-from pipelines.audit.differencing.exposure import joint_exposure
-from pipelines.audit.differencing.mean_weights import counting
-from sdc.clusters.weight_shares import largest_share, trimmed
 from tests.pipelines.audit.differencing.streams import release
 
 VALUES = {unit: 1000.0 * unit + 7 for unit in range(30)}

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-
-from pipelines.audit.differencing.exposure import joint_exposure
-from pipelines.audit.differencing.histories import histories
-from pipelines.audit.differencing.members import Members, classes_of
-from pipelines.audit.differencing.repeated import Repeated, every_one_has_k
+from microguard.pipelines.audit.differencing.exposure import joint_exposure
+from microguard.pipelines.audit.differencing.histories import histories
+from microguard.pipelines.audit.differencing.members import Members, classes_of
+from microguard.pipelines.audit.differencing.repeated import Repeated, every_one_has_k
 
 K, STREAMS, NIGHTS = 3, 100, 5
 ABOUT = {

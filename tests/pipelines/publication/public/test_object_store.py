@@ -10,21 +10,21 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from microguard.pipelines.engine.files import FileDamaged
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.area_identity import AreaNotThere
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.public import object_store
+from microguard.pipelines.publication.public.object_store import ObjectStoreArea
+from microguard.pipelines.publication.store import connection, lease
+from microguard.pipelines.publication.store.faults import AreaTaken, StoreFailed
+from microguard.pipelines.publication.store.lease import Lease
+from microguard.pipelines.verify import verify
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import GateRefused, ProtectionFailed, SpecificationError
 from obstore.store import LocalStore, MemoryStore
 
-from pipelines.engine.files import FileDamaged
-from pipelines.publication import publish
-from pipelines.publication.area_identity import AreaNotThere
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.public import object_store
-from pipelines.publication.public.object_store import ObjectStoreArea
-from pipelines.publication.store import connection, lease
-from pipelines.publication.store.faults import AreaTaken, StoreFailed
-from pipelines.publication.store.lease import Lease
-from pipelines.verify import verify
-from pipelines.withdraw import withdraw
-from schemas.errors import GateRefused, ProtectionFailed, SpecificationError
 from tests.pipelines.publication.public.stores import Faulty
 from tests.pipelines.releases import CELLS, ID, Killed, entry, manifest, staged
 

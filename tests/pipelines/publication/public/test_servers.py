@@ -6,17 +6,17 @@ import os
 import threading
 
 import pytest
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.key import KEY_VARIABLE
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.store.connection import names
+from microguard.pipelines.publication.stored_evidence import VARIABLE
+from microguard.pipelines.verify import verify
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import GateRefused, SpecificationError
 from obstore.store import from_url
 
-from pipelines.publication import publish
-from pipelines.publication.areas import Areas
-from pipelines.publication.key import KEY_VARIABLE
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.store.connection import names
-from pipelines.publication.stored_evidence import VARIABLE
-from pipelines.verify import verify
-from pipelines.withdraw import withdraw
-from schemas.errors import GateRefused, SpecificationError
 from tests.pipelines.microdata import persons, run, specification
 from tests.pipelines.publication.public.servers import CLOUDS
 from tests.pipelines.releases import ID, entry, manifest, staged

@@ -12,14 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipelines.audit import csv_file as audit
-from pipelines.audit.partitions import show_records
-from pipelines.guarantees.queries import quiet_engine
-from pipelines.intake.contract import Contract
-from pipelines.publication.read_back import _csv_holds
-from pipelines.publication.record_files.batches import record_batches
-from pipelines.publication.record_files.csv_file import CSV, holds, write_csv
+from microguard.pipelines.audit import csv_file as audit
+from microguard.pipelines.audit.partitions import show_records
+from microguard.pipelines.guarantees.queries import quiet_engine
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.publication.read_back import _csv_holds
+from microguard.pipelines.publication.record_files.batches import record_batches
+from microguard.pipelines.publication.record_files.csv_file import CSV, holds, write_csv
 
 MOMENT = datetime(2026, 3, 29, 1, 30, 0, 5)
 RECORDS = pa.table(

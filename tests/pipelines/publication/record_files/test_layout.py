@@ -15,20 +15,20 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.check import risk_of
+from microguard.pipelines.engine.files import checksum
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.job import Job
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.record_files.csv_file import CSV
+from microguard.pipelines.records import product
+from microguard.pipelines.verify import verify
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import InputRejected, ProtectionFailed
 
-from pipelines.audit.release import audit
-from pipelines.check import risk_of
-from pipelines.engine.files import checksum
-from pipelines.engine.progress import Progress
-from pipelines.intake.read import read
-from pipelines.job import Job
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.record_files.csv_file import CSV
-from pipelines.records import product
-from pipelines.verify import verify
-from pipelines.withdraw import withdraw
-from schemas.errors import InputRejected, ProtectionFailed
 from tests.pipelines.microdata import persons, run, specification
 from tests.pipelines.releases import contents
 

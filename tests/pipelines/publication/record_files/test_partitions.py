@@ -14,13 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipelines.intake.contract import Contract
-from pipelines.publication.record_files.layout import laid_out
-from pipelines.publication.record_files.partition_files import _runs
-from pipelines.publication.record_files.partitions import partition_folder, partition_of, require_partitions
-from schemas.errors import InputRejected
-from schemas.specification.sections import Publish
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.publication.record_files.layout import laid_out
+from microguard.pipelines.publication.record_files.partition_files import _runs
+from microguard.pipelines.publication.record_files.partitions import (
+    partition_folder,
+    partition_of,
+    require_partitions,
+)
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.sections import Publish
 
 SOUND = (
     "north", "Nord West", "a/b", "a\\b", "a%b", "a%2Fb", "a=b", "München", "Mu\u0308nchen", "日本", "😀",

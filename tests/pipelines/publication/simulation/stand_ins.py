@@ -3,8 +3,9 @@
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from pipelines import rebuild_report
-from pipelines.engine.files import write_atomically
+from microguard.pipelines import rebuild_report
+from microguard.pipelines.engine.files import write_atomically
+
 from tests.pipelines.publication.simulation.disk import Clock
 
 
@@ -23,6 +24,6 @@ def stand_ins():
     with (
         patch.object(rebuild_report, "_write", page),
         patch.object(rebuild_report, "write_index", index),
-        patch("pipelines.engine.command_result.datetime", Clock),
+        patch("microguard.pipelines.engine.command_result.datetime", Clock),
     ):
         yield

@@ -12,20 +12,21 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-from pipelines import rebuild_report, run
-from pipelines.approval import approve, reject
-from pipelines.engine.command_result import CommandResult
-from pipelines.engine.files import write_atomically
-from pipelines.engine.progress import Progress
-from pipelines.gate.gate import Verdicts
-from pipelines.job import Job
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry
-from pipelines.publication.pending_approval import PendingRelease
-from pipelines.publication.publish import published_already
-from pipelines.publication.stage import StagedFiles
-from pipelines.withdraw import withdraw
-from schemas.errors import MicroguardError
+from microguard.pipelines import rebuild_report, run
+from microguard.pipelines.approval import approve, reject
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.files import write_atomically
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.gate.gate import Verdicts
+from microguard.pipelines.job import Job
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry
+from microguard.pipelines.publication.pending_approval import PendingRelease
+from microguard.pipelines.publication.publish import published_already
+from microguard.pipelines.publication.stage import StagedFiles
+from microguard.pipelines.withdraw import withdraw
+from microguard.schemas.errors import MicroguardError
+
 from tests.pipelines.publication.simulation import look
 from tests.pipelines.publication.simulation.disk import FAULTS, Clock, Disk, failing
 from tests.pipelines.publication.simulation.stand_ins import stand_ins

@@ -7,10 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-
-from pipelines.publication.key import key_name
-from pipelines.publication.source_fingerprints.fingerprint import UNIT, Sample, together
-from pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
+from microguard.pipelines.publication.key import key_name
+from microguard.pipelines.publication.source_fingerprints.fingerprint import UNIT, Sample, together
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
 
 KEY = b"k" * 32
 

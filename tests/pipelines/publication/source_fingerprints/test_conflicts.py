@@ -5,15 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from microguard.pipelines.joint_audit import audit_source
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.source_fingerprints.conflicts import (
+    collisions,
+    refuse_conflicts,
+    shared_entry,
+)
+from microguard.pipelines.publication.source_fingerprints.shared_ledger import (
+    SharedLedgerDamaged,
+    shared_ledger,
+)
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import FILE, SHARED
+from microguard.pipelines.series.source import releases_of
+from microguard.schemas.errors import GateRefused, SpecificationError
 
-from pipelines.joint_audit import audit_source
-from pipelines.publication.areas import Areas
-from pipelines.publication.ledger import Entry, Ledger
-from pipelines.publication.source_fingerprints.conflicts import collisions, refuse_conflicts, shared_entry
-from pipelines.publication.source_fingerprints.shared_ledger import SharedLedgerDamaged, shared_ledger
-from pipelines.publication.source_fingerprints.source_fingerprint import FILE, SHARED
-from pipelines.series.source import releases_of
-from schemas.errors import GateRefused, SpecificationError
 from tests.pipelines.microdata import specification
 from tests.pipelines.publication.source_fingerprints.fingerprints import sketch_of
 from tests.pipelines.publication.source_fingerprints.test_source_fingerprint import persons

@@ -2,8 +2,7 @@
 
 import pandas as pd
 import pytest
-
-from pipelines.publication.source_fingerprints.fingerprint import sketched
+from microguard.pipelines.publication.source_fingerprints.fingerprint import sketched
 
 KEY = b"k" * 32
 

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-
-from pipelines.publication.source_fingerprints.fingerprint import Sample, together
-from pipelines.publication.source_fingerprints.overlap import CellCounts, coincide
-from pipelines.publication.source_fingerprints.source_fingerprint import (
+from microguard.pipelines.publication.source_fingerprints.fingerprint import Sample, together
+from microguard.pipelines.publication.source_fingerprints.overlap import CellCounts, coincide
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
     SourceSketch,
     same_records,
     share_units,
     subsets_of,
 )
-from pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import town
+
 from tests.pipelines.publication.source_fingerprints.fingerprints import KEY, sketch_of
 
 CASES = {

@@ -7,20 +7,23 @@ from functools import partial
 
 import obstore
 import pytest
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.key import KEY_VARIABLE, key_name
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.source_fingerprints import store_ledger
+from microguard.pipelines.publication.source_fingerprints.conflicts import shared_entry
+from microguard.pipelines.publication.source_fingerprints.shared_ledger import (
+    SharedLedgerDamaged,
+    shared_ledger,
+)
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SHARED
+from microguard.pipelines.publication.source_fingerprints.store_ledger import StoreLedger
+from microguard.pipelines.publication.store import connection, lease
+from microguard.pipelines.publication.store.faults import AreaTaken, StoreFailed
+from microguard.pipelines.publication.store.lease import Lease
+from microguard.schemas.errors import GateRefused, SpecificationError
 from obstore.store import LocalStore, MemoryStore
 
-from pipelines.publication import publish
-from pipelines.publication.key import KEY_VARIABLE, key_name
-from pipelines.publication.ledger import Ledger
-from pipelines.publication.source_fingerprints import store_ledger
-from pipelines.publication.source_fingerprints.conflicts import shared_entry
-from pipelines.publication.source_fingerprints.shared_ledger import SharedLedgerDamaged, shared_ledger
-from pipelines.publication.source_fingerprints.source_fingerprint import SHARED
-from pipelines.publication.source_fingerprints.store_ledger import StoreLedger
-from pipelines.publication.store import connection, lease
-from pipelines.publication.store.faults import AreaTaken, StoreFailed
-from pipelines.publication.store.lease import Lease
-from schemas.errors import GateRefused, SpecificationError
 from tests.pipelines.publication.public.stores import Faulty
 from tests.pipelines.publication.source_fingerprints.test_conflicts import LESS, OTHER, SKETCH, A, Agency, B
 from tests.pipelines.releases import Killed, manifest, staged

@@ -6,8 +6,7 @@ import hashlib
 
 import numpy as np
 import pytest
-
-from pipelines.publication.source_fingerprints.unit_fingerprint import SIZE, UnitSketch, likeness
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import SIZE, UnitSketch, likeness
 
 
 def keyed(units):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 
 import pytest
+from microguard.pipelines.publication.staging import object_store
 
-from pipelines.publication.staging import object_store
 from tests.pipelines.publication.public.servers import S3
 
 

@@ -12,24 +12,24 @@ import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.engine.failures import without_values_of_records
+from microguard.pipelines.engine.row_hash import contents
+from microguard.pipelines.intake.contract import Contract
+from microguard.pipelines.publication.record_files.partition_files import write_partitions
+from microguard.pipelines.publication.record_files.partitions import partition_folder
+from microguard.pipelines.publication.staging import object_store
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
+from microguard.pipelines.publication.staging.object_store import StoreStagingArea
+from microguard.pipelines.publication.staging.staging_area import Part, part_file
+from microguard.pipelines.publication.staging.task_frames import write_in_tasks
+from microguard.pipelines.publication.store import connection
+from microguard.pipelines.publication.store.faults import StoreFailed
+from microguard.pipelines.records.checkpoint import read_checkpoint, write_checkpoint
+from microguard.schemas.errors import MicroguardError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from pipelines.engine.failures import without_values_of_records
-from pipelines.engine.row_hash import contents
-from pipelines.intake.contract import Contract
-from pipelines.publication.record_files.partition_files import write_partitions
-from pipelines.publication.record_files.partitions import partition_folder
-from pipelines.publication.staging import object_store
-from pipelines.publication.staging.folder import FolderStagingArea
-from pipelines.publication.staging.object_store import StoreStagingArea
-from pipelines.publication.staging.staging_area import Part, part_file
-from pipelines.publication.staging.task_frames import write_in_tasks
-from pipelines.publication.store import connection
-from pipelines.publication.store.faults import StoreFailed
-from pipelines.records.checkpoint import read_checkpoint, write_checkpoint
-from schemas.errors import MicroguardError
 from tests.pipelines.publication.public.servers import S3
 
 SCHEMA = t.StructType(

@@ -9,15 +9,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.approval import approve
+from microguard.pipelines.engine.failures import without_values_of_records
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.key import KEY_VARIABLE
+from microguard.pipelines.publication.staging.object_store import StoreStagingArea
+from microguard.pipelines.publication.store.connection import connected, names
+from microguard.pipelines.publication.stored_evidence import VARIABLE
+from microguard.schemas.errors import MicroguardError
 
-from pipelines.approval import approve
-from pipelines.engine.failures import without_values_of_records
-from pipelines.publication.areas import Areas
-from pipelines.publication.key import KEY_VARIABLE
-from pipelines.publication.staging.object_store import StoreStagingArea
-from pipelines.publication.store.connection import connected, names
-from pipelines.publication.stored_evidence import VARIABLE
-from schemas.errors import MicroguardError
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, run, specification
 from tests.pipelines.releases import Killed
 from tests.pipelines.series.test_register import Series, alike, nights, population, rows

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from microguard.pipelines.publication.store import neighbours
+from microguard.pipelines.publication.store.faults import StoreFailed
+from microguard.pipelines.publication.store.neighbours import refuse_neighbours
+from microguard.schemas.errors import SpecificationError
 from obstore.exceptions import GenericError
 from obstore.store import LocalStore
 
-from pipelines.publication.store import neighbours
-from pipelines.publication.store.faults import StoreFailed
-from pipelines.publication.store.neighbours import refuse_neighbours
-from schemas.errors import SpecificationError
 from tests.pipelines.microdata import specification
 
 

@@ -8,13 +8,13 @@ from functools import partial
 
 import obstore
 import pytest
+from microguard.pipelines.publication.store import connection, lease, stored_folder
+from microguard.pipelines.publication.store.faults import AreaTaken, StoreDamaged, StoreFailed
+from microguard.pipelines.publication.store.lease import Lease
+from microguard.pipelines.publication.store.stored_folder import OBJECTS, STATE, StoredFolder
+from microguard.schemas.errors import SpecificationError
 from obstore.store import LocalStore, MemoryStore
 
-from pipelines.publication.store import connection, lease, stored_folder
-from pipelines.publication.store.faults import AreaTaken, StoreDamaged, StoreFailed
-from pipelines.publication.store.lease import Lease
-from pipelines.publication.store.stored_folder import OBJECTS, STATE, StoredFolder
-from schemas.errors import SpecificationError
 from tests.pipelines.publication.public.stores import Faulty
 from tests.pipelines.releases import Killed
 

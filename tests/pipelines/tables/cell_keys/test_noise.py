@@ -6,11 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from microguard.pipelines.tables.cell_keys.measures import NoiseComparison
+from microguard.pipelines.tables.cell_keys.noise import (
+    attacked,
+    noise_table,
+    published_counts,
+    standing_counts,
+)
+from microguard.pipelines.tables.published_before import PublishedValues, StandingValueFails, new_cells
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN
 
-from pipelines.tables.cell_keys.measures import NoiseComparison
-from pipelines.tables.cell_keys.noise import attacked, noise_table, published_counts, standing_counts
-from pipelines.tables.published_before import PublishedValues, StandingValueFails, new_cells
-from sdc.cta.cell_keys.noise_table import KEY_SPAN
 from tests.pipelines.tables.manifests import manifest_of
 from tests.pipelines.tables.test_published_before import COUNTS, ORIGIN, counted
 from tests.schemas.specification.test_table import build

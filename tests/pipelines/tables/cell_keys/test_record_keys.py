@@ -7,15 +7,15 @@ import hmac
 
 import numpy as np
 import pytest
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.intake.unit_key import unit_key
+from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.tables.cell_keys.record_keys import keys_of_cells
+from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table_input import as_input
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN
 
-from pipelines.intake.read import read
-from pipelines.intake.unit_key import unit_key
-from pipelines.intake.validate import screen
-from pipelines.tables.cell_keys.record_keys import keys_of_cells
-from pipelines.tables.cells_of_microdata import cells_of_microdata
-from schemas.errors import InputRejected
-from schemas.specification.table_input import as_input
-from sdc.cta.cell_keys.noise_table import KEY_SPAN
 from tests.pipelines.turnover import records, specification
 
 SECRET = bytes(range(32))

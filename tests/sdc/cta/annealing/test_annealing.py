@@ -4,13 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.annealing.constraint_residuals import LineSums
+from microguard.sdc.cta.annealing.residuals import LineClasses
+from microguard.sdc.cta.annealing.surrogate import Surrogate
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.stop import Deadline
 
-from sdc.cta import CellTable
-from sdc.cta.annealing.constraint_residuals import LineSums
-from sdc.cta.annealing.residuals import LineClasses
-from sdc.cta.annealing.surrogate import Surrogate
-from sdc.cta.program.problem import Problem
-from sdc.stop import Deadline
 from tests.sdc.cta.tables import random_grid
 
 MODELS = (LineSums, LineClasses, Surrogate)

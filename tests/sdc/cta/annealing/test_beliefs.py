@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from microguard.sdc.cta.annealing.belief_propagation import MOST_CELLS, Beliefs, pattern_count
+from microguard.sdc.cta.annealing.constraint_residuals import LineSums
+from microguard.sdc.cta.annealing.residuals import LineClasses
+from microguard.sdc.cta.annealing.surrogate import Surrogate
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.stop import Deadline
 
-from sdc.cta.annealing.belief_propagation import MOST_CELLS, Beliefs, pattern_count
-from sdc.cta.annealing.constraint_residuals import LineSums
-from sdc.cta.annealing.residuals import LineClasses
-from sdc.cta.annealing.surrogate import Surrogate
-from sdc.cta.program.problem import Problem
-from sdc.stop import Deadline
 from tests.benchmarks.tabular.grids import random_table
 
 NEVER = Deadline.after(None)

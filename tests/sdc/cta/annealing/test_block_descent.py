@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from microguard.sdc.cta.annealing import block_descent
+from microguard.sdc.cta.annealing.block_descent import BlockDescent
+from microguard.sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
+from microguard.sdc.cta.program.directions import random_directions
+from microguard.sdc.cta.program.model import base_model
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.search import Search
+from microguard.sdc.solver import solve
+from microguard.sdc.stop import Deadline
 
-from sdc.cta.annealing import block_descent
-from sdc.cta.annealing.block_descent import BlockDescent
-from sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
-from sdc.cta.program.directions import random_directions
-from sdc.cta.program.model import base_model
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.search import Search
-from sdc.solver import solve
-from sdc.stop import Deadline
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
 
 NEVER = Deadline.after(None)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from microguard.sdc.cta.annealing.line_blocks import MOST_TURNED, blocks_of
+from microguard.sdc.cta.annealing.residuals import LineClasses
+from microguard.sdc.cta.program.problem import Problem
 
-from sdc.cta.annealing.line_blocks import MOST_TURNED, blocks_of
-from sdc.cta.annealing.residuals import LineClasses
-from sdc.cta.program.problem import Problem
 from tests.sdc.cta.tables import random_grid
 
 

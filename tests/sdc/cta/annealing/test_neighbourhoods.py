@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from microguard.sdc.cta import adjust
+from microguard.sdc.cta.annealing import neighbourhoods
+from microguard.sdc.cta.annealing.neighbourhoods import search_neighbourhoods
+from microguard.sdc.cta.effort import budget
+from microguard.sdc.cta.program.directions import random_directions
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.search import Search
+from microguard.sdc.stop import Deadline
 
-from sdc.cta import adjust
-from sdc.cta.annealing import neighbourhoods
-from sdc.cta.annealing.neighbourhoods import search_neighbourhoods
-from sdc.cta.effort import budget
-from sdc.cta.program.directions import random_directions
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.search import Search
-from sdc.stop import Deadline
 from tests.benchmarks.tabular.grids import random_table
 
 NEVER = Deadline.after(None)

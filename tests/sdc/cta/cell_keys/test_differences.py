@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.cta.cell_keys.differences import Differences
+from microguard.sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTable
+from microguard.sdc.cta.cell_keys.posterior import Candidates, candidates
 from scipy import sparse
-
-from sdc.cta.cell_keys.differences import Differences
-from sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTable
-from sdc.cta.cell_keys.posterior import Candidates, candidates
 
 NOISE = NoiseTable.of(CellKeyParameters())
 #: Three parts and their total.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from sdc.cta.cell_keys.entropy import noise_of_largest_entropy
-from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
-from sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.cta.cell_keys.entropy import noise_of_largest_entropy
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 10])

@@ -6,13 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from microguard.sdc.cta.cell_keys import posterior
+from microguard.sdc.cta.cell_keys.intervals import count_intervals
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
+from microguard.sdc.cta.cell_keys.posterior import Candidates, candidates, given_all
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy import sparse
-
-from sdc.cta.cell_keys import posterior
-from sdc.cta.cell_keys.intervals import count_intervals
-from sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
-from sdc.cta.cell_keys.posterior import Candidates, candidates, given_all
-from sdc.errors import InvalidParameter, ShapeMismatch
 
 NOISE = NoiseTable.of(CellKeyParameters())
 #: A 2x2 table row by row with its margins: two rows, their totals, and the column totals.

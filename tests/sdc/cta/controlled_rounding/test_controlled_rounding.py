@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
-
-from sdc.cta import CellTable, kept_mean
-from sdc.cta.controlled_rounding.controlled_rounding import (
+from microguard.sdc.cta import CellTable, kept_mean
+from microguard.sdc.cta.controlled_rounding.controlled_rounding import (
     controlled_rounding,
     room_beyond,
     with_adjacent_multiples,
 )
-from sdc.cta.controlled_rounding.multiples import WALK_ALONE
-from sdc.cta.controlled_rounding.transition import rounding_odds
-from sdc.cta.counts.count_table import totals
-from sdc.cta.counts.posterior import count_posterior
-from sdc.cta.program.infeasible import NoSolutionFound
-from sdc.cta.table.relations import Dimension, tabulate
-from sdc.errors import ImpossibleProtection, InvalidParameter
+from microguard.sdc.cta.controlled_rounding.multiples import WALK_ALONE
+from microguard.sdc.cta.controlled_rounding.transition import rounding_odds
+from microguard.sdc.cta.counts.count_table import totals
+from microguard.sdc.cta.counts.posterior import count_posterior
+from microguard.sdc.cta.program.infeasible import NoSolutionFound
+from microguard.sdc.cta.table.relations import Dimension, tabulate
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter
+from scipy import sparse
+
 from tests.sdc.cta.tables import grid_relations, with_margins
 
 KEY = bytes(range(32))

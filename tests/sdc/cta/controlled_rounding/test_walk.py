@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from microguard.sdc.cta.controlled_rounding.walk import walked
 from scipy import sparse
 
-from sdc.cta.controlled_rounding.walk import walked
 from tests.sdc.cta.tables import grid_relations, with_margins
 
 
@@ -70,5 +70,5 @@ def test_a_basis_made_anew_gives_the_same_walk(monkeypatch):
     numbers = rng.random(len(order))
     box = np.floor(shares), np.ceil(shares)
     long = walked(relations, shares, *box, order, numbers)
-    monkeypatch.setattr("sdc.cta.controlled_rounding.basis._MANY_ENTRIES", 20)
+    monkeypatch.setattr("microguard.sdc.cta.controlled_rounding.basis._MANY_ENTRIES", 20)
     assert walked(relations, shares, *box, order, numbers) == pytest.approx(long, abs=1e-9)

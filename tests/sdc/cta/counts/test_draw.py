@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.counts.consistent import consistent_draws
+from microguard.sdc.cta.counts.count_table import totals, with_draws
+from microguard.sdc.cta.counts.draw import drawn_counts, transition
+from microguard.sdc.cta.counts.posterior import count_posterior
+from microguard.sdc.cta.table.summation import Summation
 from scipy import sparse
 
-from sdc.cta import CellTable, adjust
-from sdc.cta.counts.consistent import consistent_draws
-from sdc.cta.counts.count_table import totals, with_draws
-from sdc.cta.counts.draw import drawn_counts, transition
-from sdc.cta.counts.posterior import count_posterior
-from sdc.cta.table.summation import Summation
 from tests.sdc.cta.tables import grid_relations, with_margins
 
 KEY = bytes(range(32))

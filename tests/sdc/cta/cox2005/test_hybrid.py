@@ -1,8 +1,9 @@
 """The program over groups: what it found counts, whenever the clock ran out."""
 
-from sdc.cta.cox2005.hybrid import HybridParams, hybrid
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.search import Search
+from microguard.sdc.cta.cox2005.hybrid import HybridParams, hybrid
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.search import Search
+
 from tests.sdc.cta.tables import random_grid
 
 

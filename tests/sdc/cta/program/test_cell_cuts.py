@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.program import bounds, cell_cuts
+from microguard.sdc.cta.program.bounds import relaxation_bound
+from microguard.sdc.cta.program.cell_cuts import CellCutting
+from microguard.sdc.cta.program.covering import Covering
+from microguard.sdc.cta.program.model import base_model
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.solver import solve
+from microguard.sdc.stop import Deadline
 
-from sdc.cta import CellTable
-from sdc.cta.program import bounds, cell_cuts
-from sdc.cta.program.bounds import relaxation_bound
-from sdc.cta.program.cell_cuts import CellCutting
-from sdc.cta.program.covering import Covering
-from sdc.cta.program.model import base_model
-from sdc.cta.program.problem import Problem
-from sdc.solver import solve
-from sdc.stop import Deadline
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
 from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, with_margins
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from microguard.sdc.cta.program import directed
+from microguard.sdc.cta.program.directed import DirectedProgram
+from microguard.sdc.cta.program.problem import Problem
 
-from sdc.cta.program import directed
-from sdc.cta.program.directed import DirectedProgram
-from sdc.cta.program.problem import Problem
 from tests.sdc.cta.tables import random_grid
 
 

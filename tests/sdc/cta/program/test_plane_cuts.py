@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from microguard.sdc.cta.program.bounds import relaxation_bound
+from microguard.sdc.cta.program.covering import Covering
+from microguard.sdc.cta.program.plane_cuts import PlaneProgram, planes_of
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.stop import Deadline
 
-from sdc.cta.program.bounds import relaxation_bound
-from sdc.cta.program.covering import Covering
-from sdc.cta.program.plane_cuts import PlaneProgram, planes_of
-from sdc.cta.program.problem import Problem
-from sdc.stop import Deadline
 from tests.sdc.cta.tables import brute_force, random_grid
 
 WORK = 5e4

@@ -6,11 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-
-from sdc.cta import CellTable, adjust
-from sdc.cta.program.infeasible import ImpossibleLines
-from sdc.cta.program.relaxation import relax
-from sdc.cta.table.check import check
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.program.infeasible import ImpossibleLines
+from microguard.sdc.cta.program.relaxation import relax
+from microguard.sdc.cta.table.check import check
 
 #: A 2 x 2 table: a b | a+b / c d | c+d / a+c b+d | all.
 CELLS = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8))

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.program.infeasible import ImpossibleLines
+from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables, with_variables
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.errors import ImpossibleProtection
 
-from sdc.cta import CellTable, adjust
-from sdc.cta.program.infeasible import ImpossibleLines
-from sdc.cta.rules.identical_cells import identical_cells, table_of_variables, with_variables
-from sdc.cta.table.check import check
-from sdc.errors import ImpossibleProtection
 from tests.sdc.cta.tables import brute_force, random_grid
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-
-from sdc.cta import CellTable
-from sdc.cta.rules.tighten_bounds import tighten_bounds
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.rules.tighten_bounds import tighten_bounds
 
 
 def table(whole: bool = True) -> CellTable:

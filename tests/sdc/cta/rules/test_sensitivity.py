@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.cta.rules.sensitivity import (
+from microguard.sdc.cta.rules.sensitivity import (
     capacities,
     dominance,
     inverse_costs,
@@ -13,7 +12,7 @@ from sdc.cta.rules.sensitivity import (
     minimum_frequency,
     p_percent,
 )
-from sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
+from microguard.sdc.errors import InvalidParameter, NotFinite, ShapeMismatch
 
 
 def test_frequencies_below_the_minimum_go_to_zero_or_to_the_minimum():

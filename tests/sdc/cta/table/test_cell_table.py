@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
-
-from sdc.cta import CellTable
-from sdc.errors import (
+from microguard.sdc.cta import CellTable
+from microguard.sdc.errors import (
     ImpossibleProtection,
     InvalidParameter,
     NotAdditive,
@@ -18,6 +16,7 @@ from sdc.errors import (
     SdcError,
     ShapeMismatch,
 )
+from scipy import sparse
 
 
 def given_table(**changes):

@@ -1,8 +1,8 @@
 """The check finds what a table must not have."""
 
 import numpy as np
+from microguard.sdc.cta.table.check import check
 
-from sdc.cta.table.check import check
 from tests.sdc.cta.tables import random_grid
 
 

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.disclosure_audit import attacker_intervals
+from microguard.sdc.cta.program.bounds import relaxation_bound
+from microguard.sdc.cta.program.exact import branch_and_bound
+from microguard.sdc.cta.program.infeasible import ImpossibleLines
+from microguard.sdc.cta.program.plane_cuts import PlaneProgram, planes_of
+from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.program.search import Search
+from microguard.sdc.cta.rounding import in_last_digits
+from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.stop import Deadline
 
-from sdc.cta import CellTable, adjust
-from sdc.cta.disclosure_audit import attacker_intervals
-from sdc.cta.program.bounds import relaxation_bound
-from sdc.cta.program.exact import branch_and_bound
-from sdc.cta.program.infeasible import ImpossibleLines
-from sdc.cta.program.plane_cuts import PlaneProgram, planes_of
-from sdc.cta.program.problem import Problem
-from sdc.cta.program.search import Search
-from sdc.cta.rounding import in_last_digits
-from sdc.cta.rules.identical_cells import identical_cells, table_of_variables
-from sdc.cta.table.check import check
-from sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.stop import Deadline
 from tests.sdc.cta.tables import brute_force, random_grid
 
 INTERNAL_3X3 = np.array([0, 1, 2, 4, 5, 6, 8, 9, 10])

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.rules.sensitivity import capacities, largest_contributions, p_percent
+from microguard.sdc.cta.table.check import check
+from microguard.sdc.cta.table.relations import TOTAL, Dimension, from_cells, tabulate
+from microguard.sdc.cta.table.summation import Summation
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
 
-from sdc.cta import CellTable, adjust
-from sdc.cta.rules.sensitivity import capacities, largest_contributions, p_percent
-from sdc.cta.table.check import check
-from sdc.cta.table.relations import TOTAL, Dimension, from_cells, tabulate
-from sdc.cta.table.summation import Summation
-from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
 from tests.reference import reference_file
 from tests.sdc.cta.tables import grid_relations
 

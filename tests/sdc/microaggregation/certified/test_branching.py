@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from sdc.microaggregation.certified.branching import TOLERANCE, Branching, branch
-from sdc.microaggregation.certified.certify import nearest_clusters, shares
-from sdc.microaggregation.certified.relaxation import Allowance, Relaxation
-from sdc.microaggregation.certified.subset_row_cuts import separate
-from sdc.microaggregation.column_generation.columns import (
+from microguard.sdc.microaggregation.certified.branching import TOLERANCE, Branching, branch
+from microguard.sdc.microaggregation.certified.certify import nearest_clusters, shares
+from microguard.sdc.microaggregation.certified.relaxation import Allowance, Relaxation
+from microguard.sdc.microaggregation.certified.subset_row_cuts import separate
+from microguard.sdc.microaggregation.column_generation.columns import (
     Columns,
     as_members,
     cluster_costs,
     clusters_of,
     squared_distances,
 )
-from sdc.stop import Deadline
+from microguard.sdc.stop import Deadline
+
 from tests.sdc.microaggregation.brute_force import least_sse
 
 NEVER = Deadline.after(None)

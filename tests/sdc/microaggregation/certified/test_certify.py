@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.certified import certify as certified
+from microguard.sdc.microaggregation.certified import levels
+from microguard.sdc.microaggregation.certified.branching import Branching
+from microguard.sdc.microaggregation.certified.relaxation import Allowance
+from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.methods import MOST_PAIRED_RECORDS
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
-from sdc.errors import UnsupportedCombination
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.certified import certify as certified
-from sdc.microaggregation.certified import levels
-from sdc.microaggregation.certified.branching import Branching
-from sdc.microaggregation.certified.relaxation import Allowance
-from sdc.microaggregation.clustering import Clustering
-from sdc.microaggregation.methods import MOST_PAIRED_RECORDS
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
 from tests.reference import reference_file
 from tests.sdc.microaggregation.brute_force import least_sse
 

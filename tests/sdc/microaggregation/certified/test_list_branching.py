@@ -6,10 +6,15 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from microguard.sdc.microaggregation.certified.list_branching import InList, branch_in_list
+from microguard.sdc.microaggregation.column_generation.columns import (
+    Columns,
+    as_members,
+    clusters_of,
+    squared_distances,
+)
+from microguard.sdc.stop import Deadline
 
-from sdc.microaggregation.certified.list_branching import InList, branch_in_list
-from sdc.microaggregation.column_generation.columns import Columns, as_members, clusters_of, squared_distances
-from sdc.stop import Deadline
 from tests.sdc.microaggregation.brute_force import least_sse
 
 NEVER = Deadline.after(None)

@@ -6,12 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
-from sdc.microaggregation.certified.odd_set_cuts import separate_larger
-from sdc.microaggregation.certified.subset_row_cuts import WIDTH
-from sdc.microaggregation.column_generation.columns import as_members
-from sdc.microaggregation.column_generation.master import cut_entries, cut_limits
-from sdc.microaggregation.column_generation.set_partitioning import incidence_of
+from microguard.sdc.microaggregation.certified.odd_set_cuts import separate_larger
+from microguard.sdc.microaggregation.certified.subset_row_cuts import WIDTH
+from microguard.sdc.microaggregation.column_generation.columns import as_members
+from microguard.sdc.microaggregation.column_generation.master import cut_entries, cut_limits
+from microguard.sdc.microaggregation.column_generation.set_partitioning import incidence_of
 
 NONE = np.empty((0, WIDTH), dtype=np.int64)
 

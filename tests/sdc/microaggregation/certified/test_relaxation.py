@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.microaggregation.certified.odd_set_cuts import separate_larger
+from microguard.sdc.microaggregation.certified.relaxation import Allowance, Relaxation
+from microguard.sdc.microaggregation.certified.subset_row_cuts import separate
+from microguard.sdc.microaggregation.column_generation.columns import Columns, as_members, squared_distances
+from microguard.sdc.microaggregation.column_generation.master import cut_limits
+from microguard.sdc.stop import Deadline
 
-from sdc.microaggregation.certified.odd_set_cuts import separate_larger
-from sdc.microaggregation.certified.relaxation import Allowance, Relaxation
-from sdc.microaggregation.certified.subset_row_cuts import separate
-from sdc.microaggregation.column_generation.columns import Columns, as_members, squared_distances
-from sdc.microaggregation.column_generation.master import cut_limits
-from sdc.stop import Deadline
 from tests.sdc.microaggregation.brute_force import all_clusters, reduced_cost
 
 K = 3
@@ -36,7 +36,7 @@ def test_the_bound_holds_at_the_duals_that_clusters_are_listed_with(
     seed: int, tolerances: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # narrow searches that miss clusters, as on files of hundreds of records
-    monkeypatch.setattr("sdc.microaggregation.certified.relaxation._NARROW", ((3, 20), (4, 40)))
+    monkeypatch.setattr("microguard.sdc.microaggregation.certified.relaxation._NARROW", ((3, 20), (4, 40)))
     values = np.random.default_rng(seed).normal(size=(13, 2))
     columns = Columns(squared_distances(values), K)
     columns.add(as_members([range(3), range(3, 6), range(6, 9), range(9, 13)], K))

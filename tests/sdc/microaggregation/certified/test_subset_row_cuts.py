@@ -6,9 +6,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
-from sdc.microaggregation.certified.subset_row_cuts import separate
-from sdc.microaggregation.column_generation.columns import as_members
+from microguard.sdc.microaggregation.certified.subset_row_cuts import separate
+from microguard.sdc.microaggregation.column_generation.columns import as_members
 
 NONE = np.empty((0, 3), dtype=np.int64)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.microaggregation.column_generation.columns import squared_distances
+from microguard.sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
+from microguard.sdc.microaggregation.column_generation.edge_model import edge_program, solve_edge_model
+from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, price
 
-from sdc.microaggregation.column_generation.columns import squared_distances
-from sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
-from sdc.microaggregation.column_generation.edge_model import edge_program, solve_edge_model
-from sdc.microaggregation.exact_pricing.pricing import Cuts, price
 from tests.sdc.microaggregation.brute_force import reduced_cost
 
 NONE = np.empty((0, 3), dtype=int)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
-from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
-from sdc.microaggregation.column_generation.edge_model import solve_edge_model
-from sdc.microaggregation.column_generation.heuristic import (
+from microguard.sdc.errors import InvalidParameter, UnsupportedCombination
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
+from microguard.sdc.microaggregation.column_generation.edge_model import solve_edge_model
+from microguard.sdc.microaggregation.column_generation.heuristic import (
     branch_and_bound,
     microaggregation_heuristic_mp,
     solve,
     table_2,
 )
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
+
 from tests.reference import reference_file
 from tests.sdc.microaggregation.brute_force import least_sse
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.microaggregation.column_generation.columns import squared_distances
+from microguard.sdc.microaggregation.column_generation.heuristic_pricing import price_heuristically
 
-from sdc.microaggregation.column_generation.columns import squared_distances
-from sdc.microaggregation.column_generation.heuristic_pricing import price_heuristically
 from tests.sdc.microaggregation.brute_force import reduced_cost
 
 NONE = np.empty((0, 3), dtype=int)

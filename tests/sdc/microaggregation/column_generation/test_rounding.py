@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-
-from sdc.microaggregation.column_generation.columns import as_members
-from sdc.microaggregation.column_generation.rounding import simple_rounding, spanning_tree_roundings
+from microguard.sdc.microaggregation.column_generation.columns import as_members
+from microguard.sdc.microaggregation.column_generation.rounding import (
+    simple_rounding,
+    spanning_tree_roundings,
+)
 
 LINE = np.array([[0.0], [1.0], [2.0], [3.0], [10.0], [11.0], [12.0]])
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.microaggregation.column_generation.columns import squared_distances
+from microguard.sdc.microaggregation.exact_pricing import pricing
+from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, Rewards, price
+from microguard.sdc.stop import Deadline
 
-from sdc.microaggregation.column_generation.columns import squared_distances
-from sdc.microaggregation.exact_pricing import pricing
-from sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, Rewards, price
-from sdc.stop import Deadline
 from tests.sdc.microaggregation.brute_force import all_clusters, reduced_cost
 
 

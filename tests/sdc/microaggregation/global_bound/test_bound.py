@@ -6,12 +6,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from microguard.sdc.microaggregation.bounds import nearest_neighbour_bound
+from microguard.sdc.microaggregation.global_bound.bound import WORK, Work, file_bound, near_records
+from microguard.sdc.microaggregation.global_bound.cheapest_parts import Thoroughness, cheapest_parts
+from microguard.sdc.microaggregation.global_bound.part_costs import part_costs
+from microguard.sdc.microaggregation.principal_cuts import CutTree
 
-from sdc.microaggregation.bounds import nearest_neighbour_bound
-from sdc.microaggregation.global_bound.bound import WORK, Work, file_bound, near_records
-from sdc.microaggregation.global_bound.cheapest_parts import Thoroughness, cheapest_parts
-from sdc.microaggregation.global_bound.part_costs import part_costs
-from sdc.microaggregation.principal_cuts import CutTree
 from tests.sdc.microaggregation.brute_force import least_sse
 
 ROUNDING = 1 + 1e-9

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.errors import InvalidParameter
-from sdc.microaggregation.heuristics.genetic import GeneticParams, correct, evaluate, genetic, select
-from sdc.microaggregation.heuristics.univariate import fixed_size, optimal, sum_of_squares
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.microaggregation.heuristics.genetic import (
+    GeneticParams,
+    correct,
+    evaluate,
+    genetic,
+    select,
+)
+from microguard.sdc.microaggregation.heuristics.univariate import fixed_size, optimal, sum_of_squares
 
 
 def _zeros_between_ones(string: np.ndarray) -> np.ndarray:

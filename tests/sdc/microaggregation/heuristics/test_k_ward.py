@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.errors import InvalidParameter, UnsupportedCombination
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.heuristics.k_ward import cluster, connected, score_ends
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
-from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.heuristics.k_ward import cluster, connected, score_ends
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
 from tests.reference import reference_file
 
 FOREVER = Deadline.after(None)

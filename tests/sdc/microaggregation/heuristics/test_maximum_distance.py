@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, solve
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.stop import Deadline
 
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, solve
-from sdc.microaggregation.records import Records
-from sdc.stop import Deadline
 from tests.reference import reference_file
 
 FOREVER = Deadline.after(None)

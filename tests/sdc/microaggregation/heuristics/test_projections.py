@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.heuristics.projections import first_component_scores, sum_of_z_scores
+from microguard.sdc.microaggregation.records import Records
 
-from sdc.errors import UnsupportedCombination
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.heuristics.projections import first_component_scores, sum_of_z_scores
-from sdc.microaggregation.records import Records
 from tests.reference import reference_file
 
 PROJECTIONS = ("projection-pv", "projection-sz", "projection-fpc")

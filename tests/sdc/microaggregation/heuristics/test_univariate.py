@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.microaggregation import individual_ranking, microaggregate
-from sdc.microaggregation.heuristics.univariate import (
+from microguard.sdc.microaggregation import individual_ranking, microaggregate
+from microguard.sdc.microaggregation.heuristics.univariate import (
     fixed_size,
     labels_of,
     mode_position,
     optimal,
     sum_of_squares,
 )
+
 from tests.sdc.microaggregation.rational import (
     least_sse_of_one_variable,
     sse_of_one_variable,

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.local_search.by_effort import (
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.local_search.by_effort import (
     LEAST_VISITS,
     RECOMBINED_RECORDS,
     SEVERAL_RECORDS,

@@ -4,25 +4,24 @@ import copy
 
 import numpy as np
 import pytest
-
-from sdc.errors import SolverFailed
-from sdc.kernels.prefetch import CACHED
-from sdc.kernels.random import new_stream
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.distinct_rows import deduplicate
-from sdc.microaggregation.local_search import moves, recombination
-from sdc.microaggregation.local_search.annealing import Schedule, anneal
-from sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
-from sdc.microaggregation.local_search.crossover import cross
-from sdc.microaggregation.local_search.descent import descend
-from sdc.microaggregation.local_search.neighbours import near_contents, nearest_neighbours
-from sdc.microaggregation.local_search.noise import COUNT
-from sdc.microaggregation.local_search.recombination import Recombination
-from sdc.microaggregation.local_search.scales import local_scales
-from sdc.microaggregation.local_search.search_state import SearchState, move, search_state_of
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import squares_by_cluster, sum_of_squares
-from sdc.stop import Deadline
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.kernels.prefetch import CACHED
+from microguard.sdc.kernels.random import new_stream
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.distinct_rows import deduplicate
+from microguard.sdc.microaggregation.local_search import moves, recombination
+from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal
+from microguard.sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
+from microguard.sdc.microaggregation.local_search.crossover import cross
+from microguard.sdc.microaggregation.local_search.descent import descend
+from microguard.sdc.microaggregation.local_search.neighbours import near_contents, nearest_neighbours
+from microguard.sdc.microaggregation.local_search.noise import COUNT
+from microguard.sdc.microaggregation.local_search.recombination import Recombination
+from microguard.sdc.microaggregation.local_search.scales import local_scales
+from microguard.sdc.microaggregation.local_search.search_state import SearchState, move, search_state_of
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import squares_by_cluster, sum_of_squares
+from microguard.sdc.stop import Deadline
 
 NEVER = Deadline.after(None)
 

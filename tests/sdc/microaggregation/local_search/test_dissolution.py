@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from sdc.microaggregation.distinct_rows import deduplicate
-from sdc.microaggregation.local_search.descent import descend
-from sdc.microaggregation.local_search.neighbours import near_contents
-from sdc.microaggregation.local_search.ruin_and_recreate import dissolve_dearest
-from sdc.microaggregation.local_search.search_state import search_state_of
-from sdc.microaggregation.records import Records
-from sdc.microaggregation.sse import sum_of_squares
-from sdc.stop import Deadline
+from microguard.sdc.microaggregation.distinct_rows import deduplicate
+from microguard.sdc.microaggregation.local_search.descent import descend
+from microguard.sdc.microaggregation.local_search.neighbours import near_contents
+from microguard.sdc.microaggregation.local_search.ruin_and_recreate import dissolve_dearest
+from microguard.sdc.microaggregation.local_search.search_state import search_state_of
+from microguard.sdc.microaggregation.records import Records
+from microguard.sdc.microaggregation.sse import sum_of_squares
+from microguard.sdc.stop import Deadline
 
 NEVER = Deadline.after(None)
 

@@ -7,18 +7,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from sdc.clusters.diversity import Diversity, diversify
-from sdc.kernels.random import new_stream
-from sdc.microaggregation import microaggregate
-from sdc.microaggregation.local_search.annealing import Schedule, anneal
-from sdc.microaggregation.local_search.descent import descend
-from sdc.microaggregation.local_search.diverse_changes import may_join, may_leave, may_part, may_swap
-from sdc.microaggregation.local_search.neighbours import nearest_neighbours
-from sdc.microaggregation.local_search.search_state import SearchState, search_state_of, shift, swap
-from sdc.microaggregation.methods import ALGORITHMS
-from sdc.microaggregation.sse import sum_of_squares
-from sdc.stop import Deadline
+from microguard.sdc.clusters.diversity import Diversity, diversify
+from microguard.sdc.kernels.random import new_stream
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal
+from microguard.sdc.microaggregation.local_search.descent import descend
+from microguard.sdc.microaggregation.local_search.diverse_changes import (
+    may_join,
+    may_leave,
+    may_part,
+    may_swap,
+)
+from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
+from microguard.sdc.microaggregation.local_search.search_state import (
+    SearchState,
+    search_state_of,
+    shift,
+    swap,
+)
+from microguard.sdc.microaggregation.methods import ALGORITHMS
+from microguard.sdc.microaggregation.sse import sum_of_squares
+from microguard.sdc.stop import Deadline
 
 NEVER = Deadline.after(None)
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
+from microguard.sdc.nominal.aggregation.aggregate import aggregate
+from microguard.sdc.nominal.partitioning.partition import partition
 
-from sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
-from sdc.nominal.aggregation.aggregate import aggregate
-from sdc.nominal.partitioning.partition import partition
 from tests.benchmarks.combinations.scenarios import instance
 from tests.sdc.nominal.brute_force import chi2, least_aggregation
 

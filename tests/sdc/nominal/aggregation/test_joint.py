@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sdc.clusters.representatives import modes
-from sdc.errors import InvalidParameter, ShapeMismatch
-from sdc.nominal.aggregation.joint import joint_representatives
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import collapse
+from microguard.sdc.clusters.representatives import modes
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from microguard.sdc.nominal.aggregation.joint import joint_representatives
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import collapse
 
 NAMES = ("a", "b", "c")
 

@@ -7,13 +7,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-
-from sdc.errors import InvalidParameter, UnsupportedCombination
-from sdc.nominal import anonymise
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, collapse
-from sdc.nominal.frequency_search.objective import SearchParameters
-from sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.errors import InvalidParameter, UnsupportedCombination
+from microguard.sdc.nominal import anonymise
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, collapse
+from microguard.sdc.nominal.frequency_search.objective import SearchParameters
+from microguard.sdc.nominal.frequency_search.search import protect_frequencies
 
 K = 2
 CHI2 = SearchParameters(deviation_weight=0, absolute_weight={})

@@ -9,18 +9,18 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch, TooFewRecords
+from microguard.sdc.kernels.random import new_stream
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_frame
+from microguard.sdc.nominal.frequency_search.annealing import SOFT, Annealing
+from microguard.sdc.nominal.frequency_search.greedy import settle
+from microguard.sdc.nominal.frequency_search.objective import Objective, SearchParameters
+from microguard.sdc.nominal.frequency_search.search import begun_anew, protect_block, protect_frequencies
+from microguard.sdc.nominal.frequency_search.search_state import new_state
+from microguard.sdc.nominal.neighbours import sorted_combinations
+from microguard.sdc.stop import Deadline
 
-from sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch, TooFewRecords
-from sdc.kernels.random import new_stream
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector, collapse, from_frame
-from sdc.nominal.frequency_search.annealing import SOFT, Annealing
-from sdc.nominal.frequency_search.greedy import settle
-from sdc.nominal.frequency_search.objective import Objective, SearchParameters
-from sdc.nominal.frequency_search.search import begun_anew, protect_block, protect_frequencies
-from sdc.nominal.frequency_search.search_state import new_state
-from sdc.nominal.neighbours import sorted_combinations
-from sdc.stop import Deadline
 from tests.sdc.nominal.instances import nominal_frames
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from scipy import sparse
-
-from sdc.nominal.partitioning.problem import NONE, PartitionProblem
-from sdc.solver import INFINITY, Limits, Program, Status, solve
 
 
 def solve_pricing_program(

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.errors import InvalidParameter, TooFewRecords
+from microguard.sdc.nominal.distances import Ordinal
+from microguard.sdc.nominal.partitioning.partition import partition
+from microguard.sdc.nominal.two_step_names import TWO_STEP
 
-from sdc.errors import InvalidParameter, TooFewRecords
-from sdc.nominal.distances import Ordinal
-from sdc.nominal.partitioning.partition import partition
-from sdc.nominal.two_step_names import TWO_STEP
 from tests.benchmarks.combinations.scenarios import instance
 from tests.sdc.nominal.brute_force import least_weight, partition_weight
 
@@ -40,7 +40,7 @@ def test_a_local_search_ends_at_its_time_limit_and_looking_at_the_clock_changes_
 ) -> None:
     frame = small_frame(7, 60, values=4, variables=4)
     at_once = partition(frame, 3, algorithm="local-search", effort="fast")
-    monkeypatch.setattr("sdc.nominal.partitioning.local_search.STRETCH", 7)
+    monkeypatch.setattr("microguard.sdc.nominal.partitioning.local_search.STRETCH", 7)
     step_by_step = partition(frame, 3, algorithm="local-search", effort="fast")
     np.testing.assert_array_equal(step_by_step.labels, at_once.labels)
     limited = partition(frame, 3, algorithm="local-search", time_limit=1e-9)

@@ -6,16 +6,16 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-
-from sdc.nominal.partitioning.heuristic_pricing import enumerate_columns, greedy_columns
-from sdc.nominal.partitioning.pricing import (
+from microguard.sdc.nominal.partitioning.heuristic_pricing import enumerate_columns, greedy_columns
+from microguard.sdc.nominal.partitioning.pricing import (
     REDUCED_COST_TOLERANCE,
     best_columns,
     cheapest_column,
     columns_within,
 )
-from sdc.nominal.partitioning.problem import NONE, PartitionProblem
-from sdc.nominal.points import Points
+from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
+from microguard.sdc.nominal.points import Points
+
 from tests.sdc.nominal.partitioning.pricing_program import solve_pricing_program
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-
-from sdc.nominal.control_tables import ControlTables
-from sdc.nominal.frequency import FrequencyVector
-from sdc.nominal.partitions.cell_index import CellIndex
-from sdc.nominal.partitions.part import Part, PartitionRequest, Stage, Standing, VisibleErrors
-from sdc.nominal.partitions.reconcile import SharedState, cut_regions, reconcile
+from microguard.sdc.nominal.control_tables import ControlTables
+from microguard.sdc.nominal.frequency import FrequencyVector
+from microguard.sdc.nominal.partitions.cell_index import CellIndex
+from microguard.sdc.nominal.partitions.part import Part, PartitionRequest, Stage, Standing, VisibleErrors
+from microguard.sdc.nominal.partitions.reconcile import SharedState, cut_regions, reconcile
 
 
 class InMemory:

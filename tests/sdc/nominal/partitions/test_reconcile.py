@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from microguard.sdc.errors import TooFewRecords
+from microguard.sdc.nominal.control_tables import ControlTables, named_tables
+from microguard.sdc.nominal.frequency import FrequencyVector, collapse
+from microguard.sdc.nominal.frequency_search import search
+from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.partitions.cell_index import CellIndex, comparable
+from microguard.sdc.nominal.partitions.part import Part, PartitionRequest
+from microguard.sdc.nominal.partitions.reconcile import TURNS, cut_regions, portions
+from microguard.sdc.nominal.region_levels import RegionLevels
 
-from sdc.errors import TooFewRecords
-from sdc.nominal.control_tables import ControlTables, named_tables
-from sdc.nominal.frequency import FrequencyVector, collapse
-from sdc.nominal.frequency_search import search
-from sdc.nominal.frequency_search.search import protect_frequencies
-from sdc.nominal.partitions.cell_index import CellIndex, comparable
-from sdc.nominal.partitions.part import Part, PartitionRequest
-from sdc.nominal.partitions.reconcile import TURNS, cut_regions, portions
-from sdc.nominal.region_levels import RegionLevels
 from tests.sdc.nominal.partitions.in_memory import InMemory, everything, protected_in_parts
 
 SIZES = np.array([2, 4, 6, 9])
@@ -99,7 +99,7 @@ def test_parts_that_never_see_the_others_do_worse(monkeypatch):
     tables = everything(file, ask)
     together = np.abs(shared(tables, protected_in_parts(file, ask, 300)[0]))
     monkeypatch.setattr(
-        "sdc.nominal.partitions.reconcile.portions",
+        "microguard.sdc.nominal.partitions.reconcile.portions",
         lambda parts, moving, errors: {
             part: parts.parts[part].errors(parts.standing[part].counts) for part in moving
         },
