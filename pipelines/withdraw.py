@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from microguard.pipelines.engine.command_result import CommandResult, look_again, now
 from microguard.pipelines.engine.files import FileDamaged
-from microguard.pipelines.publication.area_identity import AreaNotThere, known_area, require_gone
+from microguard.pipelines.publication.area_identity import AreaNotThere, begin_area, known_area, require_gone
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.find_release import (
     FoundRelease,
@@ -55,7 +55,8 @@ def withdraw(named: str, *, lost: bool = False) -> CommandResult:
     def act() -> CommandResult:
         with at_work(areas):
             status = Ledger(areas).status(meant)
-            if status is not None and status.event in GONE and _is_lost(areas):
+            gone = status is not None and status.event in GONE and not _is_seen(meant, areas)
+            if gone and _is_lost(areas):
                 return _lost(areas)
             _withdraw(meant, areas)
             successor = areas.public.served()
@@ -81,14 +82,21 @@ def _withdraw(meant: str, areas: Areas) -> None:
             "the area was moved. Nothing was withdrawn. Name the release there, or by its folder in the "
             "evidence area, and delete copies by hand."
         )
-    returned = areas.public.stands(meant) or areas.public.served() == meant
+    returned = _is_seen(meant, areas)
     if status is None or not (returned or status.event in {"published", *GONE}):
         raise SpecificationError("The ledger knows no standing release of this id: nothing was withdrawn.")
+    if returned:
+        begin_area(areas)  # of a version before, or torn: what has the release is its area
     if status.event == "published" or returned:
         with areas.public.lock():
             withdraw_release(status, areas)
     else:
         require_gone(meant, areas)
+
+
+def _is_seen(release_id: str, areas: Areas) -> bool:
+    """Whether readers can find a release, whatever the ledger says."""
+    return areas.public.stands(release_id) or areas.public.served() == release_id
 
 
 def _answer(meant: str, areas: Areas, before: str | None, successor: str | None) -> CommandResult:

@@ -47,15 +47,16 @@ def known_area(areas: Areas) -> str | None:
         found = areas.public.identity()
     except FileDamaged as error:
         damage = error
-    if found is not None and found == expected:
+    ever = {each.area for each in here} - {""}
+    if found in ({expected} if expected else ever):  # one that was declared lost may come back
         return found
     elsewhere = {each.area: each.public for each in entries if not is_in(each, areas.public)}
-    if found in elsewhere and found not in {each.area for each in here}:
+    if found in elsewhere and found not in ever:
         raise _elsewhere(areas, elsewhere[found])
     standing = _standing(here)
     if expected and not damage:
         raise _not_there(areas, standing, found, expected)
-    lost = not expected and any(each.area for each in here)
+    lost = not expected and bool(ever)
     if (standing or (damage and not lost)) and not any(areas.public.stands(each) for each in standing):
         raise damage or _not_there(areas, standing, found, expected)
     return found

@@ -103,8 +103,11 @@ def test_a_release_of_an_area_that_is_not_mounted_is_not_withdrawn_and_can_be_on
     assert contents(released) == set()
 
 
-def test_a_line_that_says_withdrawn_is_no_proof(released, record):
+@pytest.mark.parametrize("version", ["this", "before"])
+def test_a_line_that_says_withdrawn_is_no_proof(released, record, version):
     """As versions before left it: the ledger says that it is gone, and it is there."""
+    if version == "before":
+        _of_version_before(released)
     Ledger(released).append(replace(entry(), event="withdrawn", public=released.public.name))
     assert "is withdrawn" in withdraw(str(record)).text
     assert contents(released) == set()

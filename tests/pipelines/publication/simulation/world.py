@@ -190,7 +190,7 @@ class World:
             with open(path, "ab") as file:  # a line that was about to be written
                 file.write(b'{"event": "publ')
         else:
-            os.truncate(path, self.chance.randint(0, path.stat().st_size - 1))
+            os.truncate(path, self.chance.randint(0, max(0, path.stat().st_size - 1)))
             standing = "published" in look.status(self.evidence).values()
             answer = self._call(self._recovery, "recover a torn file", fails=False)
             if standing and not self.lost and not isinstance(answer, CommandResult):
@@ -308,6 +308,8 @@ class World:
         """Whether an answer agrees with the state."""
         if answer is None:
             return
+        if isinstance(answer, CommandResult) and event == "published":
+            self.lost.discard(release_id)
         shown, led = release_id in look.visible(self.area) - self.lost, look.current(self.area) == release_id
         if isinstance(answer, CommandResult):
             if event not in wanted:
