@@ -1,4 +1,4 @@
-"""Run jobs with the lowest, the pinned and the newest dependencies: see --help."""
+"""Run the jobs of a user of the wheel with the lowest, the pinned and the newest dependencies."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ from deploy.dependency_lanes.lane import (
 )
 from deploy.dependency_lanes.results import JobResult, exit_code_of, table_of
 
+DEFAULT_LANES = (
+    "lowest, pinned or newest, a hyphen and a Python version (default: each of them on the oldest supported "
+    "Python, and newest on the newest Python found)"
+)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -79,10 +83,10 @@ def _say(text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="deploy/lanes", description=__doc__)
+    parser.add_argument("lanes", nargs="*", metavar="LANE", help=DEFAULT_LANES)
     parser.add_argument(
-        "lanes", nargs="*", metavar="LANE", help="lowest-, pinned- or newest- and a Python version (all four)"
+        "--dir", type=Path, default=ROOT / ".lanes", help="folder of environments and jobs (.lanes)"
     )
-    parser.add_argument("--dir", type=Path, default=ROOT / ".lanes", help="environments and jobs (.lanes)")
     parser.add_argument("--source", type=Path, default=ROOT, help="the checkout to test (this one)")
     parser.add_argument("--jobs", nargs="+", choices=[job.name for job in JOBS], help="only these jobs")
     return parser

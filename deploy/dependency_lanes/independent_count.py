@@ -61,6 +61,7 @@ def records_fault(frame: pd.DataFrame, manifest: dict, records: int) -> str | No
 
 def table_fault(cells: pd.DataFrame, firms: pd.DataFrame) -> str | None:
     """Return why a table is not additive or publishes a sensitive cell as it was; None if all is well."""
+    cells = cells.astype({"turnover": float})  # published as decimal numbers
     levels = firms.assign(total=TOTAL)
     keys = [["total", "total"], ["section", "total"], ["section", "branch"]]
     original = []

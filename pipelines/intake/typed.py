@@ -53,8 +53,9 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
             broken = broken | f.coalesce(~valid, f.lit(False))
     flags = f.when(unreadable, NUMBER).otherwise(0) + f.when(broken, TEXT).otherwise(0)
     typed = raw.select(*[values[name].alias(name) for name in names], flags.alias(UNREADABLE))
-    # Text is parsed once: kept in Spark's own encrypted scratch space for the passes that follow.
-    return typed.persist(StorageLevel.DISK_ONLY) if csv else typed
+    # Text is parsed once: kept in Spark's own encrypted scratch space for the passes that follow. Spark finds
+    # what it keeps by the plan: an earlier run of this session may have read another file of the same name.
+    return typed.unpersist().persist(StorageLevel.DISK_ONLY) if csv else typed
 
 
 def _categories_in_bytes(raw: DataFrame, names: list[str], specification: Specification) -> set[str]:

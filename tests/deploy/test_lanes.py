@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
@@ -181,6 +182,7 @@ def firms_and_cells() -> tuple[pd.DataFrame, pd.DataFrame]:
 def test_independent_count_refuses_a_table_that_does_not_add_up_or_shows_a_sensitive_cell():
     firms, cells = firms_and_cells()
     assert table_fault(cells, firms) is None
+    assert table_fault(cells.assign(turnover=cells["turnover"].map(Decimal)), firms) is None
     for row in range(len(cells)):
         assert "add up" in str(
             table_fault(cells.assign(turnover=cells["turnover"] + (cells.index == row)), firms)

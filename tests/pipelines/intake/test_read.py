@@ -126,6 +126,14 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(spark, tmp_path):
     assert read(spark, csv_specification(tmp_path, roles)).frame.count() == 3
 
 
+def test_a_csv_that_was_replaced_is_read_anew_in_a_session_that_stays_open(spark, tmp_path):
+    spec = csv_specification(tmp_path, {name: ROLES[name] for name in ("sex", "age")})
+    for ages in ([1, 2], [3, 4, 5]):
+        (tmp_path / "data.csv").write_text("sex,age\n" + "".join(f"f,{age}\n" for age in ages))
+        found = read(spark, spec).frame
+        assert sorted(row["age"] for row in found.collect()) == ages
+
+
 def test_the_fingerprint_depends_on_the_records_and_not_on_their_order_or_files(spark, tmp_path):
     frame = persons()
     prints = []

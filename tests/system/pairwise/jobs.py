@@ -227,7 +227,7 @@ class PairwiseJob:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The records: 60 of them, in two regions of 29 records and a third of two where it is small."""
+        """The records: 60 of them, in two regions, and one in a third where that is small."""
         frame = _records(self.row)
         return frame[[name for name in self.roles if name in frame]]
 
@@ -303,7 +303,7 @@ def _records(row: Row) -> pd.DataFrame:
     text = random.integers(0, 1000, n)
     regions = np.array([f"{CANARY} north", f"{CANARY} south"], dtype=object)[place % 2]
     if row["region"] == "small":
-        regions[:2] = f"{CANARY} island"
+        regions[:1] = f"{CANARY} island"
     frame = pd.DataFrame(
         {
             "name": [f"{CANARY} {i}" for i in place],

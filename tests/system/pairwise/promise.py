@@ -9,7 +9,7 @@ import pandas as pd
 
 from tests.system.pairwise.jobs import PairwiseJob
 
-#: Numbers that differ by less than this share of each other, or of their range, count as one value.
+#: Positive numbers that differ by less than this share of each other, and of their range, count as one value.
 CLOSE = 0.01
 
 
@@ -69,15 +69,19 @@ def broken_classes(
     diverse : str, optional
         A sensitive column of which each class has two values or more.
     """
-    classes, of = release.groupby(list(keys), dropna=False), f"combination of {', '.join(keys)}"
+    classes, of = (
+        release.groupby(list(keys), dropna=False, observed=True),
+        f"combination of {', '.join(keys)}",
+    )
     smallest = classes.size().min() if counted is None else classes[counted].nunique().min()
     if smallest < k:
         yield f"{smallest} {counted or 'record'}s share a {of}"
     if diverse is None:
         return
     if release[diverse].dtype.kind == "f":
-        apart, whole = classes[diverse].max() - classes[diverse].min(), np.ptp(release[diverse])
-        if (apart < CLOSE * whole).any() or (apart < CLOSE * classes[diverse].min()).any():
+        apart = classes[diverse].max() - classes[diverse].min()
+        of_range, of_value = CLOSE * np.ptp(release[diverse]), CLOSE * classes[diverse].max()
+        if ((apart < of_range) & (apart <= of_value)).any():
             yield f"the values of {diverse} are close to each other in a {of}"
     elif classes[diverse].nunique().min() < 2:
         yield f"{diverse} has one value in a {of}"

@@ -40,11 +40,12 @@ def _published(spark, specification) -> pd.DataFrame | None:
     with areas.lock():
         finish_what_died(areas)
         try:
-            run(records_of(specification), Job(spark, specification, areas, Progress(quiet=True)))
+            outcome = run(records_of(specification), Job(spark, specification, areas, Progress(quiet=True)))
         except (SpecificationError, InputRejected, GateRefused) as error:
             refusal = str(error)
         else:
             refusal = ""
+            assert outcome.summary().startswith("Published.")
     if refusal:
         assert CANARY not in refusal
         print(refusal)
@@ -71,4 +72,5 @@ def test_a_job_ends_in_a_release_that_keeps_its_promise_or_in_a_named_refusal(sp
         if release is None:
             return
         key = NOTE if NOTE in release else None
-        assert not list(broken(job, release, job.accepted_of(night), key))
+        faults = list(broken(job, release, job.accepted_of(night), key))
+        assert not faults, faults
