@@ -25,7 +25,7 @@ import numba
 from microguard.sdc.errors import UnsupportedArguments
 from microguard.sdc.kernels.plain_arrays import call_with_plain_arrays, is_plain
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.errors import TypingError
+from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -110,7 +110,7 @@ class Kernel(_Dispatcher):
             return partial(call_with_plain_arrays, self)
         try:
             return super()._compile_for_args(*arguments, **named)
-        except TypingError as error:
+        except (NumbaError, RuntimeError) as error:  # RuntimeError: what LLVM refuses
             found = ", ".join(str(self.typeof_pyval(argument)) for argument in arguments)
             raise UnsupportedArguments(
                 f"{self.__name__}: expected types that this kernel compiles for; found {found}. Convert the "

@@ -9,9 +9,13 @@ from tests.contract.kernels.variations import varied
 
 #: Kernels that return room for a search, which holds anything until it is written: types and shapes compare.
 UNINITIALISED = {
+    "microaggregation.exact_pricing.candidate_lists.new_lists",
     "microaggregation.heuristics.mdav.new_free",
     "microaggregation.local_search.moves.scratch",
+    "microaggregation.local_search.neighbours._new_leaf",
+    "microaggregation.principal_component.new_sample",
     "nominal.partitioning.local_search._construct",
+    "nominal.partitioning.search_state.new_state",
 }
 
 

@@ -20,6 +20,7 @@ NOT_RECORDED = {
     "microaggregation.local_search.annealing._prefetch_visits": "records beyond the processor's cache",
     "microaggregation.local_search.diverse_changes._stays": "a swap between clusters with one rare value",
     "nominal.partitioning.local_search._join_anything": "a record that no cluster has room for",
+    "nominal.partitioning.search_state.to_stock": "a safe combination that a move takes records from",
 }
 
 
