@@ -1,6 +1,7 @@
 """Build backend: setuptools, which puts the four folders of the checkout below ``microguard`` in a wheel.
 
-Setuptools takes a list of packages and the folders they are in; here both follow from the folders.
+Setuptools takes a list of packages and the folders they are in; here both follow from the folders. An
+editable installation has the module alone: it finds the folders of the checkout by its own path.
 """
 
 from __future__ import annotations
@@ -8,20 +9,33 @@ from __future__ import annotations
 from typing import Any
 
 import setuptools
+from setuptools import build_meta
 from setuptools.build_meta import *  # noqa: F403 (the hooks of a backend)
 
 FOLDERS = ("jobs", "pipelines", "schemas", "sdc")
+_DEPRECATED = {"sdc": "deploy/deprecated/sdc"}
 _setup = setuptools.setup
 
 
-def setup(**attributes: Any) -> Any:
+def wheel_setup(**attributes: Any) -> Any:
     """Run setuptools with the packages that the folders hold, and the deprecated name ``sdc``."""
     found = setuptools.find_packages(include=[pattern for name in FOLDERS for pattern in (name, f"{name}.*")])
     return _setup(
-        packages=[*(f"microguard.{name}" for name in found), "sdc"],
-        package_dir={**{f"microguard.{name}": name for name in FOLDERS}, "sdc": "deploy/deprecated/sdc"},
+        packages=[*(f"microguard.{name}" for name in found), *_DEPRECATED],
+        package_dir={**{f"microguard.{name}": name for name in FOLDERS}, **_DEPRECATED},
         **attributes,
     )
 
 
-setuptools.setup = setup
+def editable_setup(**attributes: Any) -> Any:
+    """Run setuptools with the module, and the deprecated name ``sdc``."""
+    return _setup(packages=list(_DEPRECATED), package_dir=dict(_DEPRECATED), **attributes)
+
+
+def build_editable(*arguments: Any, **named: Any) -> str:
+    """Build an editable wheel."""
+    setuptools.setup = editable_setup
+    return str(build_meta.build_editable(*arguments, **named))
+
+
+setuptools.setup = wheel_setup
