@@ -73,7 +73,7 @@ def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_
             raise Killed
         gather(self, name, parts, schema)
 
-    monkeypatch.setattr(StoreStagingArea, "gather", dying)
+    monkeypatch.setattr(StoreStagingArea, "commit_parts", dying)
     while True:
         deaths_before, orphans = len(deaths), set(work(place))
         try:
@@ -127,7 +127,7 @@ def test_what_is_altered_in_the_store_is_refused_and_the_next_run_makes_it_anew(
     spec = specification(tmp_path, method=FAST, publish=place)
     for frame in ("protected-all", "microdata"):
         with monkeypatch.context() as patched:
-            patched.setattr(StoreStagingArea, "gather", tampering(frame))
+            patched.setattr(StoreStagingArea, "commit_parts", tampering(frame))
             with pytest.raises(MicroguardError), without_values_of_records():
                 run(spark, spec)
         assert names(connected(place["path"])) == []
