@@ -19,7 +19,8 @@ _setup = setuptools.setup
 
 def wheel_setup(**attributes: Any) -> Any:
     """Run setuptools with the packages that the folders hold, and the deprecated name ``sdc``."""
-    found = setuptools.find_packages(include=[pattern for name in FOLDERS for pattern in (name, f"{name}.*")])
+    patterns = [pattern for name in FOLDERS for pattern in (name, f"{name}.*")]
+    found = setuptools.find_namespace_packages(include=patterns)  # folders of data files, too
     return _setup(
         packages=[*(f"microguard.{name}" for name in found), *_DEPRECATED],
         package_dir={**{f"microguard.{name}": name for name in FOLDERS}, **_DEPRECATED},

@@ -179,8 +179,8 @@ def build_wheel(lane: Lane, source: Path, folder: Path) -> Path:
     copy.mkdir(parents=True)
     for name in ("pyproject.toml", "README.md", "microguard.py"):
         shutil.copy2(source / name, copy)
-    for package in ("jobs", "pipelines", "schemas", "sdc"):
-        shutil.copytree(source / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("jobs", "pipelines", "schemas", "sdc", "deploy"):  # deploy has the build backend
+        shutil.copytree(source / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     _run([*lane.pip(), "wheel", "--quiet", "--no-deps", "--wheel-dir", built, copy])
     [wheel] = built.glob("*.whl")
     return wheel
@@ -188,7 +188,7 @@ def build_wheel(lane: Lane, source: Path, folder: Path) -> Path:
 
 def missing_files(lane: Lane, source: Path) -> JobResult:
     """Compare the installed package with the files of the checkout: data files must be installed, too."""
-    show = "import pathlib, microguard; print(pathlib.Path(microguard.__file__).parent)"
+    show = "import pathlib, microguard; print(pathlib.Path(microguard.__file__).parent / 'microguard')"
     installed = Path(_run([lane.interpreter, "-P", "-c", show]).strip())
     missing = [
         str(path.relative_to(source))

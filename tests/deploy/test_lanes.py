@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 from dataclasses import replace
@@ -26,7 +27,10 @@ from deploy.dependency_lanes.lane import (
 from deploy.dependency_lanes.results import JobResult, compare, exit_code_of, table_of
 from tests.deploy.recipes import DEPLOY
 
-PROJECT = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+#: Data files of the wheel.
+PATTERNS = PYPROJECT["tool"]["setuptools"]["package-data"]["*"]
 RESULT = JobResult(0, 12.4, release_ids=("a1",), values=("b\t1", "c\t2"))
 
 
@@ -208,3 +212,18 @@ def test_independent_count_refuses_rounded_counts_that_are_no_multiples_or_do_no
     assert "multiple" in str(rounding_fault(cells.assign(frequency=moved + 1), persons))
     assert "missing" in str(rounding_fault(cells[1:], persons))
     assert "further" in str(rounding_fault(cells.assign(frequency=moved + 15), persons))
+
+
+def test_the_wheel_has_every_folder_of_data_files(monkeypatch):
+    pytest.importorskip("setuptools", reason="comes with Python's environments up to 3.11 only")
+    build_backend = importlib.import_module("deploy.build_backend")
+    monkeypatch.chdir(DEPLOY.parent)
+    monkeypatch.setattr(build_backend, "_setup", lambda **attributes: attributes)
+    packages = set(build_backend.wheel_setup()["packages"])
+    folders = {
+        ".".join(("microguard", *path.relative_to(DEPLOY.parent).parent.parts))
+        for name in build_backend.FOLDERS
+        for suffix in PATTERNS
+        for path in (DEPLOY.parent / name).rglob(suffix)
+    }
+    assert {"microguard.pipelines.evidence.sections", "microguard.schemas.examples"} <= folders <= packages
