@@ -333,7 +333,7 @@ def test_blocks_that_failed_or_have_changed_since_are_tried_again_by_the_next_ru
 
     with monkeypatch.context() as patched:
         patched.setattr(product, "_clustering_task", failing)
-        with pytest.raises(ProtectionFailed, match="9"):
+        with pytest.raises(InputRejected, match="min_diversity"):
             run(spark, spec)
     assert killed == []
     with pytest.raises(Killed):
