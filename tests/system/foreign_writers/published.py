@@ -10,6 +10,7 @@ from microguard.pipelines.intake.validate import screen
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.read_back import verify_written
 from microguard.pipelines.publication.stage import stage
+from microguard.pipelines.records.promises import guarantees_of
 from microguard.schemas.errors import InputRejected
 
 from tests.pipelines.microdata import specification
@@ -27,7 +28,7 @@ def staged(spark, spec, folder):
     frame = microdata.frame.select([column(name) for name in microdata.published])
     with areas.lock():
         release = stage(frame, microdata.contract, {}, areas, "0" * 32, screened.remaining)
-        written = verify_written(spark, release, screened.frame, frame, spec)
+        written = verify_written(spark, release, screened.frame, frame, spec, guarantees_of(spec))
     assert written.as_staged
     assert written.as_declared
     assert written.others_as_read
