@@ -73,16 +73,17 @@ class HouseholdRiskMeasure(Measure[Comparison, HouseholdRisk]):
     section = HouseholdRisk
 
     def compute(self, comparison: Comparison) -> HouseholdRisk | None:
-        """Compute the section; None where the measure does not apply."""
+        """Compute the risk; None without households, and in a register, which keeps none of its records."""
         specification = comparison.specification
-        if specification.household is None:
+        household = specification.household
+        if household is None or household not in comparison.protected.columns:
             return None
         weight = [column(name).cast("double").alias(_WEIGHT) for name in filter(None, [specification.weight])]
         before, after = (
             frame.select(
                 f.lit(file).alias("file"),
                 class_hash(comparison.joint_keys, f.lit(file)),
-                f.xxhash64(f.lit(file), column(specification.household)).alias("household"),
+                f.xxhash64(f.lit(file), column(household)).alias("household"),
                 *weight,
             )
             for file, frame in enumerate((comparison.screened.frame, comparison.protected))
