@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from microguard.schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
 from microguard.schemas.paths import expanded
@@ -66,6 +67,23 @@ class Specification(Section):
 
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
 
+    def __copy__(self) -> Self:
+        """Copy the fields; derived properties are computed again, as `model_copy` may change the fields."""
+        return super().__copy__()._without_derived()
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Copy the fields and what they hold, without derived properties."""
+        return super().__deepcopy__(memo)._without_derived()
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Return the state for pickle, without derived properties."""
+        return super(Specification, self.__copy__()).__getstate__()
+
+    def _without_derived(self) -> Self:
+        for name in self.__dict__.keys() - type(self).__pydantic_fields__.keys():
+            del self.__dict__[name]
+        return self
+
     @property
     def folder(self) -> Path:
         """Absolute folder the specification lies in; its paths are relative to it."""
@@ -109,72 +127,72 @@ class Specification(Section):
         names = self.with_role(role)
         return names[0] if names else None
 
-    @property
+    @cached_property
     def quasi_identifiers(self) -> tuple[str, ...]:
         """Protected variables."""
         return self.with_role("quasi_identifier")
 
-    @property
+    @cached_property
     def nominal(self) -> tuple[str, ...]:
         """Quasi-identifiers whose values are categories, ordinal and hierarchical ones included."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind in CATEGORIES)
 
-    @property
+    @cached_property
     def ordinal(self) -> tuple[str, ...]:
         """Quasi-identifiers whose categories have an order."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "ordinal")
 
-    @property
+    @cached_property
     def hierarchical(self) -> tuple[str, ...]:
         """Quasi-identifiers whose categories have a tree."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "hierarchical")
 
-    @property
+    @cached_property
     def numeric(self) -> tuple[str, ...]:
         """Numeric quasi-identifiers."""
         return tuple(name for name in self.quasi_identifiers if self.variables[name].kind == "numeric")
 
-    @property
+    @cached_property
     def sensitive(self) -> tuple[str, ...]:
         """Sensitive variables."""
         return self.with_role("sensitive")
 
-    @property
+    @cached_property
     def identifiers(self) -> tuple[str, ...]:
         """Identifiers: known by name so that the reader can leave them out."""
         return self.with_role("identifier")
 
-    @property
+    @cached_property
     def region(self) -> str | None:
         """The region variable, if any."""
         return self._only("region")
 
-    @property
+    @cached_property
     def household(self) -> str | None:
         """The household variable, if any."""
         return self._only("household")
 
-    @property
+    @cached_property
     def unit(self) -> str | None:
         """The variable that identifies the statistical unit, if any."""
         return self._only("unit")
 
-    @property
+    @cached_property
     def counted(self) -> str | None:
         """The variable whose values k counts, as `method.unit` says; None for records."""
         return {"record": None, "household": self.household, "unit": self.unit}[self.method.unit]
 
-    @property
+    @cached_property
     def weights(self) -> tuple[str, ...]:
         """The sampling weights."""
         return self.with_role("weight")
 
-    @property
+    @cached_property
     def weight(self) -> str | None:
         """The sampling weight that counts: the only one, or the one that `method.weight` names."""
         return self.method.weight or self._only("weight")
 
-    @property
+    @cached_property
     def further_weights(self) -> tuple[str, ...]:
         """The other ones, such as of a panel's second wave: zero or missing where they say nothing."""
         return tuple(name for name in self.weights if name != self.weight)
@@ -183,18 +201,18 @@ class Specification(Section):
         """The weight that the clusters of a clustering heed, if any."""
         return self.weight if self.method.weighted and self.way(group) == "clusters" else None
 
-    @property
+    @cached_property
     def weight_of_means(self) -> str | None:
         """The weight that the means of the release are weighted by, if any."""
         by = [self.weighted_by(group) for group in self.clusterings]
         return next((name for name in by if name is not None), None)
 
-    @property
+    @cached_property
     def published(self) -> tuple[str, ...]:
         """Columns of the release, in the order of the specification."""
         return self.with_role(*PUBLISHED)
 
-    @property
+    @cached_property
     def published_as_it_is(self) -> tuple[str, ...]:
         """Published columns that protection does not touch."""
         return self.with_role(*PUBLISHED_AS_IT_IS)
@@ -213,7 +231,7 @@ class Specification(Section):
             return "nominal"
         return "numeric" if kinds == {"numeric"} else "mixed"
 
-    @property
+    @cached_property
     def needs_clusters(self) -> str | None:
         """What is asked for that only clusters of records can give, in words."""
         if self.method.min_diversity > 1:
@@ -222,7 +240,7 @@ class Specification(Section):
             return f"unit {self.method.unit}"
         return None
 
-    @property
+    @cached_property
     def clusterings(self) -> tuple[Group, ...]:
         """What is clustered together: the groups, or one group of all quasi-identifiers."""
         return self.groups or (Group(name=WHOLE, variables=self.quasi_identifiers),)
@@ -238,7 +256,7 @@ class Specification(Section):
         )
         return "combinations" if on_combinations else "clusters"
 
-    @property
+    @cached_property
     def control_tables(self) -> tuple[tuple[str, ...], ...]:
         """The control tables by name, never across groups.
 
@@ -263,18 +281,18 @@ class Specification(Section):
             for table in combinations([n for n in clustering.variables if n in self.nominal], dimension)
         )
 
-    @property
+    @cached_property
     def population_key(self) -> tuple[str, ...]:
         """The variables by which the population is counted."""
         given = None if self.population is None else self.population.variables
         return (*([] if self.region is None else [self.region]), *self.nominal) if given is None else given
 
-    @property
+    @cached_property
     def edit_rules(self) -> dict[str, Rule]:
         """The edit rules, parsed."""
         return {name: parse_rule(text) for name, text in self.rules.items()}
 
-    @property
+    @cached_property
     def max_block_records(self) -> int:
         """Most records of a block, "auto" resolved by effort and algorithm (and never below 2k)."""
         if self.blocking.max_records != "auto":
