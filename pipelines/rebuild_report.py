@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from microguard.pipelines.evidence.evidence import read_evidence, read_quality
 from microguard.pipelines.evidence.index import write_index
 from microguard.pipelines.evidence.lineage import State, settle_lineage
 from microguard.pipelines.evidence.page import Page
-from microguard.pipelines.measures.measure import Measure
-from microguard.pipelines.measures.registry import RECORD_MEASURES
+from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Event, Ledger
 from microguard.pipelines.publication.publish import finish_what_died
-from microguard.pipelines.tables.cell_keys.measures import NOISE
-from microguard.pipelines.tables.measures import TABLE_MEASURES
 
 #: How the run of a release ended, by what the ledger says of it last.
 ENDED: dict[Event, State] = {"published": "COMPLETE", "rejected": "FAIL"}
-MEASURES: dict[str, tuple[Measure[Any, Any], ...]] = {
-    "records": RECORD_MEASURES,
-    "table": (*TABLE_MEASURES, NOISE),
-}
 
 
 @contextmanager
@@ -94,7 +86,8 @@ def rebuild_index(areas: Areas) -> None:
 
 def _write(areas: Areas, release_id: str) -> Path:
     folder = areas.record(release_id)
-    measures = MEASURES[read_quality(folder)["release"]["content"]]
+    quality = read_quality(folder)
+    measures = measures_of(quality["release"]["content"], quality)
     evidence = read_evidence(folder, {measure.name: measure.section for measure in measures})
     status = Ledger(areas).status(release_id)
     if status is not None and status.event in ENDED:

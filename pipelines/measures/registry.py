@@ -1,59 +1,99 @@
-"""The measures of protected records, in the order of the page: a new one is a row here, and its file."""
+"""The measures of a release by its content, in the order of the page; a new one is a row here, and its file.
+
+A row names where its measure is; the file is imported when a release has that measure. A run of numeric
+records so loads nothing of tables, and a page loads what its evidence has sections of.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
-from microguard.pipelines.measures.attribute_disclosure.determined_variables import DETERMINED
-from microguard.pipelines.measures.blocks import BLOCKS
-from microguard.pipelines.measures.cell_keys import CELL_KEYS
-from microguard.pipelines.measures.certificates import CERTIFICATES
-from microguard.pipelines.measures.comparison import Comparison
-from microguard.pipelines.measures.control_tables import BY_DIMENSION, BY_REGION, TABLES
-from microguard.pipelines.measures.data_changes import CHANGED
-from microguard.pipelines.measures.diversity import DIVERSITY
-from microguard.pipelines.measures.dominance import DOMINANCE
-from microguard.pipelines.measures.edit_rules import EDIT_RULES
-from microguard.pipelines.measures.empty_cells import VANISHED, VANISHED_BY_REGION
-from microguard.pipelines.measures.estimates import ESTIMATES
-from microguard.pipelines.measures.homogeneity import HOMOGENEITY
-from microguard.pipelines.measures.household_risk import HOUSEHOLD_RISK
-from microguard.pipelines.measures.individual_risk import INDIVIDUAL_RISK
-from microguard.pipelines.measures.k_map import K_MAP
-from microguard.pipelines.measures.loss import LOSS
 from microguard.pipelines.measures.measure import Measure
-from microguard.pipelines.measures.moments import CORRELATIONS, MOMENTS
-from microguard.pipelines.measures.record_linkage import RECORD_LINKAGE
-from microguard.pipelines.measures.risk_before_and_after import RISK
-from microguard.pipelines.measures.suda2 import SPECIAL_UNIQUES
-from microguard.pipelines.measures.uniques import UNIQUES
-from microguard.pipelines.measures.weighted_tables import WEIGHTED_TABLES
+from microguard.schemas.specification.model import Specification
 
-RECORD_MEASURES: tuple[Measure[Comparison, Any], ...] = (
-    RISK,
-    INDIVIDUAL_RISK,
-    HOUSEHOLD_RISK,
-    K_MAP,
-    RECORD_LINKAGE,
-    SPECIAL_UNIQUES,
-    UNIQUES,
-    HOMOGENEITY,
-    DETERMINED,
-    CHANGED,
-    LOSS,
-    MOMENTS,
-    CORRELATIONS,
-    ESTIMATES,
-    DOMINANCE,
-    DIVERSITY,
-    EDIT_RULES,
-    BY_DIMENSION,
-    BY_REGION,
-    TABLES,
-    WEIGHTED_TABLES,
-    CELL_KEYS,
-    VANISHED,
-    VANISHED_BY_REGION,
-    CERTIFICATES,
-    BLOCKS,
-)
+if TYPE_CHECKING:
+    from microguard.pipelines.measures.comparison import Comparison
+
+_RECORDS, _TABLES = "microguard.pipelines.measures", "microguard.pipelines.tables"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure.
+
+    Attributes
+    ----------
+    name : str
+        Of its section in ``quality.json``.
+    path : str
+        "module:object".
+    needs : str, optional
+        Property of the specification without which the measure computes nothing and limits nothing.
+    """
+
+    name: str
+    path: str
+    needs: str | None = None
+
+
+MEASURES: dict[str, tuple[Row, ...]] = {
+    "records": (
+        Row("risk", f"{_RECORDS}.risk_before_and_after:RISK"),
+        Row("individual_risk", f"{_RECORDS}.individual_risk:INDIVIDUAL_RISK"),
+        Row("household_risk", f"{_RECORDS}.household_risk:HOUSEHOLD_RISK", "household"),
+        Row("k_map", f"{_RECORDS}.k_map:K_MAP"),
+        Row("record_linkage", f"{_RECORDS}.record_linkage:RECORD_LINKAGE"),
+        Row("special_uniques", f"{_RECORDS}.suda2:SPECIAL_UNIQUES"),
+        Row("uniques_published", f"{_RECORDS}.uniques:UNIQUES"),
+        Row("homogeneity", f"{_RECORDS}.homogeneity:HOMOGENEITY", "sensitive"),
+        Row("determined", f"{_RECORDS}.attribute_disclosure.determined_variables:DETERMINED"),
+        Row("changed", f"{_RECORDS}.data_changes:CHANGED"),
+        Row("loss", f"{_RECORDS}.loss:LOSS"),
+        Row("moments", f"{_RECORDS}.moments:MOMENTS"),
+        Row("correlations", f"{_RECORDS}.moments:CORRELATIONS"),
+        Row("estimates", f"{_RECORDS}.estimates:ESTIMATES", "numeric"),
+        Row("dominance", f"{_RECORDS}.dominance:DOMINANCE"),
+        Row("diversity", f"{_RECORDS}.diversity:DIVERSITY", "sensitive"),
+        Row("edit_rules", f"{_RECORDS}.edit_rules:EDIT_RULES", "rules"),
+        Row("by_dimension", f"{_RECORDS}.control_tables:BY_DIMENSION"),
+        Row("by_region", f"{_RECORDS}.control_tables:BY_REGION"),
+        Row("tables", f"{_RECORDS}.control_tables:TABLES"),
+        Row("weighted_tables", f"{_RECORDS}.weighted_tables:WEIGHTED_TABLES", "control_tables"),
+        Row("cell_keys", f"{_RECORDS}.cell_keys:CELL_KEYS", "control_tables"),
+        Row("vanished", f"{_RECORDS}.empty_cells:VANISHED", "control_tables"),
+        Row("vanished_by_region", f"{_RECORDS}.empty_cells:VANISHED_BY_REGION", "control_tables"),
+        Row("certificates", f"{_RECORDS}.certificates:CERTIFICATES", "nominal"),
+        Row("blocks", f"{_RECORDS}.blocks:BLOCKS"),
+    ),
+    "table": (
+        Row("table", f"{_TABLES}.measures:TABLE"),
+        Row("attacker", f"{_TABLES}.measures:ATTACKER"),
+        Row("noise", f"{_TABLES}.cell_keys.measures:NOISE"),
+        Row("fit", f"{_TABLES}.measures:FIT"),
+        Row("changes", f"{_TABLES}.measures:CHANGES"),
+        Row("metrics", f"{_TABLES}.measures:METRICS"),
+        Row("adjustment", f"{_TABLES}.measures:ADJUSTMENT"),
+    ),
+}
+
+
+def measures_of(content: str, names: Collection[str] | None = None) -> tuple[Measure[Any, Any], ...]:
+    """Import the measures of a content, in the order of the page.
+
+    Parameters
+    ----------
+    content : {"records", "table"}
+    names : collection of str, optional
+        Only measures whose names are among these.
+    """
+    return tuple(resolve_name(row.path) for row in MEASURES[content] if names is None or row.name in names)
+
+
+def record_measures(specification: Specification) -> tuple[Measure[Comparison, Any], ...]:
+    """Import the measures that apply to the records of a specification."""
+    rows = MEASURES["records"]
+    names = [row.name for row in rows if row.needs is None or getattr(specification, row.needs)]
+    return measures_of("records", names)

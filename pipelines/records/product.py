@@ -29,9 +29,9 @@ from microguard.pipelines.measures.classes import close
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.dominance import dominance_rule
 from microguard.pipelines.measures.exposure import exposure
-from microguard.pipelines.measures.measure import Measure, Measured
+from microguard.pipelines.measures.measure import Measured
 from microguard.pipelines.measures.pairs import with_originals
-from microguard.pipelines.measures.registry import RECORD_MEASURES
+from microguard.pipelines.measures.registry import record_measures
 from microguard.pipelines.publication.manifest import manifest
 from microguard.pipelines.publication.read_back import Written, verify_written
 from microguard.pipelines.publication.record_files.layout import laid_out, require_regions
@@ -77,11 +77,11 @@ class Records:
     """Microdata of one specification."""
 
     content = "records"
-    measures: tuple[Measure[Any, Any], ...] = RECORD_MEASURES
 
     def __init__(self, specification: Specification) -> None:
         self.specification = self.reader = specification
         self.guarantees = guarantees_of(specification)
+        self.measures = record_measures(specification)
         self._contract: Contract | None = None
 
     @property

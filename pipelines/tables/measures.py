@@ -307,11 +307,9 @@ class AdjustmentSection(TableSection):
         return {"history": table_plots.history_plot(history, section["lower_bound"])}
 
 
-TABLE_MEASURES: tuple[Measure[TableComparison, Any], ...] = (
-    TableSection("table"),
-    Attacker("attacker"),
-    TableSection("fit", list[dict[str, Any]]),
-    Changes("changes", list[dict[str, Any]]),
-    Metrics("metrics"),
-    AdjustmentSection("adjustment"),
-)
+TABLE = TableSection("table")
+ATTACKER = Attacker("attacker")
+FIT = TableSection("fit", list[dict[str, Any]])
+CHANGES = Changes("changes", list[dict[str, Any]])
+METRICS = Metrics("metrics")
+ADJUSTMENT = AdjustmentSection("adjustment")

@@ -7,12 +7,12 @@ import hmac
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
-from microguard.pipelines.measures.measure import Measure, Measured
+from microguard.pipelines.measures.measure import Measured
+from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.tables.adjusted import protected_by_method, refusal, whole_adjustment
 from microguard.pipelines.tables.cell_list import write_cells
 from microguard.pipelines.tables.cells import Cells
@@ -21,7 +21,7 @@ from microguard.pipelines.tables.cells_of_table import cells_of_table
 from microguard.pipelines.tables.disclosure_audit import intervals_of
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
-from microguard.pipelines.tables.measures import TABLE_MEASURES, TableComparison
+from microguard.pipelines.tables.measures import TableComparison
 from microguard.pipelines.tables.nested_columns import refuse_nested_columns
 from microguard.pipelines.tables.problem import TableProblem, few_with_nothing, table_problem
 from microguard.pipelines.tables.published_before import (
@@ -53,7 +53,7 @@ _ATTEMPTS = 6
 class Tables(TableProduct[TableComparison]):
     """Adjusted tables: every total stays the sum of its parts."""
 
-    measures: tuple[Measure[Any, Any], ...] = TABLE_MEASURES
+    measures = measures_of("table", ("table", "attacker", "fit", "changes", "metrics", "adjustment"))
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[TableComparison]:
         """Tabulate, adjust, and examine what an attacker is left with.

@@ -25,11 +25,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.files import private_folder
-from microguard.pipelines.measures.measure import Measure
 from microguard.pipelines.tables.cell_keys.noise import NoisyCounts
 from microguard.pipelines.tables.cell_list import CELLS
 from microguard.pipelines.tables.cells import Cells
-from microguard.pipelines.tables.measures import TABLE_MEASURES, TableSection, by_size
+from microguard.pipelines.tables.measures import TableSection, by_size
 from microguard.schemas.specification.table import Table
 
 
@@ -158,8 +157,3 @@ class Noise(TableSection):
 
 
 NOISE = Noise("noise")
-NOISE_MEASURES: tuple[Measure[Any, Any], ...] = tuple(
-    NOISE if measure.name == "attacker" else measure
-    for measure in TABLE_MEASURES
-    if measure.name in ("table", "attacker", "changes", "metrics")
-)

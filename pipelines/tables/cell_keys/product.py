@@ -6,14 +6,14 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
-from microguard.pipelines.measures.measure import Measure, Measured
-from microguard.pipelines.tables.cell_keys.measures import NOISE_MEASURES, NoiseComparison, write_noisy_cells
+from microguard.pipelines.measures.measure import Measured
+from microguard.pipelines.measures.registry import measures_of
+from microguard.pipelines.tables.cell_keys.measures import NoiseComparison, write_noisy_cells
 from microguard.pipelines.tables.cell_keys.noise import (
     attacked,
     noise_table,
@@ -37,7 +37,7 @@ from microguard.sdc.errors import SdcError
 class NoisyTables(TableProduct[NoiseComparison]):
     """The tables of one specification, judged together."""
 
-    measures: tuple[Measure[Any, Any], ...] = NOISE_MEASURES
+    measures = measures_of("table", ("table", "noise", "changes", "metrics"))
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[NoiseComparison]:
         """Tabulate, add the noise, and examine what an attacker is left with.

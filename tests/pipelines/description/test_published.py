@@ -15,7 +15,7 @@ from microguard.pipelines.description.describe import describe
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.evidence.evidence import read_evidence
 from microguard.pipelines.evidence.page import Page
-from microguard.pipelines.measures.registry import RECORD_MEASURES
+from microguard.pipelines.measures.registry import measures_of
 
 from tests.browser import browser, look
 from tests.pipelines.microdata import ROLES, persons, run, specification
@@ -132,8 +132,8 @@ def refused(record, folder):
     content = json.loads((record / "quality.json").read_text())
     verdicts = [each | {"passed": each["metric"] != "determined"} for each in content["verdicts"]]
     (folder / "quality.json").write_text(json.dumps(content | {"verdicts": verdicts}))
-    evidence = read_evidence(folder, {measure.name: measure.section for measure in RECORD_MEASURES})
-    return Page(folder, evidence, RECORD_MEASURES).write(None)
+    evidence = read_evidence(folder, {measure.name: measure.section for measure in measures_of("records")})
+    return Page(folder, evidence, measures_of("records")).write(None)
 
 
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")

@@ -9,7 +9,7 @@ import pytest
 from microguard.pipelines.evidence import page as evidence_page
 from microguard.pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
 from microguard.pipelines.evidence.page import Page
-from microguard.pipelines.measures.registry import RECORD_MEASURES
+from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.publication.ledger import Entry
 
 RISK = {
@@ -81,12 +81,12 @@ PUBLISHED = Entry("published", "a" * 32, "persons", "2026-01-02T03:04:05+00:00",
 
 def page_of(folder, quality=QUALITY, entry=PUBLISHED):
     (folder / "quality.json").write_text(json.dumps(quality))
-    evidence = read_evidence(folder, {measure.name: measure.section for measure in RECORD_MEASURES})
-    return Page(folder, evidence, RECORD_MEASURES).write(entry).read_text()
+    evidence = read_evidence(folder, {measure.name: measure.section for measure in measures_of("records")})
+    return Page(folder, evidence, measures_of("records")).write(entry).read_text()
 
 
 def test_the_evidence_fits_its_schema(tmp_path):
-    schema = evidence_schema({measure.name: measure.section for measure in RECORD_MEASURES})
+    schema = evidence_schema({measure.name: measure.section for measure in measures_of("records")})
     jsonschema.validate(QUALITY, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(QUALITY | {"somebody": 1}, schema)
@@ -97,7 +97,7 @@ def test_the_evidence_fits_its_schema(tmp_path):
 
 def read_evidence_of(tmp_path):
     (tmp_path / "quality.json").write_text(json.dumps(QUALITY))
-    return read_evidence(tmp_path, {measure.name: measure.section for measure in RECORD_MEASURES})
+    return read_evidence(tmp_path, {measure.name: measure.section for measure in measures_of("records")})
 
 
 def test_the_page_shows_every_section_and_loads_nothing(tmp_path):

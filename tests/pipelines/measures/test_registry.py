@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from microguard.pipelines.measures.registry import RECORD_MEASURES
+import pytest
+from microguard.pipelines.measures.registry import MEASURES, measures_of, record_measures
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import build_specification
+from microguard.schemas.specification.sections import Quality
 
 from tests.schemas.requirements.test_records import limits, specified
 
 
 def required(specification: Specification) -> tuple[Requirement, ...]:
-    return tuple(each for measure in RECORD_MEASURES for each in measure.limits(specification))
+    return tuple(each for measure in record_measures(specification) for each in measure.limits(specification))
 
 
 def test_the_measures_are_limited_as_the_specification_says(tmp_path: Path) -> None:
@@ -32,6 +35,31 @@ def test_the_measures_are_limited_as_the_specification_says(tmp_path: Path) -> N
     assert "determined of hours" not in found
 
 
-def test_no_two_measures_share_a_section():
-    names = [measure.name for measure in RECORD_MEASURES]
+@pytest.mark.parametrize("content", MEASURES)
+def test_the_rows_of_a_content_have_the_names_of_their_measures(content: str) -> None:
+    names = [row.name for row in MEASURES[content]]
+    assert [measure.name for measure in measures_of(content)] == names
     assert len(set(names)) == len(names)
+
+
+def test_a_measure_that_is_left_out_would_limit_nothing(tmp_path: Path) -> None:
+    given = {
+        "release": {"name": "numbers", "k": 3},
+        "input": {"path": "in.parquet"},
+        "variables": {"income": {"role": "quasi_identifier", "kind": "numeric"}},
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    every = Quality(
+        max_information_loss=0.5,
+        max_chi2_per_cell=1.0,
+        max_absolute_error={"1": 5.0},
+        max_vanished={"1": 0.0},
+        min_entropy_diversity=1.0,
+        max_t=0.5,
+    )
+    specification = build_specification(given, tmp_path).model_copy(update={"quality": every})
+    applied = [measure.name for measure in record_measures(specification)]
+    left_out = [measure for measure in measures_of("records") if measure.name not in applied]
+
+    assert {"cell_keys", "vanished", "homogeneity", "certificates"} <= {each.name for each in left_out}
+    assert [list(measure.limits(specification)) for measure in left_out] == [[]] * len(left_out)

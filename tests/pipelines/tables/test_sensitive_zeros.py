@@ -13,7 +13,7 @@ from microguard.pipelines.guarantees.original_cells import Published
 from microguard.pipelines.tables.adjusted import whole_adjustment
 from microguard.pipelines.tables.cells import Cells, tabulated
 from microguard.pipelines.tables.disclosure_audit import intervals_of
-from microguard.pipelines.tables.measures import TABLE_MEASURES, judged_intervals, measured
+from microguard.pipelines.tables.measures import ATTACKER, judged_intervals, measured
 from microguard.pipelines.tables.problem import TableProblem, table_problem
 from microguard.pipelines.tables.product import original_cells
 from microguard.schemas.errors import InputRejected, SpecificationError
@@ -135,8 +135,7 @@ def test_a_sensitive_cell_without_a_level_never_passes_and_is_reported(tmp_path:
     )
     section = measured(cells, problem, adjustment, intervals, specification.table)["attacker"]
     assert (section["narrowest"], section["not_judged"], section["below_unit"]) == (None, 1, 1)
-    (attacker,) = [each for each in TABLE_MEASURES if each.name == "attacker"]
-    assert "1 of 1 sensitive cells have no interval" in next(iter(attacker.attacks(section, 3)))[1]
+    assert "1 of 1 sensitive cells have no interval" in next(iter(ATTACKER.attacks(section, 3)))[1]
 
 
 def test_the_written_files_do_not_protect_a_sensitive_cell_without_a_level(tmp_path: Path) -> None:

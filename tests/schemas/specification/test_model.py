@@ -48,7 +48,9 @@ def test_derived_properties_do_not_enter_equality_dump_or_pickle():
     assert derived(pickle.loads(pickle.dumps(specification))) == derived(fresh)
 
 
-@pytest.mark.parametrize("copied", [copy, deepcopy, Specification.model_copy, lambda each: each.model_copy(deep=True)])
+@pytest.mark.parametrize(
+    "copied", [copy, deepcopy, Specification.model_copy, lambda each: each.model_copy(deep=True)]
+)
 def test_a_copy_computes_its_derived_properties_again(copied):
     specification = example()
     derived(specification)
