@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from microguard.pipelines.engine.command_result import CommandResult, within
 from microguard.pipelines.engine.progress import Progress
-from microguard.pipelines.run import job_of, run
+from microguard.pipelines.release import job_of, run
 from microguard.pipelines.tables.cell_keys.product import NoisyTables
 from microguard.pipelines.tables.product import Tables
 from microguard.schemas.specification.model import Specification

@@ -22,7 +22,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.measures.data_changes import Changed
 from microguard.pipelines.measures.measure import Measure, compute_all
 from microguard.pipelines.records.product import Records
-from microguard.pipelines.run import job_of
+from microguard.pipelines.release import job_of
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification

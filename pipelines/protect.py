@@ -5,7 +5,7 @@ from __future__ import annotations
 from microguard.pipelines.engine.command_result import CommandResult, within
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.records.product import Records
-from microguard.pipelines.run import job_of, run
+from microguard.pipelines.release import job_of, run
 from microguard.pipelines.series.append import Append
 from microguard.pipelines.series.register import Register
 from microguard.schemas.errors import SpecificationError

@@ -20,7 +20,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.publication.areas import areas_of
 from microguard.pipelines.rebuild_report import at_work
 from microguard.pipelines.records.product import ProtectedRecords, Records
-from microguard.pipelines.run import Verified, publish_verified, verified_release
+from microguard.pipelines.release import Verified, publish_verified, verified_release
 from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import read_specification

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 import pytest
-from microguard.pipelines import run as the_run
+from microguard.pipelines import release as the_run
 from microguard.pipelines.adjust import adjust
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.publication import publish

@@ -10,7 +10,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.publish import finish_what_died
 from microguard.pipelines.records.product import Records
-from microguard.pipelines.run import run as run_product
+from microguard.pipelines.release import run as run_product
 from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 from microguard.schemas.specification.read import build_specification
 

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from microguard.pipelines import run as the_run
+from microguard.pipelines import release as the_run
 from microguard.pipelines.adjust import adjust
 from microguard.pipelines.engine.progress import Progress
 from microguard.schemas.specification.read import build_specification

@@ -22,7 +22,7 @@ from microguard.pipelines.joint_audit import audit_source
 from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.publish import finish_what_died
-from microguard.pipelines.run import run
+from microguard.pipelines.release import run
 from microguard.schemas.methods import SAFE
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import microguard.pipelines.check as the_check
 import numpy as np
-from microguard.pipelines import run as the_run
+from microguard.pipelines import release as the_run
 from microguard.pipelines.adjust import adjust
 from microguard.pipelines.approval import approve, pending, reject
 from microguard.pipelines.engine.command_result import CommandResult

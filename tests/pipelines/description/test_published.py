@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from microguard.pipelines import run as the_run
+from microguard.pipelines import release as the_run
 from microguard.pipelines.adjust import adjust
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.description.describe import describe

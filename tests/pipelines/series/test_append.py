@@ -16,7 +16,7 @@ from microguard.pipelines.joint_audit import audit_source
 from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.publish import finish_what_died
-from microguard.pipelines.run import run
+from microguard.pipelines.release import run
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused, InputRejected
 from pyiceberg.table import StaticTable

@@ -11,7 +11,7 @@ from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.intake.unit_key import ROW
 from microguard.pipelines.job import Job
 from microguard.pipelines.protect import records_of
-from microguard.pipelines.run import run
+from microguard.pipelines.release import run
 from microguard.pipelines.series.identifiers import renamed
 from microguard.pipelines.series.settings import EVENT, SUPERSEDED
 from microguard.schemas.errors import GateRefused

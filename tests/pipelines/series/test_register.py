@@ -26,7 +26,7 @@ from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.publish import finish_what_died
-from microguard.pipelines.run import run
+from microguard.pipelines.release import run
 from microguard.pipelines.series.membership import MEMBERS
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused

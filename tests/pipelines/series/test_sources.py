@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from microguard.pipelines import run as the_run
+from microguard.pipelines import release as the_run
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.job import Job
 from microguard.pipelines.protect import records_of
@@ -12,7 +12,7 @@ from microguard.pipelines.publication import identity as identities
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import FILE
-from microguard.pipelines.run import run
+from microguard.pipelines.release import run
 from microguard.pipelines.tables.product import Tables
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from microguard.pipelines import run as the_run
+from microguard.pipelines import release as the_run
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.publication.identity import SOFTWARE, identity
 from microguard.pipelines.tables.adjusted import whole_adjustment

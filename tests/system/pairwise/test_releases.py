@@ -10,7 +10,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.publish import finish_what_died
-from microguard.pipelines.run import run
+from microguard.pipelines.release import run
 from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
 from microguard.schemas.specification.read import build_specification
 

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-from microguard.pipelines import rebuild_report, run
+from microguard.pipelines import rebuild_report
+from microguard.pipelines import release as the_release
 from microguard.pipelines.approval import approve, reject
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.files import write_atomically
@@ -99,11 +100,13 @@ class World:
                     write=lambda _: write_atomically(areas.record(release_id) / "report.html", "")
                 )
                 manifest = {"release_id": release_id}
-                release = run.Verified(
+                release = the_release.Verified(
                     None, PendingRelease(ready, manifest, entry, True), None, page, Verdicts((), (), ())
                 )
                 spec = SimpleNamespace(publish=SimpleNamespace(approval=approval))
-                return run.publish_verified(None, Job(None, spec, areas, Progress(quiet=True), None), release)
+                return the_release.publish_verified(
+                    None, Job(None, spec, areas, Progress(quiet=True), None), release
+                )
 
         answer = self._call(call, f"publish {release_id[:4]} approval={approval} keep={keep}")
         event = look.status(self.evidence).get(release_id)
