@@ -1,52 +1,44 @@
-"""The guarantees there are, and those that a manifest states. One that nobody counts is refused."""
+"""The guarantees by name, and those that a manifest states. One that nobody counts is refused.
+
+A row names where a guarantee is; its file is imported for a release that promises it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
-from microguard.pipelines.guarantees import (
-    additive_table,
-    bounded_noise,
-    measured_only,
-    rounded_table,
-    suppressed_table,
-)
-from microguard.pipelines.guarantees.additive_table import AdditiveTable
-from microguard.pipelines.guarantees.bounded_noise import BoundedNoise
 from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.k_anonymity import KAnonymity
 from microguard.pipelines.guarantees.l_diversity import LDiversity
-from microguard.pipelines.guarantees.measured_only import MeasuredOnly
 from microguard.pipelines.guarantees.record_files import RecordFiles
-from microguard.pipelines.guarantees.rounded_table import RoundedTable
-from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
-from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
+
+if TYPE_CHECKING:
+    from microguard.pipelines.guarantees.tables import TableGuarantee
 
 #: Content of a release that holds tables and no records.
 TABLE = "table"
 
-#: Guarantees of tables, by the name of the method that a manifest states.
-TABLE_GUARANTEES: dict[str, Callable[[Mapping[str, Any]], TableGuarantee]] = {
-    additive_table.METHOD: AdditiveTable.from_manifest,
-    rounded_table.METHOD: RoundedTable.from_manifest,
-    bounded_noise.METHOD: BoundedNoise.from_manifest,
-    suppressed_table.METHOD: SuppressedTable.from_manifest,
+_HERE = "microguard.pipelines.guarantees"
+#: All guarantees: name -> "module:class".
+GUARANTEES = {
+    "k-anonymity": f"{_HERE}.k_anonymity:KAnonymity",
+    "l-diversity": f"{_HERE}.l_diversity:LDiversity",
+    "measured only": f"{_HERE}.measured_only:MeasuredOnly",
+    "additive table": f"{_HERE}.additive_table:AdditiveTable",
+    "rounded table": f"{_HERE}.rounded_table:RoundedTable",
+    "bounded noise": f"{_HERE}.bounded_noise:BoundedNoise",
+    "suppressed table": f"{_HERE}.suppressed_table:SuppressedTable",
 }
-#: All guarantees, by name.
-GUARANTEES: dict[str, type[Guarantee[Any]]] = {
-    each.name: each
-    for each in (
-        KAnonymity,
-        LDiversity,
-        MeasuredOnly,
-        AdditiveTable,
-        RoundedTable,
-        BoundedNoise,
-        SuppressedTable,
-    )
+#: Method that the manifest of a table states -> its guarantee.
+OF_TABLE_METHOD = {
+    "controlled tabular adjustment": "additive table",
+    "controlled rounding": "rounded table",
+    "cell keys": "bounded noise",
+    "cell suppression": "suppressed table",
 }
 
 
@@ -64,7 +56,9 @@ def promised(guarantees: Sequence[Guarantee[Any]]) -> list[Requirement]:
         a promise, and does not bring a count of its own.
     """
     requirements = [(*each.requirements(), *each.private_requirements()) for each in guarantees]
-    known = all(type(each) is GUARANTEES.get(each.name) for each in guarantees)
+    known = all(
+        each.name in GUARANTEES and type(each) is resolve_name(GUARANTEES[each.name]) for each in guarantees
+    )
     if not guarantees or not known or not all(requirements):
         raise ProtectionFailed(
             "The method names no guarantee whose count decides: nothing may be published under a promise "
@@ -115,8 +109,8 @@ def record_guarantees(manifest: Mapping[str, Any]) -> tuple[Guarantee[RecordFile
     UnknownGuarantee
     """
     stated = manifest.get("guarantee")
-    if isinstance(stated, Mapping) and stated.get("name") == measured_only.NAME:
-        return (MeasuredOnly.from_manifest(manifest),)
+    if isinstance(stated, Mapping) and stated.get("name") == "measured only":
+        return (resolve_name(GUARANTEES["measured only"]).from_manifest(manifest),)
     if not isinstance(stated, Mapping) or "k" not in stated:
         raise UnknownGuarantee("the manifest states no guarantee of records that this version counts")
     diverse = LDiversity.from_manifest(manifest)
@@ -131,6 +125,6 @@ def table_guarantee(manifest: Mapping[str, Any]) -> TableGuarantee:
     UnknownGuarantee
     """
     named = manifest.get("method", {}).get("name")
-    if named not in TABLE_GUARANTEES:
+    if named not in OF_TABLE_METHOD:
         raise UnknownGuarantee("the manifest states no guarantee of tables that this version counts")
-    return TABLE_GUARANTEES[named](manifest)
+    return resolve_name(GUARANTEES[OF_TABLE_METHOD[named]]).from_manifest(manifest)
