@@ -316,9 +316,9 @@ def call(
                 for choice in given["choices"]
             }
     if verb.starts_spark:
-        from microguard.pipelines.engine.session import start_java_ahead
+        from microguard.pipelines.engine.session import prestart_java
 
-        start_java_ahead(parsed.master, given["specification"].input_path)
+        prestart_java(parsed.master, given["specification"].input_path)
     by_position = [given.pop(argument.name) for argument in verb.arguments if argument.positional]
     function = verb.function()
     on_request: dict[str, Callable[[], Any]] = {

@@ -1,8 +1,8 @@
-"""Make the archive of Spark's classes, once per environment: ``python -m
+"""Make the class data archives of the JVM, once per environment: ``python -m
 microguard.pipelines.engine.class_archive``.
 
-Java first writes down its own classes. Then a session starts, runs queries of the kinds that a run has, and
-its JVM writes down the classes of Spark as it ends.
+Java first dumps its own classes. Then a Spark session runs the kinds of queries that a run has, and its JVM
+dumps Spark's classes when it ends.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pyspark.sql import functions as f
 
 
 def make_archive() -> bool:
-    """Put both archives in place, each whole or not at all; whether this Java could make them."""
-    ARCHIVE.unlink(missing_ok=True)  # it fits the archive below it alone
+    """Write both archives, each whole or not at all; return whether this Java could make them."""
+    ARCHIVE.unlink(missing_ok=True)  # it fits only the base archive it was made with
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ARCHIVE.parent) as folder:
         fresh = Path(folder) / ARCHIVE.name
@@ -38,7 +38,7 @@ def make_archive() -> bool:
         gateway = spark.sparkContext._gateway
         assert gateway is not None
         spark.stop()
-        gateway.proc.stdin.close()  # the JVM ends, and writes
+        gateway.proc.stdin.close()  # the JVM ends, and dumps its classes
         gateway.proc.wait()
         if not fresh.exists():
             return False

@@ -1,4 +1,4 @@
-"""Names of columns as Spark must be told them: any character is allowed in a variable's name."""
+"""Column names quoted for Spark: the name of a variable may have any character."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pyspark.sql.types import StructType
 
 
 def quoted(name: str) -> str:
-    """The name in back-ticks, so that dots and quotes in it are part of the name."""
+    """Quote a name in back-ticks, so that dots and quotes are part of it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def column(name: str) -> Column:
-    """The column of this very name."""
+    """Return the column of exactly this name."""
     return f.col(quoted(name))
 
 
 def map_in_arrow(
     frame: DataFrame, task: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: StructType
 ) -> DataFrame:
-    """`DataFrame.mapInArrow`, which takes names for expressions: the columns travel under numbers."""
+    """Call `DataFrame.mapInArrow` with numbered columns, because it parses names as expressions."""
     names = frame.columns
     numbered = frame.toDF(*[f"c{position}" for position in range(len(names))])
     return numbered.mapInArrow(lambda batches: task(batch.rename_columns(names) for batch in batches), schema)

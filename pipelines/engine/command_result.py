@@ -1,4 +1,4 @@
-"""What a verb answers: a text for a person, plain values for a program."""
+"""The result of a verb: a text for a person, and plain values for a program."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The answer of a pipeline; neither part holds a value of a record."""
+    """The result of a pipeline; neither part has a value of a record."""
 
     text: str
     content: dict[str, Any] = field(default_factory=dict)
 
     def summary(self) -> str:
-        """For a person."""
+        """Return the text for a person."""
         return self.text
 
     def as_json(self) -> dict[str, Any]:
-        """For a program."""
+        """Return the values for a program."""
         return dict(self.content)
 
 
-#: How a call can end before its time; a death ends it without any of these.
+#: What can interrupt a call; a killed process raises none of these.
 ENDED = (Exception, KeyboardInterrupt, SystemExit)
 
 
 def look_again(act: Callable[[], CommandResult], look: Callable[[], CommandResult | None]) -> CommandResult:
-    """Return the outcome of an act; if it was interrupted or failed, say what a second look finds done.
+    """Run an act; if it is interrupted or fails, return its result if a second look finds it done.
 
     Parameters
     ----------
     act : callable
     look : callable
-        The outcome where the act is done although it did not end; None where it is not.
+        Returns the result if the act is done although it was interrupted, else None.
     """
     try:
         return act()
     except ENDED:
         try:
             done = look()
-        except Exception:  # why the act ended is what is told
+        except Exception:  # the first exception is raised
             done = None
         if done is None:
             raise
@@ -53,7 +53,7 @@ def look_again(act: Callable[[], CommandResult], look: Callable[[], CommandResul
 
 
 def within(surroundings: AbstractContextManager[T], act: Callable[[T], CommandResult]) -> CommandResult:
-    """Return the outcome of an act in its surroundings; an interrupt while they are left does not undo it."""
+    """Run an act in a context; an interrupt while the context exits does not lose its result."""
     outcome = None
     try:
         with surroundings as entered:
@@ -66,5 +66,5 @@ def within(surroundings: AbstractContextManager[T], act: Callable[[T], CommandRe
 
 
 def now() -> str:
-    """This moment, for evidence and ledger."""
+    """Return the current time, for evidence and ledger."""
     return datetime.now(UTC).isoformat(timespec="seconds")

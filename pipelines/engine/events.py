@@ -1,4 +1,4 @@
-"""Events for a scheduler's log: one JSON object a line, with keys of an allow-list and never a value."""
+"""Events for a scheduler's log: one JSON object per line, with allowed keys and no value of a record."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from microguard.pipelines.engine.command_result import now
 
-#: All that an event may say. Names of stages come from this software and from names of clusterings; a reason
-#: is the paragraph of a refusal.
+#: Keys that an event may have. Stages are named by this software and by names of clusterings; a reason is the
+#: paragraph of a refusal.
 ALLOWED = (
     "at", "event", "verb", "stage", "status", "seconds", "blocks", "exit_code", "release_id", "reason",
 )  # fmt: skip
@@ -21,5 +21,5 @@ def emit(**content: Any) -> None:
     foreign = set(content) - set(ALLOWED)
     if foreign:
         raise ValueError(f"an event says only what is allowed, and not {', '.join(sorted(foreign))}")
-    with suppress(OSError, ValueError):  # a log that is full or closed does not change how a run ends
+    with suppress(OSError, ValueError):  # a full or closed log does not change the result of a run
         print(json.dumps({"at": now()} | content), file=sys.stderr, flush=True)

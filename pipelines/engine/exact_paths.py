@@ -1,4 +1,4 @@
-"""Read files whatever signs their paths have: Spark takes a path for a pattern of names by default."""
+"""Read files by exact path: by default Spark parses a path as a glob."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pyspark.sql import DataFrameReader, SparkSession
 
 
 def exact_paths(spark: SparkSession) -> DataFrameReader:
-    """Return a reader of files that takes each path as it is."""
+    """Return a reader that does not expand globs."""
     return spark.read.option("__globPaths__", "false")

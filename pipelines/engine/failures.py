@@ -1,4 +1,4 @@
-"""Why Spark could not finish: cause and remedy in words of ours alone, as its own may quote a record."""
+"""Explain why Spark failed: cause and remedy in our own words, because Spark's may quote a record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 _AGAIN = "Nothing was published. Call this again: finished blocks are kept."
-#: What speaking to a Java process that is gone raises beside py4j's own errors.
+#: Errors, in addition to py4j's own, of a call to a Java process that has ended.
 GONE = (ConnectionRefusedError, ConnectionResetError)
 #: How py4j begins to tell of a Java exception, of one that Spark waited for, and of what ended a task for
 #: good: names of classes, and nothing of their texts.
@@ -28,12 +28,12 @@ _RAISED = re.compile(
     r"(?:see the stack trace below\.\n|PythonException: )(?:Traceback [^\n]*\n(?: [^\n]*\n)*)?"
     r"(?P<raised>[A-Za-z_][\w.]*)"
 )
-#: What Spark says of a worker that the system ended, and of an executor that is gone.
+#: Spark's messages about a worker that the system killed, and about a lost executor.
 _LOST_WORKER = "Python worker exited unexpectedly"
 _LOST_EXECUTOR = "ExecutorLostFailure"
-#: What Spark says where Python did not start, or said something else than Spark asked.
+#: Spark's messages if Python did not start, or did not follow Spark's protocol.
 _NO_PYTHON = ("Error from python worker:", "Invalid port number/socket path:")
-#: What Spark says where a machine cannot go on, whatever it was reading.
+#: Spark error classes that mean an executor failed (memory, disk), not bad input.
 _OF_MACHINES = (
     _LOST_WORKER,
     _LOST_EXECUTOR,
@@ -44,7 +44,7 @@ _OF_MACHINES = (
     "No space left on device",
     "SparkContext was shut down",
 )
-#: What tasks raise of an object store, and what it means.
+#: Errors that tasks raise about an object store, and what they mean.
 _OF_STORES = {
     "StoreDamaged": (
         "A part of what tasks wrote to the object store of the evidence area is not there any more, or is "
@@ -59,7 +59,7 @@ _OF_STORES = {
 
 @contextmanager
 def without_values_of_records() -> Iterator[None]:
-    """Say why Spark could not finish without its own text, which may quote a record.
+    """Replace exceptions of Spark by our own, because their text may quote a record.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def without_values_of_records() -> Iterator[None]:
 
 
 def of_machines(error: Exception) -> bool:
-    """Whether machines, processes or stores failed, and not what was read."""
+    """Whether machines, processes or stores failed, and not the input."""
     told = str(error)
     return isinstance(error, GONE) or any(
         cause in told for cause in (*_OF_MACHINES, *(f"{raised}: " for raised in _OF_STORES))
@@ -80,7 +80,7 @@ def of_machines(error: Exception) -> bool:
 
 
 def _why(error: Exception) -> str:
-    """The cause and its remedy, in words of ours alone."""
+    """Return the cause and its remedy in our own words."""
     if isinstance(error, PySparkException):
         condition = error.getCondition() or type(error).__name__
     elif isinstance(error, Py4JJavaError):
@@ -120,7 +120,7 @@ def _why(error: Exception) -> str:
 
 
 def _java_class(error: Py4JJavaError) -> str:
-    """Name of the class of what ended a task, or else of what Java raised."""
+    """Return the class name of the exception that ended a task, or else of the one that Java raised."""
     told = _CAUSE.match(str(error))
     if told is None:
         return type(error).__name__
@@ -128,6 +128,6 @@ def _java_class(error: Py4JJavaError) -> str:
 
 
 def _python_class(error: Exception) -> str:
-    """Name of the class of what a task raised in Python."""
+    """Return the class name of the exception that a task raised in Python."""
     told = _RAISED.search(str(error))
     return "PythonException" if told is None else told.group("raised").rpartition(".")[2]

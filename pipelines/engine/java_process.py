@@ -1,4 +1,4 @@
-"""The Java process of this process's sessions: it starts once, ignores signals, and ends when we end it."""
+"""The Java process of the sessions of this process: started once, deaf to signals, ended by us."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from microguard.schemas.errors import MicroguardError
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
 
-#: Files that a run on a small input opens at once, at most.
+#: Largest number of files that a run on a small input opens at once.
 OPEN_FILES = 512
-#: Signals that a terminal or a supervisor sends to all processes of a run: what they mean, this one decides.
+#: Signals that a terminal or supervisor sends to all processes of a run; only this process handles them.
 _OF_THE_RUN = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: Locales by which Java names files in UTF-8, on the systems that there are.
+#: Locales in which Java encodes file names in UTF-8.
 _UTF8 = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "en_US.utf8")
 _started: list[_Java] = []
 
 
 class _Java(subprocess.Popen[bytes]):
-    """Spark's launcher, which becomes Java; in place of the `Popen` that pyspark would call."""
+    """Popen of Spark's launcher, which execs Java; replaces the `Popen` that pyspark would call."""
 
     def __init__(self, command: list[str], **options: Any) -> None:
         options["env"] |= _locale_of_java()
@@ -36,14 +36,14 @@ class _Java(subprocess.Popen[bytes]):
 
 
 def start_java(settings: Mapping[str, str]) -> None:
-    """Start the Java process of this process's sessions, if there is none.
+    """Start the Java process of the sessions of this process, if there is none.
 
-    What it and the Python workers behind it print is not kept: a traceback of a worker can hold values.
+    The output of Java and of its Python workers is discarded: a traceback of a worker can have values.
 
     Raises
     ------
     MicroguardError
-        Where it does not start, or may open too few files.
+        If it does not start, or may open too few files.
     """
     _require_open_files()
     with SparkContext._lock:  # as pyspark does where it starts Java itself
@@ -63,17 +63,17 @@ def start_java(settings: Mapping[str, str]) -> None:
 
 
 def end() -> None:
-    """End the Java process at once, also one that is starting."""
+    """Kill the Java process at once, also while it starts."""
     for java in _started:
-        with suppress(OSError, AttributeError):  # one without a process id yet is ended by nobody
+        with suppress(OSError, AttributeError):  # without a process id it cannot be ended yet
             java.kill()
 
 
 def forget_call() -> None:
-    """Let the next call to Java take a connection of its own.
+    """Make the next call to Java use a new connection.
 
-    A call of the main thread that a signal interrupts leaves its answer on the connection, where the next
-    call would take it for its own, or wait for it.
+    If a signal interrupts a call of the main thread, its answer stays on the connection, and the next call
+    would read it as its own, or wait for it.
     """
     gateway = SparkContext._gateway
     client = getattr(gateway, "_gateway_client", None)
@@ -85,7 +85,7 @@ def forget_call() -> None:
 def without_signal_handler() -> Iterator[None]:
     """Keep this process's handler of SIGINT while pyspark makes a context.
 
-    Its own calls Java from within the call that it interrupts.
+    pyspark's handler calls Java from within the call that it interrupts.
     """
     context: Any = sys.modules[SparkContext.__module__]
     theirs = context.signal
@@ -97,13 +97,13 @@ def without_signal_handler() -> Iterator[None]:
 
 
 class _NoHandlers:
-    """What pyspark sees of the module `signal`."""
+    """A replacement of the module `signal` for pyspark."""
 
     SIGINT = signal.SIGINT
 
     @staticmethod
     def signal(*_: object) -> None:
-        """Set no handler."""
+        """Ignore the handler."""
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def _launched_by(popen: type[subprocess.Popen[bytes]]) -> Iterator[None]:
 
 
 def _require_open_files() -> None:
-    """Refuse a limit that is known to be too low; Java itself takes all that it may."""
+    """Refuse a limit of open files that is known to be too low; Java raises its own limit."""
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit != resource.RLIM_INFINITY and limit < OPEN_FILES:
         raise MicroguardError(
@@ -134,10 +134,10 @@ def _ignore_signals() -> None:
 
 
 def _locale_of_java() -> dict[str, str]:
-    """The environment by which Java names files as Python does.
+    """Return the environment in which Java encodes file names as Python does.
 
-    Python takes UTF-8 also where the locale says ASCII (PEP 540), as the one of cron or of a container does;
-    Java would find no file of another name.
+    Python uses UTF-8 also if the locale says ASCII (PEP 540), as in cron or a container; Java would not find
+    files with other names.
     """
     if sys.getfilesystemencoding() != "utf-8" or locale.nl_langinfo(locale.CODESET).upper() == "UTF-8":
         return {}

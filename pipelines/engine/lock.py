@@ -1,4 +1,4 @@
-"""Locks of folders on this machine: the system releases them when the process dies."""
+"""Locks of folders on this machine, released by the system when the process ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     Raises
     ------
     BlockingIOError
-        Where another process holds it and `wait` is false.
+        If another process holds it and `wait` is false.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

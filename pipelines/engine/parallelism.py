@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 
 
 def tasks_at_once(spark: SparkSession) -> int:
-    """What the session says; a Spark Connect session does not, and answers with the tasks of a shuffle."""
+    """Return the default parallelism of a session; of Spark Connect, its shuffle partitions."""
     try:
         return int(spark.sparkContext.defaultParallelism)
-    except PySparkException:  # there is no context to be reached
+    except PySparkException:  # Spark Connect has no context
         return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar per stage on a terminal, else a plain line every few seconds."""
+"""Progress on standard error: a bar for each stage on a terminal, else a plain line every few seconds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 from microguard.pipelines.engine.events import emit
 from tqdm import tqdm
 
-#: Seconds between plain lines where standard error is no terminal.
+#: Seconds between plain lines if standard error is no terminal.
 LINE_EVERY = 5.0
-#: Seconds between looks at what has been done.
+#: Seconds between queries of how much is done.
 LOOK_EVERY = 0.5
 
 
 class Progress:
-    """Says which stage runs and how much of it is done; silent where `quiet`, in events where `events`.
+    """Show the running stage and how much of it is done; nothing if `quiet`, events if `events`.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Progress:
     def stage(
         self, name: str, total: int | None = None, done: Callable[[], int] | None = None
     ) -> Iterator[None]:
-        """Run a stage; `done` counts what is finished of `total`, looked at twice a second."""
+        """Run a stage; `done` returns how much of `total` is finished, and is called twice a second."""
         start = time.monotonic()
         watch = None if self.quiet else _Watch(name, total, done)
         status = "failed"
@@ -101,7 +101,7 @@ class _Watch:
                 )
 
     def _say(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # an output that is full or closed does not change how a run ends
+        with suppress(OSError, ValueError):  # a full or closed output does not change the result of a run
             print(f"{self._name}: {text}", file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Hashes of records in Spark: what tells rows apart, puts them in a total order, and compares multisets."""
+"""Hashes of records in Spark, to identify rows, to order them totally, and to compare multisets."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pyspark.sql import types as t
 HASH = "__hash"
 #: Columns of `digest`.
 DIGESTS = ("__digest0", "__digest1")
-#: Number of rows beside sums of their hashes.
+#: Column with the number of rows, next to the sums of their hashes.
 ROWS = "__rows"
 _LOW = 0xFFFFFFFF
 
 
 def with_hash(frame: DataFrame, names: list[str]) -> DataFrame:
-    """Records with a hash of their content, which `content_order` sorts by first."""
+    """Add a hash of the content of each record, by which `content_order` sorts first."""
     return frame.withColumn(HASH, f.xxhash64(*content_of(names)))
 
 
 def content_order(frame: DataFrame, names: list[str]) -> list[Column]:
-    """A total order by content: hash, then all columns; -0.0 and 0.0, which sort alike, last."""
+    """Return a total order by content: hash, then all columns; -0.0 and 0.0, which sort alike, last."""
     floating = [
         entry.name
         for entry in frame.schema
@@ -35,7 +35,7 @@ def content_order(frame: DataFrame, names: list[str]) -> list[Column]:
 
 
 def digest(names: Sequence[str]) -> list[Column]:
-    """128 bits that stand for the values of columns, NULL being a value like any other."""
+    """Return a 128-bit digest of the values of columns; NULL is a value like any other."""
     columns = content_of(names)
     return [
         f.xxhash64(*columns).alias(DIGESTS[0]),
@@ -44,14 +44,14 @@ def digest(names: Sequence[str]) -> list[Column]:
 
 
 def content_of(names: Sequence[str]) -> list[Column]:
-    """Columns whose hash is the record's: a hash passes over NULL, so where the NULLs are is hashed too."""
+    """Return the columns to hash for a record; xxhash64 skips NULL, so flags of NULL are hashed too."""
     return [column(name) for name in names] + [column(name).isNull() for name in names]
 
 
 def contents(frame: DataFrame, *of: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Of each list of columns the number of rows and the sum of their hashes, in one pass.
+    """Compute the number of rows and the sum of their hashes for each list of columns, in one pass.
 
-    Equal for equal multisets of rows, in any order.
+    Results are equal for equal multisets of rows, in any order.
     """
     halves = hash_halves(*of)
     sums = [f.sum(half).alias(name) for name, half in halves.items()]
@@ -61,7 +61,7 @@ def contents(frame: DataFrame, *of: Sequence[str]) -> tuple[tuple[int, int], ...
 
 
 def hash_halves(*of: Sequence[str]) -> dict[str, Column]:
-    """Hashes of each row on lists of columns, under the names by which `contents_in` finds their sums.
+    """Return the hashes of a row for lists of columns, named as `contents_in` expects their sums.
 
     They are summed in halves, so that 2^31 rows do not overflow them; sums may be summed once more.
     """
@@ -74,12 +74,12 @@ def hash_halves(*of: Sequence[str]) -> dict[str, Column]:
 
 
 def contents_in(row: Row | Mapping[str, int], of: int) -> tuple[tuple[int, int], ...]:
-    """What `contents` gives, out of a row with `ROWS` and the sums of so many lists of columns."""
+    """Return what `contents` returns, from a row with `ROWS` and the sums of so many lists of columns."""
     return tuple(
         (int(row[ROWS] or 0), ((row[f"__high{i}"] or 0) << 32) + (row[f"__low{i}"] or 0)) for i in range(of)
     )
 
 
 def summed(hashes: np.ndarray) -> int:
-    """The same sum of hashes that a task has, (n,) int64."""
+    """Sum (n,) int64 hashes as Spark sums them."""
     return (int(np.sum(hashes >> 32)) << 32) + int(np.sum(hashes & _LOW))

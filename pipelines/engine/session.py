@@ -23,22 +23,22 @@ from pyspark.sql import SparkSession
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
-#: Where the environment may say that Spark keeps scratch files, which it heeds before any setting.
+#: Environment variables for Spark's scratch folders, which override any setting.
 _SCRATCH = ("SPARK_LOCAL_DIRS", "SPARK_EXECUTOR_DIRS")
-#: Seconds that a session is given to end.
+#: Seconds after which a session that does not stop is killed.
 STOPPED_WITHIN = 20.0
-#: Rows per Arrow batch: large enough that the crossing costs little, small enough for a worker's memory.
+#: Rows per Arrow batch: large enough that serialisation costs little, small enough for a worker's memory.
 ARROW_BATCH = 50_000
-#: What Spark takes for no limit of bytes: below any other it adds up the bytes of a batch after each row.
+#: Spark's value for no limit of bytes; with any other it sums the bytes of a batch after each row.
 NO_LIMIT = str(2**31 - 1)
 
 _SETTINGS = {
-    "spark.ui.enabled": "false",  # its pages show literals of plans
+    "spark.ui.enabled": "false",  # its pages show literals of query plans
     "spark.eventLog.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.io.encryption.enabled": "true",  # spilled records are not readable after a kill
     "spark.python.worker.reuse": "true",
-    "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites that nobody sees
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites are not shown
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_BATCH),
     "spark.sql.execution.arrow.maxBytesPerBatch": NO_LIMIT,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -48,9 +48,9 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.legacy.parquet.nanosAsLong": "true",  # pandas writes nanoseconds: kept to the last digit
+    "spark.sql.legacy.parquet.nanosAsLong": "true",  # keeps the nanoseconds that pandas writes
     "spark.sql.caseSensitive": "true",
-    "spark.sql.legacy.javaCharsets": "true",  # else a CSV may not be in windows-1252
+    "spark.sql.legacy.javaCharsets": "true",  # allows windows-1252 for CSV
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
 _LOCAL = {
@@ -59,10 +59,10 @@ _LOCAL = {
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": "8",
 }
-#: For a small input: planning again after each shuffle costs more than it saves, and so do more tasks.
+#: For a small input: adaptive planning after each shuffle and more tasks cost more than they save.
 _SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
-#: For a tiny one expressions are interpreted, in one task: writing and compiling code for them, and starting
-#: more tasks, takes longer than thousands of records. Blocks are solved in tasks of their own number.
+#: For a tiny input: interpret expressions, in one task, because generating code and starting more tasks takes
+#: longer than thousands of records. The number of tasks that solve blocks is set separately.
 _TINY = _SMALL | {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -76,7 +76,7 @@ _BY_SIZE = {
 
 
 def submitted() -> bool:
-    """Whether spark-submit started this process, so that its master and settings stand."""
+    """Whether spark-submit started this process, so that its master and settings apply."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -84,18 +84,18 @@ def submitted() -> bool:
 def session(
     private: Path, master: str | None, input_path: str | None = None, *, clustering: bool = False
 ) -> Iterator[SparkSession]:
-    """A Spark session whose scratch files lie in a private folder; it ends with the context.
+    """Open a Spark session with its scratch files in a private folder; it stops when the context exits.
 
     Parameters
     ----------
     private, master, clustering : as in `open_session`
     input_path : str, optional
-        What the session is to read; a small file gets a session that starts quickly.
+        The input; a session for a small one starts quickly.
 
     Raises
     ------
     MicroguardError
-        Where Spark cannot finish.
+        If Spark fails.
     """
     spark = open_session(master, private, size=input_size(input_path), clustering=clustering)
     try:
@@ -106,10 +106,10 @@ def session(
 
 
 def _stop(spark: SparkSession) -> None:
-    """End the session, its tasks and its workers, before anybody else may work in its folders.
+    """Stop the session with its tasks and workers, before another run may use its folders.
 
-    It is asked to end over a connection of its own, as the caller's may be in the middle of a call; Java is
-    ended where that takes long. One whose Java process is gone has ended.
+    A thread stops it over its own connection, because the caller's may be in the middle of a call. If that
+    takes too long, Java is killed.
     """
 
     def stop() -> None:
@@ -125,7 +125,7 @@ def _stop(spark: SparkSession) -> None:
 
 @contextmanager
 def our_sql_settings(spark: SparkSession) -> Iterator[None]:
-    """Give a session of somebody else's the SQL settings that the answer rests on, and its own back."""
+    """Set the SQL settings that results depend on in a session of the caller; restore them afterwards."""
     ours = {key: value for key, value in _SETTINGS.items() if key.startswith("spark.sql.")}
     before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in ours}
     try:
@@ -149,22 +149,22 @@ def open_session(
     size: InputSize = InputSize.LARGE,
     clustering: bool = False,
 ) -> SparkSession:
-    """Session for one job.
+    """Open the session of one job.
 
     Parameters
     ----------
     master : str, optional
-        Spark master; ``local[*]`` where none is given. Without effect under spark-submit.
+        Spark master, by default ``local[*]``. Ignored under spark-submit.
     private : Path, optional
         Folder of mode 0700 for Spark's scratch files.
     settings : dict, optional
-        Further Spark settings; they win.
+        Further Spark settings, which override ours.
     jvm : sequence of str, optional
-        Options of the JVM; those of `jvm_options` where none are given. Without effect under spark-submit.
+        Options of the JVM, by default those of `jvm_options`. Ignored under spark-submit.
     size : InputSize
-        Of what the session is to read: for less a session starts and plans quicker.
+        Size class of the input: a session for a smaller one starts and plans quicker.
     clustering : bool
-        Whether records are to be clustered: Python workers of this machine have the methods loaded ahead.
+        Whether records are clustered: Python workers of this machine then preload the methods.
     """
     chosen = _settings(master, size, jvm)
     if not submitted() and private is not None:
@@ -179,14 +179,14 @@ def open_session(
     with without_signal_handler():
         spark = builder.getOrCreate()
     _silence(spark)
-    workers.start_ahead(spark)
+    workers.prestart(spark)
     return spark
 
 
-def start_java_ahead(master: str | None, input_path: str) -> None:
-    """Let Java start beside what comes before the session of a run: it takes as long as the imports.
+def prestart_java(master: str | None, input_path: str) -> None:
+    """Start Java in a thread during the imports, which take as long.
 
-    Where it cannot start, the session tries again, and says why.
+    If it cannot start, the session tries again and raises the reason.
     """
 
     def starts() -> None:
@@ -197,7 +197,7 @@ def start_java_ahead(master: str | None, input_path: str) -> None:
 
 
 def _settings(master: str | None, size: InputSize, jvm: Sequence[str] | None = None) -> dict[str, str]:
-    """Settings of a session, in whatever folder it works; its Java and Python go into the environment."""
+    """Return the settings of a session without its folder; set Java and Python in the environment."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {"spark.app.name": "microguard", **_SETTINGS}
@@ -205,7 +205,7 @@ def _settings(master: str | None, size: InputSize, jvm: Sequence[str] | None = N
         return chosen
     os.environ["JAVA_HOME"] = str(java_home())
     if os.environ.get("SPARK_CONF_DIR") == str(LOG_CONFIGURATION.parent):
-        del os.environ["SPARK_CONF_DIR"]  # for spark-submit; a class archive knows no folder of files
+        del os.environ["SPARK_CONF_DIR"]  # for spark-submit; a class archive excludes folders of files
     for name in _SCRATCH:
         os.environ.pop(name, None)
     logs = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
@@ -220,16 +220,16 @@ def _on_this_machine(master: str | None) -> bool:
 
 
 def _with_a_second_try(master: str) -> str:
-    """The master as it is; on this machine, with a second try of a task whose worker was ended."""
+    """Return the master; on this machine, with a second attempt for a task whose worker was killed."""
     cores = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
     return master if cores is None else f"local[{cores[1] or 1},2]"
 
 
 def _silence(spark: SparkSession) -> None:
-    """Apply the log configuration to a JVM that was already running (spark-submit's), and to pyspark.
+    """Apply the log configuration to a running JVM (spark-submit's), and silence pyspark.
 
-    pyspark logs an exception of its own accord, with the JVM's traceback, where it knows the query; and its
-    server of accumulators prints one where the JVM is killed.
+    pyspark logs an exception with the JVM's traceback if it knows the query, and its accumulator server
+    prints one if the JVM is killed.
     """
     AccumulatorTCPServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):

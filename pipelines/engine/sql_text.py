@@ -1,13 +1,13 @@
-"""Names and texts in a query of SQL, whatever stands in them."""
+"""Quote names and texts for SQL, whatever characters they have."""
 
 from __future__ import annotations
 
 
 def quoted_name(name: str) -> str:
-    """A column's name."""
+    """Quote the name of a column."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quoted_text(text: str) -> str:
-    """A text as a literal."""
+    """Quote a text as a literal."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""A function of this package called in Spark's tasks, once for each of a few items: each travels alone."""
+"""Call a function of this package in Spark tasks, one task for each of a few items."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Item = TypeVar("Item")
 
 
 def in_tasks(spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]) -> list[Any]:
-    """Answers of `function` in the order of the items, each computed in a task of its own.
+    """Return the results of `function` in the order of the items, each computed in its own task.
 
-    Items and answers are pickled; they are held by the driver all at once, so they are to be small.
+    Items and results are pickled, and the driver has all of them in memory, so they must be small.
     """
     if not items:
         return []

@@ -1,14 +1,14 @@
 """Versions of the packages that decide protected values.
 
-The same input, specification and seed give other values where one of these changes:
+The same input, specification and seed give other values if one of these changes:
 
-* highspy: among optimal solutions of a program HiGHS returns one or another;
+* highspy: which of several optimal solutions HiGHS returns;
 * numpy: streams of its generators, the order of equal elements in a sort, the last bits of sums;
 * scipy: ties of assignments, the last bits of its LAPACK;
 * numba: what a compiled kernel computes for functions of NumPy. Its version fixes that of llvmlite, and
   kernels keep IEEE arithmetic (`sdc.kernels.compile`), so llvmlite needs no entry.
 
-pandas, pyarrow and Spark move values and do exact arithmetic on them; they decide none.
+pandas, pyarrow and Spark move values and compute exactly, so they decide none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Spark's Python workers on this machine: forked from one process that has the methods loaded already.
+"""Spark's Python workers on this machine: forked from one daemon that has loaded the methods.
 
-A worker that starts from nothing imports the methods and loads their compiled code, seconds in each, while
-the run waits. Spark starts the process that workers are forked from by the name of a module
-(``spark.python.daemon.module``): `pipelines.records.daemon` loads everything once, beside the first stages of
-the run.
+A worker that starts from nothing imports the methods and loads their compiled code, which takes each of them
+seconds. Spark starts the daemon by the name of a module (``spark.python.daemon.module``):
+`pipelines.records.daemon` loads everything once, during the first stages of the run.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 _SETTING = "spark.python.daemon.module"
-#: Settings of a session whose workers have the methods loaded.
+#: Settings of a session whose workers preload the methods.
 PRELOADED = {_SETTING: "microguard.pipelines.records.daemon"}
 
 
-def start_ahead(spark: SparkSession) -> None:
-    """Let Spark start that process, beside what else is starting, where the session has one.
+def prestart(spark: SparkSession) -> None:
+    """Start the daemon in a thread if the session uses ours.
 
-    Where it cannot start, the first stage that needs a worker fails, and says so.
+    If it cannot start, the first stage that needs a worker fails and reports it.
     """
     if spark.conf.get(_SETTING, None) != PRELOADED[_SETTING]:
         return
@@ -34,5 +33,5 @@ def _first_worker(spark: SparkSession) -> None:
     def nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 
-    with suppress(Exception):  # a run that ends early takes the session away, in whatever state it is
+    with suppress(Exception):  # a run that ends early stops the session
         spark.range(1, numPartitions=1).mapInArrow(nothing, "id long").collect()

@@ -1,7 +1,7 @@
 """The evidence of a release: every measure and verdict, typed, for the agency alone.
 
-``quality.json`` holds `Evidence`: the parts named there, and beside them one section a measure, under the
-measure's name. A section that does not apply is left out. `evidence_schema` describes all of it.
+``quality.json`` holds `Evidence`: the parts named there, and one section for each measure, under its name. A
+section that does not apply is left out. `evidence_schema` describes all of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 @dataclass(frozen=True)
 class Description:
-    """Which release this is, and what it was made from.
+    """Identity of a release, and what it was made from.
 
     Attributes
     ----------
@@ -29,11 +29,11 @@ class Description:
     specification : dict
         As it was read.
     promise : str
-        What holds of a release that was published, in a sentence.
+        What is promised of the release if it is published, in a sentence.
     limits : tuple of str
-        What does not.
+        What is not promised.
     software : dict of package to version
-        What decided the values; empty in evidence of before it was kept.
+        Packages that decide protected values; empty in evidence of earlier versions.
     """
 
     release_id: str
@@ -53,9 +53,10 @@ class Description:
 
 @dataclass(frozen=True)
 class Counts:
-    """Records (or cells) read, rejected by reason, suppressed, published; blocks solved.
+    """Records (or cells) read, rejected by reason, suppressed and published; blocks solved.
 
-    In a series units may wait that were read, and ghosts stay that were not.
+    In a series, `waiting` units were read and are not published, and `ghosts` are retained records that were
+    published and not read.
     """
 
     input: int
@@ -113,7 +114,7 @@ def read_evidence(folder: Path, sections: Mapping[str, Any]) -> Evidence:
     ----------
     folder : Path
     sections : mapping of measure name to the type of its section
-        Of the measures that this version knows; what others left is passed over.
+        Sections of measures that this version does not know are ignored.
     """
     content = read_quality(folder)
     parts = {name: adapter.validate_python(content[name]) for name, adapter in _PARTS.items()}
@@ -126,13 +127,13 @@ def read_evidence(folder: Path, sections: Mapping[str, Any]) -> Evidence:
 
 
 def read_quality(folder: Path) -> dict[str, Any]:
-    """``quality.json`` as it stands."""
+    """Read ``quality.json`` without parsing its sections."""
     remedy = "Restore the evidence of the release from its back-up."
     return read_json(folder / QUALITY, f"{QUALITY} of release {folder.name}", remedy, *_PARTS)
 
 
 def evidence_schema(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON schema of ``quality.json`` with the sections of the given measures."""
+    """Return the JSON schema of ``quality.json`` with the sections of the given measures."""
     adapters: dict[str, Any] = _PARTS | {name: TypeAdapter(kind) for name, kind in sections.items()}
     definitions: dict[str, Any] = {}
     properties: dict[str, Any] = {}

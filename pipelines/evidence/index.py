@@ -1,6 +1,6 @@
-"""The index page of an evidence area: every release that its ledger, or a folder of evidence, knows.
+"""The index page of an evidence area: every release in its ledger, and every refused one.
 
-Drawn anew whenever the ledger has a new line; each line leads to the page of its release.
+It is rebuilt whenever the ledger has a new line, and links to the page of each release.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_o
 from microguard.pipelines.publication.public.public_area import PublicArea
 
 _HERE = Path(__file__).parent
-#: What the last line of the ledger makes of a release, in words.
+#: Last event of a release in the ledger -> its state in words.
 STATES = {
     "published": "published",
     "intended": "not finished",
@@ -29,7 +29,7 @@ STATES = {
     "waiting": "waits for approval",
     "rejected": "rejected",
 }
-#: What its own verdicts make of a release that is in no ledger.
+#: State of a release that is in no ledger, by its verdicts.
 REFUSED = "refused"
 
 
@@ -40,15 +40,15 @@ class Line:
     Attributes
     ----------
     release_id, name, at, state, by, note : str
-        `at` is the time of what happened to it last.
+        `at` is the time of its last event.
     current : bool
-        Whether the readers of its public area are led to it.
+        Whether it is the current release of its public area.
     checks, failed : int or None
-        Verdicts of its gate; None where its evidence is gone.
+        Verdicts of its gate; None if its evidence is missing.
     published : int or None
-        Records, or cells.
+        Number of records or cells.
     page : str or None
-        Where its page is, seen from the index.
+        Path of its page relative to the index.
     """
 
     release_id: str
@@ -65,7 +65,7 @@ class Line:
 
 
 def write_index(areas: Areas) -> Path:
-    """Write the index beside the evidence of the releases, newest first, for their owner alone."""
+    """Write the index to the evidence area, newest first, readable for its owner alone."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
@@ -76,7 +76,7 @@ def write_index(areas: Areas) -> Path:
 
 
 def index_of(areas: Areas) -> list[Line]:
-    """The lines of the index, newest first; what was never published is in no ledger, but left evidence."""
+    """Return the lines of the index, newest first; releases that were refused have evidence alone."""
     known = Ledger(areas).latest()
     served = {_served(area) for area in {public_area_of(entry, areas).public for entry in known.values()}}
     unpublished = {path.parent.name for path in areas.evidence.glob(f"*/{QUALITY}")} - set(known)
@@ -85,7 +85,7 @@ def index_of(areas: Areas) -> list[Line]:
 
 
 def _served(public: PublicArea) -> str | None:
-    """The current release of a public area; None also where nobody can say."""
+    """Return the current release of a public area; None also if it cannot be read."""
     try:
         return public.served()
     except FileDamaged:
@@ -112,7 +112,7 @@ def _line(folder: Path, entry: Entry | None, current: bool) -> Line:
 
 
 def _quality(folder: Path) -> Mapping[str, Any]:
-    """The evidence; nothing where it is gone, or other software wrote it."""
+    """Read the evidence; return nothing if it is missing or of another version."""
     try:
         return dict(json.loads((folder / QUALITY).read_text(encoding="utf-8")))
     except (OSError, ValueError):

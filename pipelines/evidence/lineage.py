@@ -1,9 +1,8 @@
-"""An OpenLineage event of a run: what it read, what it made, and each verdict as an assertion.
+"""An OpenLineage event of a run: its input, its output, and each verdict as an assertion.
 
-One run event as the specification has it (OpenLineage 2-0-2; facets version, dataQualityAssertions and
-outputStatistics), in a file of the evidence. It is sent to nobody: whoever keeps a catalogue of lineage gives
-it the file. It says which checks were met and never what was found, as what is measured against the original
-is the agency's alone.
+The evidence has one run event (OpenLineage 2-0-2; facets version, dataQualityAssertions and outputStatistics)
+in a file. It is not sent: load the file into a lineage catalogue. It states which checks were met and never
+what was found, because measures against the originals are for the agency alone.
 """
 
 from __future__ import annotations
@@ -21,35 +20,35 @@ from microguard.pipelines.gate.gate import Verdict
 from microguard.schemas.requirements.requirement import MetricKey
 
 FILE = "openlineage.json"
-#: Of the jobs; a job is the name of its releases.
+#: Namespace of the jobs; the name of a job is that of its releases.
 NAMESPACE = "microguard"
 _PRODUCER = "urn:microguard:run"
 _SPECIFICATION = "https://openlineage.io/spec"
 
-#: How a run is: verified and not decided yet, published, or refused by the gate or a person.
+#: State of a run: verified and not decided yet, published, or refused by the gate or a person.
 State = Literal["RUNNING", "COMPLETE", "FAIL"]
 
 
 def write_lineage(folder: Path, evidence: Evidence, source: str | None) -> None:
-    """Write the event of a release that is verified to its evidence folder.
+    """Write the event of a verified release to its evidence folder.
 
     Parameters
     ----------
     source : str or None
-        Absolute path or address of what was read; None for the frame of a session.
+        Absolute path or address of the input; None for a DataFrame of a session.
     """
     _write(folder, lineage_event(evidence, source, now()))
 
 
 def settle_lineage(folder: Path, state: State) -> None:
-    """Say how the run ended, in the event that is there, if any."""
+    """Set how the run ended in its event, if there is one."""
     path = folder / FILE
     if path.is_file():
         remedy = "Run microguard report for the release once it is restored from its back-up."
         event = read_json(path, f"{FILE} of release {folder.name}", remedy, "eventType", "outputs")
         if event["eventType"] == state:
             return
-        if state == "FAIL":  # nothing was written
+        if state == "FAIL":  # there is no event
             event["outputs"] = [
                 {key: value for key, value in each.items() if key != "outputFacets"}
                 for each in event["outputs"]
@@ -58,7 +57,7 @@ def settle_lineage(folder: Path, state: State) -> None:
 
 
 def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, Any]:
-    """The event; the id of its run is that of the release, so that a rerun is the same run."""
+    """Return the event; the id of its run is that of the release, so that a rerun is the same run."""
     release = evidence.release
     of_input = [each for each in evidence.verdicts if each.check == "input"]
     of_release = [each for each in evidence.verdicts if each.check != "input"]
@@ -83,7 +82,7 @@ def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, 
 
 
 def _dataset(place: str) -> dict[str, str]:
-    """Namespace and name of a path or an address, as other producers of lineage name them."""
+    """Return namespace and name of a path or address in the OpenLineage naming."""
     scheme, separator, rest = place.partition("://")
     if not separator:
         return {"namespace": "file", "name": place}

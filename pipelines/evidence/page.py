@@ -24,11 +24,11 @@ from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 from microguard.schemas.specification.sections import RECODES
 
 _HERE = Path(__file__).parent
-#: Numbers that are written with all digits before the point and none behind it.
+#: From the first on numbers are written without decimals; from the second on, rounded.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
-#: What is smaller is said to be: nobody reads 3.5e-05.
+#: Smaller numbers are written as below this one: nobody reads 3.5e-05.
 SMALLEST = 0.001
-#: The section of the evidence without which a limit would limit nothing.
+#: Key of `[quality]` -> the section of the evidence that it limits.
 _COUNTED_BY = {
     "max_information_loss": "loss",
     "max_chi2_per_cell": "by_dimension",
@@ -42,7 +42,7 @@ _COUNTED_BY = {
 
 
 class Drawn(Protocol):
-    """What the page asks of a measure: its name, and the plots and first sentences of its section."""
+    """What the page uses of a measure: its name, and the plots and sentences of its section."""
 
     @property
     def name(self) -> str: ...
@@ -55,15 +55,15 @@ class Drawn(Protocol):
 
 
 class Page:
-    """The page of a release: plots and sections, drawn once, around what the ledger holds when it is written.
+    """The page of a release: plots and sections, drawn once, with the state of the ledger when it is written.
 
     Parameters
     ----------
     folder : Path
-        Of the evidence of the release, where the page goes.
+        Evidence folder of the release, to which the page is written.
     evidence : Evidence
     measures : iterable of measures
-        Shown in their order, each by the template of its name in ``sections``.
+        In the order of the page, each with the template of its name in ``sections``.
     """
 
     def __init__(self, folder: Path, evidence: Evidence, measures: Iterable[Drawn]) -> None:
@@ -98,7 +98,7 @@ class Page:
         }
 
     def write(self, entry: Entry | None) -> Path:
-        """Write the page; what `entry`, the last line of the ledger, does not say is not called published."""
+        """Write the page; it says "Published" only if `entry`, the last line of the ledger, does."""
         text = self._template.render(
             self._drawn,
             event=None if entry is None else entry.event,
@@ -112,7 +112,7 @@ class Page:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Templates, compiled once however many pages are drawn."""
+    """Return the environment of the templates, which compiles each of them once."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.ChainableUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
@@ -158,7 +158,7 @@ def _attacks(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[tuple[fl
 
 
 def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Variables that were recoded before anything was counted, and how, in words."""
+    """Yield the variables that were recoded before anything was counted, and how, in words."""
     for name, variable in specification.get("variables", {}).items():
         given = {key: variable[key] for key in RECODES if variable.get(key)}
         if given:
@@ -166,12 +166,12 @@ def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _named(verdict: Verdict) -> str:
-    """A verdict's metric as words."""
+    """Return the metric of a verdict in words."""
     return metric_in_words(MetricKey(verdict.metric, verdict.variable or "", verdict.dimension or 0))
 
 
 def _moment(text: str | None) -> str:
-    """A time of the ledger as people write it, to the minute."""
+    """Format a time of the ledger to the minute."""
     try:
         moment = datetime.fromisoformat(text or "")
     except ValueError:
@@ -185,13 +185,13 @@ def _count(value: Any) -> str:
 
 
 def _apart(sentence: str) -> str:
-    """Thousands as in the tables of the page; a number and its percent sign on one line."""
+    """Separate thousands as in the tables of the page; keep a number and its percent sign on one line."""
     apart = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "\N{NARROW NO-BREAK SPACE}", sentence)
     return apart.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _number(value: Any) -> str:
-    """Four digits; all of those before the point where there are more, never a power of ten for them."""
+    """Format a number with four digits, or with all digits before the point, without an exponent."""
     if value is None or isinstance(value, jinja2.Undefined):
         return "-"
     if 0 < abs(value) < SMALLEST:

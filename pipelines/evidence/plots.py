@@ -1,4 +1,4 @@
-"""Plots of a release's evidence, as SVG texts that stand inside a page."""
+"""Plots of the evidence of a release, as SVG texts to embed in a page."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from markupsafe import escape
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: What draws, for those who import it ahead: a second that the first plot would wait for.
+#: Module that draws, to be prefetched: it takes a second to import.
 DRAWS = "matplotlib.backends.backend_svg"
 BEFORE, AFTER, ACCENT = "#b3b8c4", "#1f6f8b", "#c8553d"
-#: Of lines beside each other; where there are more lines, markers tell them apart.
+#: Colours and markers of lines; if there are more lines than colours, markers distinguish them.
 PALETTE, MARKERS = (AFTER, ACCENT, "#6a4c93", "#5f7f3f"), ("o", "s", "^", "D")
 _STYLE: Any = {
     "font.family": "sans-serif",
@@ -26,18 +26,18 @@ _STYLE: Any = {
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a name may hold dollars
+    "text.parse_math": False,  # a name may have dollar signs
     "svg.hashsalt": "microguard",
-    "axes.formatter.useoffset": False,  # an axis reads 4580 and 4600, not 0 and 20 beside +4.58e3
+    "axes.formatter.useoffset": False,  # tick labels 4580 and 4600 instead of 0 and 20 with offset 4.58e3
     "axes.formatter.limits": (-5, 9),
 }
 MILLION = 1e6
-#: Bars of a plot; more variables than this would not be readable.
+#: Largest number of bars in a plot that is readable.
 MOST_BARS = 40
 
 
 def risk_plot(before: Any, after: Any, k: int) -> str:
-    """Records below k, unique records and combinations below k, of two `pipelines.measures.risk.Risk`."""
+    """Plot records below k, unique records and classes below k, before and after."""
     keys = {"records_below_k": f"records below k = {k}", "uniques": "unique records",
             "classes_below_k": f"combinations below k = {k}"}  # fmt: skip
     with figure(6.4, 2.0) as (drawn, axes):
@@ -54,7 +54,7 @@ def risk_plot(before: Any, after: Any, k: int) -> str:
 
 
 def loss_plot(by_variable: Mapping[str, float]) -> str:
-    """Share of each variable's variation that clustering removed, in percent."""
+    """Plot the share of the variation of each variable that clustering removed, in percent."""
     names = list(by_variable)[:MOST_BARS]
     with figure(6.4, 0.8 + 0.26 * len(names)) as (drawn, axes):
         lost = [100 * by_variable[name] for name in names]
@@ -66,7 +66,7 @@ def loss_plot(by_variable: Mapping[str, float]) -> str:
 
 
 def spread_plot(moments: Mapping[str, Any]) -> str:
-    """Standard deviation after protection over the one before; 1 is unchanged."""
+    """Plot the ratio of the standard deviations after and before protection; 1 is unchanged."""
     names = list(moments)[:MOST_BARS]
     ratio = [
         (moments[name].variance_after / moments[name].variance_before) ** 0.5
@@ -87,7 +87,7 @@ def spread_plot(moments: Mapping[str, Any]) -> str:
 def correlation_plot(
     before: Sequence[Sequence[float | None]], after: Sequence[Sequence[float | None]]
 ) -> str:
-    """Each pair's correlation before and after; on the line where it is unchanged."""
+    """Plot the correlation of each pair before and after; points on the line are unchanged."""
     first, second = np.array(before, float), np.array(after, float)
     pairs = np.triu_indices(len(first), 1)
     with figure(3.6, 3.4) as (drawn, axes):
@@ -99,7 +99,7 @@ def correlation_plot(
 
 
 def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
-    """Cells of the control tables by absolute error, one line a dimension."""
+    """Plot the number of cells of the control tables by absolute error, one line for each dimension."""
     with figure(6.4, 2.6) as (drawn, axes):
         for position, dimension in enumerate(sorted(errors_by_dimension, key=int)):
             counted = {int(float(key)): value for key, value in errors_by_dimension[dimension].items()}
@@ -124,7 +124,7 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) -> str:
-    """Blocks by what names each panel: (bins + 1,) edges and (bins,) counts."""
+    """Plot a histogram for each named panel: (bins + 1,) edges and (bins,) counts of blocks."""
     with figure(2.6 * len(panels), 2.3, columns=len(panels)) as (drawn, beside):
         axes = np.atleast_1d(beside)
         for axis, (label, (edges, counts)) in zip(axes, panels.items(), strict=True):
@@ -136,7 +136,7 @@ def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) 
 
 
 def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What each choice costs and leaves open by k, in percent of the records or of the variation."""
+    """Plot loss and remaining risk of each choice by k, in percent of the variation or of the records."""
     names = {
         "information_loss": "information loss, %",
         "categories_changed": "categories changed, %",
@@ -158,7 +158,7 @@ def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
                 )
             axes.set_title(names[name])
             highest = max(100 * row[name] for row in rows if row[name] is not None)
-            axes.set_ylim(0, 1.15 * highest or 1.0)  # room for the markers of what is highest
+            axes.set_ylim(0, 1.15 * highest or 1.0)  # room for the highest markers
             axes.set_xticks(sorted({row["k"] for row in rows}))
         axes.set_xlabel("k")
         if len(choices) > 1:
@@ -168,7 +168,7 @@ def trade_off_plot(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def stage_plot(seconds: Mapping[str, float]) -> str:
-    """Where the time went."""
+    """Plot the seconds of each stage."""
     with figure(6.4, 0.6 + 0.26 * len(seconds)) as (drawn, axes):
         axes.barh(list(seconds), list(seconds.values()), color=BEFORE)
         axes.invert_yaxis()
@@ -178,7 +178,7 @@ def stage_plot(seconds: Mapping[str, float]) -> str:
 
 @contextmanager
 def figure(width: float, height: float, rows: int = 1, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
-    """A figure with one pair of axes, or one a row over a common x, or one a column, in the house's style."""
+    """Create a figure with one pair of axes, or one for each row (common x) or column."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -188,7 +188,7 @@ def figure(width: float, height: float, rows: int = 1, columns: int = 1) -> Iter
 
 
 def svg_of(drawn: Figure, label: str) -> str:
-    """The figure as an SVG text; `label` says what it shows to whoever cannot see it."""
+    """Return the figure as an SVG text; `label` describes it for screen readers."""
     text = io.StringIO()
     drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
@@ -202,27 +202,27 @@ def plain_log(axis: Any) -> None:
 
 
 def _only_whole(axis: Any) -> None:
-    """Ticks at whole numbers."""
+    """Set ticks at whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def plain(value: float) -> str:
-    """A number without a power of ten, its thousands apart; millions from one on."""
+    """Format a number without an exponent, with separated thousands; in millions from one million on."""
     if abs(value) >= MILLION:
         return f"{plain(value / MILLION) if value % MILLION == 0 else format(value / MILLION, '.3g')} M"
     return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}") if abs(value) >= 1 else f"{value:g}"
 
 
 def only_labels(axes: Any) -> None:
-    """No scale beside bars that say their numbers, and room for the longest of them."""
+    """Remove the scale of labelled bars, and leave room for the longest label."""
     axes.xaxis.set_ticks([])
     axes.spines["bottom"].set_visible(False)
     axes.margins(x=0.15)
 
 
 def legend_above(drawn: Figure, axes: Any) -> None:
-    """The legend of the axes above them, where it covers nothing."""
+    """Draw the legend above the axes, where it covers nothing."""
     handles, labels = axes.get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside upper left", ncols=len(labels), frameon=False)

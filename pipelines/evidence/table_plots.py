@@ -1,4 +1,4 @@
-"""Plots of a protected table's evidence."""
+"""Plots of the evidence of a protected table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from microguard.pipelines.evidence.plots import ACCENT, AFTER, BEFORE, figure, l
 
 
 def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
-    """Relative change of cells by their size, and how many of them are sensitive."""
+    """Plot the relative change of cells by their size, and how many of them are sensitive."""
     shown = [row for row in changes if row["cells"]]
     sizes = [(row["from"] * row["to"]) ** 0.5 for row in shown]
     with figure(6.4, 3.6, rows=2) as (drawn, (above, below)):
@@ -36,7 +36,7 @@ def change_plot(changes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def attacker_plot(widths: Sequence[float]) -> str:
-    """Share of sensitive cells whose interval is at most so wide, before (no width at all) and after."""
+    """Plot the share of sensitive cells by the width of their interval, before (zero width) and after."""
     ordered = np.sort(np.array(widths))
     share = np.arange(1, len(ordered) + 1) / len(ordered)
     with figure(6.4, 2.4) as (drawn, axes):
@@ -53,7 +53,7 @@ def attacker_plot(widths: Sequence[float]) -> str:
 
 
 def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
-    """Gap of each better table found, by the linear programs solved until then."""
+    """Plot the gap of each improved table by the number of linear programs solved."""
     steps = [row[0] for row in history]
     if bound > 0:
         heights, label = [100 * (row[1] / bound - 1) for row in history], "gap, percent"

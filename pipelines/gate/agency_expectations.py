@@ -1,9 +1,9 @@
-"""An agency's own suite on the original records: Great Expectations judges, and says only yes or no.
+"""An agency's own suite on the original records: Great Expectations judges, and returns only yes or no.
 
-Results carry no value, and the text of an exception, which can quote a record, is thrown away: what could not
-be judged is not met. As many results must come back as there are expectations, each known by its number.
+Results have no values, and the text of an exception, which may quote a record, is discarded. What could not
+be judged is not met. There must be as many results as expectations, each identified by its number.
 
-Great Expectations takes five seconds to import: import this module where there is a suite, not before.
+Great Expectations takes five seconds to import: import this module only if there is a suite.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from microguard.pipelines.gate.suite import NO_VALUES, gx
 from pyspark.sql import DataFrame
 
 NUMBER = "number"
-#: Name of the results among those of our own suites.
+#: Name of the results, next to those of our own suites.
 RESULTS = "agency"
 
 
 def unfit(expected: Expected) -> Iterator[str]:
-    """Why Great Expectations knows no such expectation, or cannot take its keywords."""
+    """Return why Great Expectations has no such expectation or refuses its keywords, or None."""
     try:
         _built(expected, 0)
     except ValidationError as error:
@@ -67,7 +67,7 @@ def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Ver
         with _without_a_word():
             result = _result(built, suite.name, records)
         answers = _answers(result)
-    except Exception:  # whatever it says may quote a record, and nothing was judged
+    except Exception:  # its text may quote a record, and nothing was judged
         answers = {}
     else:
         write_results(result, RESULTS, evidence)
@@ -105,9 +105,9 @@ def _result(built: list[Expectation], name: str, records: DataFrame) -> Expectat
 
 
 def _answers(result: ExpectationSuiteValidationResult) -> dict[int, tuple[bool, bool]]:
-    """Number of the expectation -> whether it is met, and whether it could be judged.
+    """Map the number of each expectation to whether it is met and whether it could be judged.
 
-    What is thrown away here is the text of exceptions.
+    The text of exceptions is discarded here.
     """
     answers = {}
     for each in result.results:
@@ -124,13 +124,13 @@ def _answers(result: ExpectationSuiteValidationResult) -> dict[int, tuple[bool, 
 
 
 def _was_judged(exception_info: object) -> bool:
-    """Whether no exception was raised: told for the whole expectation, or for each metric it needs."""
+    """Whether no exception was raised, neither for the expectation nor for a metric that it needs."""
     return isinstance(exception_info, dict) and exception_info.get("raised_exception") is False
 
 
 @contextmanager
 def _without_a_word() -> Iterator[None]:
-    """Keep what Great Expectations logs and warns, tracebacks of tasks among it, from everybody."""
+    """Silence the log and the warnings of Great Expectations, which include tracebacks of tasks."""
     logger = logging.getLogger("great_expectations")
     before, silent = logger.propagate, logging.NullHandler()
     logger.propagate = False

@@ -1,8 +1,8 @@
-"""An agency's own Great Expectations suite: what its file says, and every reason not to judge records by it.
+"""An agency's own Great Expectations suite: read its file, and refuse it with every fault.
 
-The file is JSON as Great Expectations 1.x saves it. Everything that can be known of it without a record is
-looked at before a record is read: a suite that cannot be judged whole is not judged at all. Every expectation
-must be met, whatever its severity; `mostly` is the way to allow for exceptions.
+The file is JSON as Great Expectations 1.x saves it. It is checked before a record is read: a suite that
+cannot be judged completely is not judged at all. Every expectation must be met, whatever its severity;
+`mostly` allows exceptions.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from microguard.schemas.specification.model import Specification
 KEY = "[input] expectations"
 #: Keywords that name a column, and those that name several.
 NAMES_ONE, NAMES_SEVERAL = ("column", "column_A", "column_B"), ("column_list", "column_set")
-#: Keywords that say how a result is shown, or of which batch it is: both are ours to say.
+#: Keywords for the display of a result or its batch, which we set.
 NOT_THEIRS = ("result_format", "catch_exceptions", "batch_id")
-#: Types that read more than the records, or answer with some of them.
+#: Types of expectations that read more than the records, or return some of them.
 REFUSED = (
     "unexpected_rows_expectation",
     "expect_query_results_to_match_comparison",
@@ -46,14 +46,14 @@ class Expected:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that it names; none where it is about the table."""
+        """Return the columns that it names; none if it is about the table."""
         one = [self.kwargs[name] for name in NAMES_ONE if name in self.kwargs]
         several = [each for name in NAMES_SEVERAL for each in self.kwargs.get(name) or ()]
         return tuple(map(str, [*one, *several]))
 
     @property
     def text(self) -> str:
-        """Its type and columns, for a person: no limit and no set of values."""
+        """Return its type and columns for a person, without limits and sets of values."""
         return f"{self.type} of {', '.join(self.columns)}" if self.columns else self.type
 
 
@@ -64,7 +64,7 @@ class AgencySuite:
     Attributes
     ----------
     path : str
-        As the specification names it.
+        Path in the specification.
     name : str
     expectations : tuple of Expected
         In the order of the file; at least one.
@@ -76,7 +76,7 @@ class AgencySuite:
 
 
 def agency_suite(specification: Specification) -> AgencySuite | None:
-    """The suite that the specification names, None where it names none.
+    """Read the suite that the specification names; None if it names none.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Great Expectations' Data Docs as a page that opens offline.
 
-Its own pages load styles, scripts and pictures from elsewhere; an evidence folder must not. What is
-loaded is dropped, and a few styles of the page itself take its place; the contents are untouched.
+Its own pages load styles, scripts and pictures from the network, which an evidence folder must not. They are
+removed and replaced by a few styles in the page; the contents are unchanged.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def write_data_docs(result: ExpectationSuiteValidationResult, path: Path) -> Non
     Parameters
     ----------
     result : ExpectationSuiteValidationResult
-        Of a validation without values of records in its results.
+        Its results have no values of records.
     path : Path
     """
     from great_expectations.render.renderer import ValidationResultsPageRenderer
@@ -51,7 +51,7 @@ def write_data_docs(result: ExpectationSuiteValidationResult, path: Path) -> Non
 
 @cache
 def _view() -> DefaultJinjaPageView:
-    """Great Expectations' templates, compiled once for both suites of a run."""
+    """Return Great Expectations' templates, compiled once for both suites of a run."""
     from great_expectations.render.view import DefaultJinjaPageView
 
     return DefaultJinjaPageView()

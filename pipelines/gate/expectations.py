@@ -1,8 +1,8 @@
-"""Great Expectations: the second judge of every metric, and the Data Docs it leaves.
+"""Great Expectations as the second judge of every metric, with its Data Docs.
 
-The suite is judged on a frame of one row of metrics. Results carry these, which are counts, shares and
-errors, and no value of a record; as many of them must come back as were asked for: a check that is silently
-missing is a failure. The suite itself is kept as Great Expectations saves one.
+The suite is judged on a frame with one row of metrics: counts, shares and errors, and no value of a record.
+There must be as many results as requirements: a check that is silently missing is a failure. The suite is
+saved in the format of Great Expectations.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
 
 
-#: What loads Great Expectations, for those who import it ahead.
+#: Module that imports Great Expectations, to be prefetched.
 EXPECTS = "microguard.pipelines.gate.suite"
 
 
 def met_by_expectations(
     name: str, requirements: Sequence[Requirement], metrics: Mapping[MetricKey, float], evidence: Path | None
 ) -> dict[str, bool]:
-    """Column of the metrics frame -> whether Great Expectations finds its expectation met.
+    """Map each column of the metrics frame to whether Great Expectations finds its expectation met.
 
-    Empty where not as many answers come back as there are requirements: nothing counts as met then.
+    The result is empty, so that nothing counts as met, if there are fewer results than requirements.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def met_by_expectations(
         )
         suite = expectation_suite(name, requirements)
         result = batch.validate(suite, result_format=OBSERVED)
-    for each in result.results:  # a number of numpy's is none to the renderers of Data Docs
+    for each in result.results:  # the renderers of Data Docs do not accept NumPy numbers
         if each.result.get("observed_value") is not None:
             each.result["observed_value"] = float(each.result["observed_value"])
     if evidence is not None:
@@ -73,7 +73,7 @@ def met_by_expectations(
 
 
 def write_results(result: ExpectationSuiteValidationResult, name: str, evidence: Path) -> None:
-    """Keep the results of a suite as JSON and as Data Docs."""
+    """Write the results of a suite as JSON and as Data Docs."""
     evidence.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = json.dumps(result.to_json_dict(), indent=2, sort_keys=True, default=str)
     (evidence / f"{name}.json").write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The gate: what was measured is judged by what is required, and a release that falls short goes nowhere."""
+"""The gate: judge what was measured by what is required, and refuse a release that falls short."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPECTATIONS = "expectations"
 
 @dataclass(frozen=True)
 class Verdict:
-    """One requirement and what was found.
+    """One requirement and what was measured.
 
     Attributes
     ----------
@@ -24,12 +24,12 @@ class Verdict:
     metric, variable, dimension : str, str or None, int or None
         What was measured.
     found, limit : float or None
-        `found` is None where it was not measured.
+        `found` is None if it was not measured.
     passed : bool
     promised : bool
-        Whether the release is broken where it is not passed, rather than not good enough.
+        Whether a failure means a broken promise, and not a missed limit of quality.
     sense : str or None
-        ``at least`` or ``at most`` the limit; None in evidence of before it was kept.
+        ``at least`` or ``at most`` the limit; None in evidence of earlier versions.
     """
 
     check: str
@@ -45,15 +45,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What was judged, and how.
+    """The verdicts on all requirements.
 
     Attributes
     ----------
     rows : tuple of Verdict
     broken : tuple of str
-        Promises that the written files do not keep.
+        Failed requirements of promises.
     failures : tuple of str
-        Limits that are not met: what was found, what was expected, what to do.
+        Limits that are not met, with what was found, what was expected, and what to do.
     """
 
     rows: tuple[Verdict, ...]
@@ -72,7 +72,7 @@ def judge(
     metrics: Mapping[MetricKey, float],
     evidence: Path | None = None,
 ) -> Verdicts:
-    """Judge metrics by requirements, by us and by Great Expectations: both must find them met.
+    """Judge metrics by requirements, by our own code and by Great Expectations; both must find them met.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def judge(
     metrics : mapping of MetricKey to float
         A metric that is required and absent counts as not met.
     evidence : Path, optional
-        Folder for the results of Great Expectations; without it they are not kept.
+        Folder for the results of Great Expectations; by default they are not written.
     """
     required = tuple(requirements)
     present = [requirement for requirement in required if requirement.key in metrics]
@@ -107,12 +107,12 @@ def judge(
 
 
 def refuse(verdicts: Verdicts) -> None:
-    """Stop what breaks its promise, or what the gate does not let pass.
+    """Raise if a promise is broken or a limit is not met.
 
     Raises
     ------
     ProtectionFailed
-        Where the written files are not what was protected, or not protected.
+        If the written files are not what was protected, or break a promise.
     GateRefused
     """
     if verdicts.broken:

@@ -1,4 +1,4 @@
-"""What a requirement asks for, in plain words: on the page, and as the name of its expectation."""
+"""Requirements in plain words, for the page and as names of expectations."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _WORDS = {
 
 
 def metric_in_words(key: MetricKey) -> str:
-    """The metric as a phrase: "records that hold any combination of all"."""
+    """Return the metric as a phrase: "records that hold any combination of all"."""
     spelled = key.metric.replace("_", " ") + (" of {variable}" if key.variable else "")
     words = _WORDS.get(key.metric, spelled).replace("{variable}", key.variable)
     return words + (f" in tables of dimension {key.dimension}" if key.dimension else "")
 
 
 def plain_name(requirement: Requirement) -> str:
-    """The requirement as a phrase: "records that hold any combination of all: at least 3"."""
+    """Return the requirement as a phrase: "records that hold any combination of all: at least 3"."""
     words = metric_in_words(requirement.key)
     limits = [
         f"{word} {limit:g}"

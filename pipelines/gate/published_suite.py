@@ -1,7 +1,7 @@
-"""A suite for the published table, which later nights and other teams run in a context of their own.
+"""A suite for the published table, which later updates and other teams run in their own context.
 
-It has expectations of Great Expectations alone: the columns, at least k records, and no combination that
-fewer than k records hold, as a query that Spark and most databases understand. Its answers are public.
+It has only expectations of Great Expectations itself: the columns, at least k records, and no key combination
+of fewer than k records, as a query for Spark and most databases. Its results are public.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def write_published_suite(folder: Path, specification: Specification, columns: Sequence[str]) -> None:
-    """Write `SUITE` as Great Expectations 1.x saves a suite."""
+    """Write `SUITE` in the format of Great Expectations 1.x."""
     from microguard.pipelines.gate.suite import gx, gxe  # seconds to import
 
     k, region = specification.release.k, [specification.region] if specification.region else []
@@ -42,6 +42,6 @@ def write_published_suite(folder: Path, specification: Specification, columns: S
 
 
 def _rare(names: Sequence[str], k: int) -> str:
-    """Query for the combinations held by fewer than k records; the batch stands as ``{batch}``."""
+    """Return a query for the key combinations of fewer than k records; ``{batch}`` is the batch."""
     keys = ", ".join(name if _PLAIN.fullmatch(name) else quoted(name) for name in names)
     return f"SELECT {keys}, COUNT(*) AS records FROM {{batch}} GROUP BY {keys} HAVING COUNT(*) < {k}"

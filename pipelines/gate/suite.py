@@ -1,6 +1,6 @@
-"""Requirements as a Great Expectations suite over a metrics frame of one row, and only here.
+"""Requirements as a Great Expectations suite over a metrics frame of one row.
 
-Great Expectations takes five seconds to import: import this module where a suite is judged, not before.
+Great Expectations takes five seconds to import: import this module only to judge a suite.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OBSERVED = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 def expectation_suite(name: str, requirements: Sequence[Requirement]) -> ExpectationSuite:
-    """One expectation per requirement, on the column of its metric."""
+    """Build a suite with one expectation for each requirement, on the column of its metric."""
     return gx.ExpectationSuite(
         name=name,
         expectations=[
@@ -41,12 +41,12 @@ def expectation_suite(name: str, requirements: Sequence[Requirement]) -> Expecta
 
 
 def metrics_frame(metrics: Mapping[MetricKey, float], requirements: Sequence[Requirement]) -> pd.DataFrame:
-    """Frame of one row with one column per required metric.
+    """Build a frame of one row with one column for each required metric.
 
     Raises
     ------
     KeyError
-        A required metric was not computed: a requirement nobody judged must not count as met.
+        If a required metric was not computed: a requirement that was not judged must not count as met.
     """
     return pd.DataFrame(
         {requirement.key.column: [float(metrics[requirement.key])] for requirement in requirements}

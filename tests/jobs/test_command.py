@@ -146,7 +146,7 @@ def test_each_choice_is_laid_over_what_is_set(tmp_path: Path, monkeypatch: pytes
         return CommandResult("Compared.", {})
 
     monkeypatch.setattr("microguard.pipelines.compare.compare", compare)
-    monkeypatch.setattr("microguard.pipelines.engine.session.start_java_ahead", lambda *_: None)
+    monkeypatch.setattr("microguard.pipelines.engine.session.prestart_java", lambda *_: None)
     path = tmp_path / "sound.toml"
     path.write_text(SOUND)
     arguments = ["compare", str(path), "--set", "release.seed=7"]

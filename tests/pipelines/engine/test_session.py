@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from microguard.pipelines.engine import session
-from microguard.pipelines.engine.session import start_java_ahead
+from microguard.pipelines.engine.session import prestart_java
 
 
 @pytest.mark.spark
@@ -21,7 +21,7 @@ def test_java_starts_ahead_as_the_session_will_want_it_and_fails_in_silence(
 
     monkeypatch.setattr(session, "start_java", start_java)
     before = set(threading.enumerate())
-    start_java_ahead("local[2]", "no-such-file")
+    prestart_java("local[2]", "no-such-file")
     for thread in set(threading.enumerate()) - before:
         thread.join()
     assert asked[0]["spark.master"] == "local[2,2]"
