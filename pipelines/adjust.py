@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from microguard.pipelines.engine.command_result import CommandResult, within
 from microguard.pipelines.engine.progress import Progress
-from microguard.pipelines.release import job_of, run
+from microguard.pipelines.release import run
+from microguard.pipelines.start_job import start_job
 from microguard.pipelines.tables.cell_keys.product import NoisyTables
 from microguard.pipelines.tables.product import Tables
 from microguard.schemas.specification.model import Specification
@@ -20,6 +21,6 @@ def adjust(specification: Specification, *, master: str | None = None, progress:
     """
     noisy = table_of(specification).method == "cell_key"
     return within(
-        job_of(specification, master, progress),
+        start_job(specification, master, progress),
         lambda job: run(NoisyTables(specification), job) if noisy else run(Tables(specification), job),
     )

@@ -1,28 +1,28 @@
-"""The verbs ``approve``, ``reject`` and ``pending``: a person decides about a release that is verified."""
+"""The verbs ``approve``, ``reject`` and ``pending``: a person decides on a verified release."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from microguard.pipelines.engine.command_result import CommandResult, look_again, now
+from microguard.pipelines.evidence.joint import joint_of, with_counts
 from microguard.pipelines.publication.areas import PAGE, Areas
 from microguard.pipelines.publication.find_release import find_release
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.pending_approval import waiting_release
 from microguard.pipelines.publication.publish import publish
 from microguard.pipelines.publication.retention import retain
-from microguard.pipelines.rebuild_report import at_work, redraw
-from microguard.pipelines.series.source import joint_of, with_night
-from microguard.pipelines.series.waiting_night import forget_state, require_as_verified
+from microguard.pipelines.rebuild_report import at_work, rebuild_reports
+from microguard.pipelines.series.pending_update import remove_state, require_as_verified
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.specification.model import Specification
 
 
 def approve(named: str, *, by: str, note: str = "") -> CommandResult:
-    """Publish a release that waits; the ledger keeps who said so, when, and why.
+    """Publish a pending release; the ledger records who approved it, when and why.
 
-    Its files are compared with the checksums of when they were verified, as in every publication. Called
-    again of a release that is published, it says so.
+    As in every publication, its files are compared with the checksums of their verification. A second call
+    for a published release returns that it is published.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ def approve(named: str, *, by: str, note: str = "") -> CommandResult:
     Raises
     ------
     SpecificationError
-        Where it does not wait.
+        If it is not pending.
     GateRefused
-        Where it is a night of a series, and what it was verified beside has changed since.
+        If it is an update of a series, and the releases it was verified with have changed since.
     AreaNotThere
-        Where the public area is not the one that the ledger knows.
+        If the public area is not the one that the ledger knows.
     ProtectionFailed
-        Where its staged files are not what was verified.
+        If its staged files are not what was verified.
     """
     release = find_release(named)
     areas, release_id = release.areas(), release.release_id
@@ -66,13 +66,13 @@ def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult
             f"{error} What was staged has changed since it was verified: run the job anew."
         ) from error
     retained = retain(areas, entry.name)
-    redraw(areas, [*retained.withdrawn, release_id])
+    rebuild_reports(areas, [*retained.withdrawn, release_id])
     areas.forget_work(release_id)
     return retained.added_to(_answer(areas, release_id, f"is approved by {by} and published"))
 
 
 def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None:
-    """The answer about a release that a person had published, and which readers can see; else None."""
+    """Return the answer about a release that a person approved and that is public; else None."""
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "published" or not status.by or not areas.public.stands(release_id):
         return None
@@ -83,21 +83,21 @@ def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None
 def _answer(areas: Areas, release_id: str, what: str) -> CommandResult:
     place, page = areas.public.place(release_id), areas.record(release_id) / PAGE
     content = {"release_id": release_id, "release": place, "report": str(page)}
-    night = joint_of(areas, release_id).get("night", {})
-    return with_night(CommandResult(f"Release {release_id} {what}.\nRelease: {place}", content), night)
+    counts = joint_of(areas, release_id).get("night", {})
+    return with_counts(CommandResult(f"Release {release_id} {what}.\nRelease: {place}", content), counts)
 
 
 def reject(named: str, *, by: str, note: str = "") -> CommandResult:
-    """Refuse a release that waits: its staged files go, its evidence stays, the ledger keeps who and why.
+    """Reject a pending release: remove its staged files, keep its evidence, record who rejected it and why.
 
-    Called again of a release that is rejected, it says so.
+    A second call for a rejected release returns that it is rejected.
 
     Raises
     ------
     SpecificationError
-        Where it does not wait.
+        If it is not pending.
     AreaNotThere
-        Where the public area is not the one that the ledger knows.
+        If the public area is not the one that the ledger knows.
     """
     release = find_release(named)
     areas, release_id = release.areas(), release.release_id
@@ -113,16 +113,16 @@ def _reject(areas: Areas, release_id: str, by: str, note: str) -> CommandResult:
     waiting = waiting_release(areas, release_id)
     entry = replace(waiting.entry, event="rejected", at=now(), by=by, note=note, public=areas.public.name)
     Ledger(areas).append(entry)
-    forget_state(waiting, areas)
+    remove_state(waiting, areas)
     areas.forget_work(release_id)
-    redraw(areas, [release_id])
+    rebuild_reports(areas, [release_id])
     outcome = _rejected(areas, release_id, "")
     assert outcome is not None
     return outcome
 
 
 def _rejected(areas: Areas, release_id: str, already: str) -> CommandResult | None:
-    """The answer about a release that a person has rejected; else None."""
+    """Return the answer about a release that a person has rejected; else None."""
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "rejected":
         return None
@@ -131,7 +131,7 @@ def _rejected(areas: Areas, release_id: str, already: str) -> CommandResult | No
 
 
 def pending(specification: Specification) -> CommandResult:
-    """List the releases of a specification that wait for approval."""
+    """List the pending releases of a specification."""
     areas = Areas.of(specification.public_area, specification.evidence_area)
     waiting = Ledger(areas).waiting(specification.release.name)
     lines = [

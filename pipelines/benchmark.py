@@ -1,4 +1,4 @@
-"""Run the benchmarks of the repository: each asserts its answers and shows known figures beside ours."""
+"""The verb ``benchmark``: run benchmarks of the repository, which assert and compare known figures."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
     Parameters
     ----------
     name : str, optional
-        A module of `tests.benchmarks`; all where none is given.
+        A module of `tests.benchmarks`; by default all.
     quick : bool
         Smaller instances, the same assertions.
     show : callable
-        Takes each table as soon as it is there: a whole benchmark may take hours.
+        Called with each table as soon as it is computed, because a benchmark may take hours.
 
     Raises
     ------
     SpecificationError
-        Where the repository's tests are not here, or have no benchmark of this name.
+        If the tests of the repository are not installed, or have no benchmark of this name.
     MicroguardError
-        Where a figure that is to be reached is not, or a method failed.
+        If a required figure is not reached, or a method failed.
     """
     known = _known()
     if name is not None and name not in known:
@@ -52,7 +52,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
                 show(table.markdown())
                 rows = [list(row) for row in table.rows]
                 content[each].append({"title": table.title, "columns": list(table.columns), "rows": rows})
-        except (SdcError, AssertionError) as error:  # neither holds a value of a record
+        except (SdcError, AssertionError) as error:  # neither has a value of a record
             raise MicroguardError(f"The benchmark {each} stopped. {type(error).__name__}: {error}") from error
     count = sum(map(len, content.values()))
     return CommandResult(
@@ -61,7 +61,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
 
 
 def _known() -> list[str]:
-    """Modules of the package that have a `run`, sorted, without importing them."""
+    """List the modules of the package that have a `run`, sorted, without importing them."""
     package = _package()
     if package is None:
         raise SpecificationError(
@@ -74,7 +74,7 @@ def _known() -> list[str]:
 
 
 def _package() -> ModuleType | None:
-    """The benchmarks of the checkout that this is installed from in place; a wheel has none."""
+    """Return the benchmarks of the checkout of an editable installation; a wheel has none."""
     if (_ROOT / Path(*PACKAGE.split("."))).is_dir() and str(_ROOT) not in sys.path:
         sys.path.insert(0, str(_ROOT))
     try:

@@ -1,4 +1,4 @@
-"""The verb ``check``: read, judge, show the risk. Nothing but the quarantine report is written."""
+"""The verb ``check``: read and judge the input, and report its risk; nothing is published."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from microguard.schemas.specification.table_input import require_records
 
 
 def check(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:
-    """Read and judge the input of a specification, and answer with its risk.
+    """Read and judge the input of a specification; return its risk.
 
     Raises
     ------
     InputRejected
-        With everything that does not fit.
+        With everything that does not conform.
     """
     require_records(specification)
     areas = Areas.of(specification.public_area, specification.evidence_area)
@@ -43,12 +43,12 @@ def check(specification: Specification, *, master: str | None = None, progress: 
 
 
 def risk_of(job: Job, microdata: Microdata) -> CommandResult:
-    """Judge the input and answer with its risk.
+    """Judge the input; return its risk.
 
     Raises
     ------
     InputRejected
-        With everything that does not fit.
+        With everything that does not conform.
     """
     with job.progress.stage("check"):
         contract = laid_out(microdata.contract, job.specification.publish)
@@ -64,7 +64,7 @@ def risk_of(job: Job, microdata: Microdata) -> CommandResult:
     return _answer(screened, exposed, in_population, job.specification)
 
 
-#: Evidence folder of a check: there is no release to name it by.
+#: Evidence folder of a check, which has no release id.
 QUARANTINE_OF_CHECK = "check"
 
 

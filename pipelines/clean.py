@@ -1,4 +1,4 @@
-"""Clean: remove the work folders of runs that will not come back."""
+"""The verb ``clean``: remove the work folders of killed runs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from microguard.schemas.errors import SpecificationError
 
 
 def clean(named: Sequence[str]) -> CommandResult:
-    """Remove staging, resume and scratch folders below the named folders (this one where none is named).
+    """Remove staging, resume and scratch folders below the named folders, by default this one.
 
-    A run that died resumes from such a folder: after this it starts from its beginning. What waits for
-    approval stays: it would have to be made again.
+    A killed run resumes from such a folder; without it, it starts again. Pending releases are kept.
 
     Raises
     ------
     AreaBusy
-        Where a run is at work in one of the areas; later areas are left as they are.
+        If a run uses one of the areas; later areas are not cleaned.
     SpecificationError
-        Where one is an object store, or no folder.
+        If a folder is an object store, or does not exist.
     """
     if any("://" in name for name in named):
         raise SpecificationError(
@@ -47,12 +46,12 @@ def clean(named: Sequence[str]) -> CommandResult:
 
 
 def _waiting(area: Path) -> set[str]:
-    """Ids of the releases of an evidence area that wait for approval."""
+    """Return the ids of the pending releases of an evidence area."""
     latest = {entry.release_id: entry.event for entry in entries_of(area)}
     return {release_id for release_id, event in latest.items() if event == "waiting"}
 
 
 def _areas(roots: Sequence[Path]) -> list[Path]:
-    """Evidence areas at or below the folders that have work folders, sorted."""
+    """Return the evidence areas at or below the folders that have work folders, sorted."""
     folders = {folder for root in roots for folder in [root / WORK, *root.glob(f"**/{WORK}")]}
     return sorted(folder.parent.resolve() for folder in folders if folder.is_dir() and is_work(folder))

@@ -22,7 +22,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.measures.data_changes import Changed
 from microguard.pipelines.measures.measure import Measure, compute_all
 from microguard.pipelines.records.product import Records
-from microguard.pipelines.release import job_of
+from microguard.pipelines.start_job import start_job
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
@@ -30,7 +30,7 @@ from microguard.schemas.specification.sections import Variable
 from microguard.schemas.specification.table_input import require_records
 from pyspark.sql import functions as f
 
-#: Records that a comparison looks at: enough for shares of a percent, few enough for minutes.
+#: Number of sampled records: enough for shares of a percent, few enough for minutes.
 SAMPLE = 20_000
 FOLDER = "compare"
 PICTURE = "compare.svg"
@@ -44,14 +44,14 @@ def compare(
     master: str | None = None,
     progress: Progress,
 ) -> CommandResult:
-    """Protect a sample for each choice and k, and answer with what it costs and what it leaves open.
+    """Protect a sample for each choice and k; return its information loss and remaining risk.
 
     Parameters
     ----------
     k : str
         The values, separated by commas.
     choices : mapping of str to Specification
-        What is compared with the specification, by what they set otherwise. All see the same records.
+        Other specifications of the same records, by the keys that they override.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def compare(
         require_records(choice)
     _require_one_place(compared)
     compared = {name: _small_regions_suppressed(choice) for name, choice in compared.items()}
-    with job_of(specification, master, progress) as job:
+    with start_job(specification, master, progress) as job:
         with progress.stage("read and sample"):
             microdata = {name: read(job.spark, choice) for name, choice in compared.items()}
             accept_by_suite(microdata[""], job.areas.record(FOLDER))
@@ -90,14 +90,14 @@ def compare(
 
 
 def _require_one_place(compared: Mapping[str, Specification]) -> None:
-    """Refuse choices of another file or another place."""
+    """Refuse choices with another input or another area."""
     places = {(each.input_path, each.public_area, each.evidence_area) for each in compared.values()}
     if len(places) > 1:
         raise SpecificationError("--choice: input.path, publish.path and publish.evidence are one for all.")
 
 
 def _small_regions_suppressed(specification: Specification) -> Specification:
-    """A sample has smaller regions than its file."""
+    """Return the specification with small regions suppressed: a sample has smaller ones than its file."""
     if specification.region is None:
         return specification
     blocking = specification.blocking.model_copy(update={"small_regions": "suppress"})
@@ -120,7 +120,7 @@ def _with_k(specification: Specification, k: int) -> Specification:
 def _sampled(
     microdata: Mapping[str, Microdata], compared: Mapping[str, Specification], records: int
 ) -> dict[str, Microdata]:
-    """The same records of every choice, by the hash of what all of them read alike, whatever their order."""
+    """Sample the same records for every choice, by the hash of the columns that all of them read alike."""
     if records <= SAMPLE:
         return dict(microdata)
     first, *others = compared.values()
@@ -136,7 +136,7 @@ def _sampled(
 
 
 def _read_alike(one: Variable, other: Variable | None) -> bool:
-    """Whether a column has the same values in both; an identifier is not read."""
+    """Whether both specifications read a column with the same values; an identifier is not read."""
     if other is None or "identifier" in (one.role, other.role):
         return False
     numbers = {each.role == "weight" or each.kind == "numeric" for each in (one, other)}
@@ -172,7 +172,7 @@ def _one(job: Job, microdata: Microdata, choice: str) -> Compared:
 def _broken(
     measures: Iterable[Measure[Any, Any]], specification: Specification, metrics: Mapping[MetricKey, float]
 ) -> tuple[str, ...]:
-    """The limits that do not hold, as if nobody had accepted any by name."""
+    """Return the limits that do not hold, those accepted in `quality.accept` included."""
     quality = specification.quality.model_copy(update={"accept": {}})
     strict = specification.model_copy(update={"quality": quality})
     return tuple(
@@ -188,5 +188,5 @@ def _worst(metrics: Mapping[MetricKey, float], name: str) -> float | None:
 
 
 def _mean(changed: Changed, names: Sequence[str]) -> float | None:
-    """Share of the values of some variables that are others now."""
+    """Return the share of changed values of some variables."""
     return sum(changed.by_variable[name] for name in names) / len(names) if names else None

@@ -19,11 +19,11 @@ PART = "persons-{number:05d}.parquet"
 
 Kind = Literal["mixed", "nominal", "numeric"]
 
-#: The weight has few values, and still one record in three would stand alone with it: it stays behind.
+#: The weight has few values, but one record in three would be unique with it, so it is not published.
 NEVER_PUBLISHED = {
     "person_id": "unit", "name": "identifier", "household": "household", "weight": "identifier",
 }  # fmt: skip
-#: Combinations of nominal variables have no clusters in which the diagnoses could be told to differ.
+#: Key combinations of nominal variables have no clusters, so l-diversity cannot be required of them.
 PUBLISHED_AS_IT_IS: dict[Kind, dict[str, str]] = {
     "mixed": {"region": "region", "diagnosis": "sensitive"},
     "nominal": {"region": "region", "diagnosis": "identifier"},
@@ -83,14 +83,14 @@ def demo(
     master: str | None = None,
     progress: Progress,
 ) -> CommandResult:
-    """Make the town under `out` and, unless `only_data`, protect it.
+    """Generate the town below `out` and, unless `only_data`, protect it.
 
     Parameters
     ----------
     out : path
         Gets ``data/``, ``release.toml``, and from `protect` ``lake/`` and ``evidence/``.
     records : int
-        Persons.
+        Number of persons.
     kind : str
         Kind of the quasi-identifiers: a few of both, eight nominal, or ten numeric.
     overrides : sequence of str
@@ -113,7 +113,7 @@ def demo(
 
 
 def write_town(folder: Path, records: int, kind: Kind) -> None:
-    """Write the town as Parquet parts; parts of an earlier, larger town go."""
+    """Write the town as Parquet parts; remove those of an earlier, larger town."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -129,7 +129,7 @@ def write_town(folder: Path, records: int, kind: Kind) -> None:
 
 
 def specification_text(records: int, kind: Kind) -> str:
-    """The release specification of the town, as a person would write it."""
+    """Return the release specification of the town, as a person would write it."""
     roles = NEVER_PUBLISHED | PUBLISHED_AS_IT_IS[kind]
     lines = [f'{name} = {{ role = "{role}" }}' for name, role in roles.items()]
     lines += [

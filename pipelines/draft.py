@@ -1,4 +1,4 @@
-"""Draft a specification for a file: guessed roles and kinds, with the risk these guesses would carry."""
+"""Draft a specification for a file: guessed roles and kinds, with the risk that they imply."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def draft(named: str) -> CommandResult:
     Returns
     -------
     CommandResult
-        The text is a valid specification that fits the input, its comments say why and what the risk is.
+        The text is a valid specification for the input; its comments give the reasons and the risk.
 
     Raises
     ------
     InputRejected
-        Where the input cannot be read or has fewer than k records.
+        If the input cannot be read or has fewer than k records.
     """
     source = sniff(named)
     with Profile(source) as profile:
@@ -63,7 +63,7 @@ def draft(named: str) -> CommandResult:
 
 
 def _risk(profile: Profile, guesses: Sequence[Guess], k: int) -> dict[str, Any]:
-    """Counts over the guessed quasi-identifiers with the region, as the file stands."""
+    """Count the classes of the file by region and guessed quasi-identifiers."""
     protected = _columns(guesses, "quasi_identifier")
     region = _columns(guesses, "region")
     classes, below, uniques, _ = profile.classes([*region, *protected], k)
@@ -108,7 +108,9 @@ def _method(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> 
         lines.append('unit = "unit"    # the unit repeats: k counts units, not their records')
     weights = [each.column for each in guesses if each.role == "weight" and each.column is not None]
     if len(weights) > 1:
-        first = max(weights, key=lambda column: column.positive)  # one that is 0 somewhere cannot count
+        first = max(
+            weights, key=lambda column: column.positive
+        )  # a weight that is 0 somewhere cannot be used
         lines.append(f"weight = {quoted(first.name)}    # of several, the one whose totals are to be kept")
     if lines:
         return "\n".join(["[method]", *lines])
@@ -121,7 +123,7 @@ def _method(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> 
 
 
 def _tried(tried: Trial | None, profile: Profile) -> str:
-    """The trial as comments."""
+    """Return the trial as comments."""
     if tried is None:
         return ""
     lines = [
@@ -135,7 +137,7 @@ def _tried(tried: Trial | None, profile: Profile) -> str:
 
 
 def _why(tried: Trial | None) -> str:
-    """Why this k, as a comment."""
+    """Return the reason for this k as a comment."""
     if tried is None:
         return ""
     broken = tried.chosen.broken or ()
@@ -145,7 +147,7 @@ def _why(tried: Trial | None) -> str:
 
 
 def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:
-    """A limit of the loss from the trial, where the trial is of clusters as a run makes them."""
+    """Return a limit on the loss from the trial, if its clusters are those of a run."""
     loss = None if tried is None else tried.chosen.information_loss
     if loss is None or by_pattern(guesses, profile) or counts_units(guesses, profile) is not None:
         return ""
@@ -154,7 +156,7 @@ def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> 
 
 
 def _groups(tried: Trial | None) -> str:
-    """Groups that would cost less, as comments: they promise less, so that a person has to choose them."""
+    """Return groups with less loss as comments; they promise less, so a person must choose them."""
     if tried is None or tried.grouping is None:
         return ""
     grouping = tried.grouping
@@ -217,7 +219,7 @@ def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
 
 
 def _shown_by(tried: Trial, each: Guess) -> str:
-    """What the trial showed of a variable."""
+    """Return what the trial found of a variable."""
     limits = Quality()
     if each.name in tried.losses:
         lost = percent(tried.losses[each.name])

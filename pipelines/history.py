@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.evidence.joint import SHOWN, joint_of
 from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
-from microguard.pipelines.series.source import TOLD, joint_of, releases_of, source_of
+from microguard.pipelines.series.source import releases_of, source_of
 from microguard.schemas.specification.model import Specification
 
 
 def history(specification: Specification) -> CommandResult:
-    """Say what was published of a source: units, who came, left and waits, and what was exposed.
+    """List what was published of a source: units, entrants, exits, waiting units, and what was disclosed.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ def history(specification: Specification) -> CommandResult:
         return CommandResult(
             f"Nothing was published of the source {source!r} yet.", {"source": source, "releases": []}
         )
-    heads = ["release", "name", "period", "state", *TOLD, "below k"]
+    heads = ["release", "name", "period", "state", *SHOWN, "below k"]
     table = [heads, *[["-" if row[head] is None else str(row[head]) for head in heads] for row in rows]]
     widths = [max(len(line[i]) for line in table) for i in range(len(heads))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table]
@@ -43,13 +44,13 @@ def _row(entry: Entry, last: Entry, areas: Areas) -> dict[str, Any]:
         "name": entry.name,
         "period": entry.identity.get("specification", {}).get("release", {}).get("period"),
         "state": _state(last, areas),
-        **{name: counts.get(name) for name in TOLD},
+        **{name: counts.get(name) for name in SHOWN},
         "below k": joint.get("joint", {}).get("below_k"),
     }
 
 
 def _state(last: Entry, areas: Areas) -> str:
-    """What the ledger says last; that a release stands only where it can be seen."""
+    """Return the last event in the ledger; "stands" only if the release is in its public area."""
     if last.event != "published":
         return last.event
     area = public_area_of(last, areas)

@@ -1,4 +1,4 @@
-"""What a run works with: a session, a specification, two areas, and who is told how far it is."""
+"""The surroundings of a run: session, specification, two areas, progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Job:
         With the evidence area locked.
     progress : Progress
     source : str or None
-        Absolute path or address of what is read; None where it is a frame of the session.
+        Absolute path or address of the input; None if it is a DataFrame of the session.
     """
 
     spark: SparkSession
@@ -33,4 +33,4 @@ class Job:
 
     def __post_init__(self) -> None:
         if self.areas.stored is not None:
-            self.areas.key()  # one that nobody named is asked for before the work
+            self.areas.key()  # a missing key is refused before the work

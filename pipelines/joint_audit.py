@@ -1,4 +1,4 @@
-"""The verb ``audit``: what everything that stands or stood of a source gives away together."""
+"""The verb ``audit``: what all releases of a source, public or withdrawn, disclose together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def audit_source(specification: Specification) -> CommandResult:
     Raises
     ------
     GateRefused
-        Where anything is exposed, or a release cannot be compared: counts and ids, never values.
+        If anything is disclosed, or a release cannot be compared; with counts and ids, never values.
     """
     areas = Areas.of(specification.public_area, specification.evidence_area)
     entries, source = releases_of(areas, specification), source_of(specification)
@@ -37,14 +37,14 @@ def audit_source(specification: Specification) -> CommandResult:
     of_other_areas = [each.release_id for each in elsewhere if each.release_id not in known]
     exposure = replace(exposure, not_compared=(*exposure.not_compared, *of_other_areas))
     if not exposure.safe:
-        alone = " Release {} alone exposes {} units beside the last one."
+        alone = " Release {} alone exposes {} units together with the last one."
         collisions = "".join(alone.format(*each) for each in exposure.collisions)
         other = " The same records were published under another source as {} ({!r}, {})."
         collisions += "".join(other.format(each.release_id, each.name, each.path) for each in elsewhere)
         raise GateRefused(
             f"The {len(entries)} release(s) of the source {source!r} expose units together: "
             f"{'; '.join(exposure.faults())}.{collisions} Withdraw what can be withdrawn (copies "
-            "remain), and look at how these came to stand side by side."
+            "remain), and find out why these were published next to each other."
         )
     if not entries:
         text = f"Nothing was published of the source {source!r} yet: there is nothing to audit."

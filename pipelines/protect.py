@@ -5,9 +5,8 @@ from __future__ import annotations
 from microguard.pipelines.engine.command_result import CommandResult, within
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.records.product import Records
-from microguard.pipelines.release import job_of, run
-from microguard.pipelines.series.append import Append
-from microguard.pipelines.series.register import Register
+from microguard.pipelines.release import run
+from microguard.pipelines.start_job import start_job
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table_input import require_records
@@ -30,12 +29,5 @@ def protect(
     require_records(specification)
     if rebase and specification.publish.series != "register":
         raise SpecificationError('--rebase is for a register, that is for [publish] series = "register".')
-    product = records_of(specification, rebase=rebase)
-    return within(job_of(specification, master, progress), lambda job: run(product, job))
-
-
-def records_of(specification: Specification, *, rebase: bool = False) -> Records:
-    """The product that a specification asks for."""
-    if specification.publish.series == "register":
-        return Register(specification, rebase=rebase)
-    return Append(specification) if specification.publish.series == "append" else Records(specification)
+    product = Records(specification)
+    return within(start_job(specification, master, progress), lambda job: run(product, job, rebase=rebase))

@@ -1,4 +1,4 @@
-"""Protection from Python: frames of a session that goes on, in the same order as the verbs."""
+"""Protection from Python: DataFrames of the caller's session, in the same steps as the verbs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from microguard.pipelines.evidence.evidence import Evidence
 from microguard.pipelines.gate.gate import Verdicts
 from microguard.pipelines.intake.read import of_frame
 from microguard.pipelines.job import Job
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.predecessor import Predecessor
 from microguard.pipelines.publication.areas import areas_of
 from microguard.pipelines.rebuild_report import at_work
-from microguard.pipelines.records.product import ProtectedRecords, Records
-from microguard.pipelines.release import Verified, publish_verified, verified_release
+from microguard.pipelines.records.product import Records
+from microguard.pipelines.release import publish_verified, verified_release
+from microguard.pipelines.verification import Verified
 from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import read_specification
@@ -30,28 +33,28 @@ from pyspark.sql import DataFrame, SparkSession
 
 @dataclass(frozen=True)
 class ProtectedFrame:
-    """Protected records that nobody has published.
+    """Protected records that are not published yet.
 
     Attributes
     ----------
     frame : DataFrame
-        The published columns. It lies in the evidence area until `Protection.publish` or a refusal.
+        The published columns. Its files are in the evidence area until `Protection.publish` or a refusal.
     evidence : Evidence
     verdicts : Verdicts
-        Whether the gate lets it pass, and what is not met.
+        Whether it passed the gate, and which limits are not met.
     """
 
     frame: DataFrame
     evidence: Evidence
     verdicts: Verdicts
-    _release: Verified[ProtectedRecords]
+    _release: Verified[Comparison]
     _specification: Specification
 
 
 class Protection:
-    """A release specification, and what can be done by it with the frames of a session.
+    """Check, protect and publish DataFrames by a release specification.
 
-    The session is that of the frame; it is never stopped and gets its own settings back. Nothing is written
+    The session is that of the DataFrame; it is not stopped, and its settings are restored. Nothing is written
     outside the two areas of the specification.
 
     Parameters
@@ -59,7 +62,7 @@ class Protection:
     specification : Specification, or path of one
         Its `input.path` is not read.
     progress : bool
-        Whether bars go to standard error.
+        Whether progress bars are written to standard error.
 
     Raises
     ------
@@ -79,7 +82,7 @@ class Protection:
         self._progress = progress
 
     def check(self, frame: DataFrame) -> CommandResult:
-        """Judge a frame as the input, and answer with its risk; nothing but the quarantine report is written.
+        """Judge a DataFrame as the input; return its risk. Only the quarantine report is written.
 
         Raises
         ------
@@ -89,31 +92,32 @@ class Protection:
             return risk_of(job, of_frame(frame, self.specification))
 
     def protect(self, frame: DataFrame) -> ProtectedFrame:
-        """Protect, stage, read back and judge; nothing is published, and nothing refused yet.
+        """Protect, stage, count and judge; nothing is published, and the gate does not refuse yet.
 
         Raises
         ------
         InputRejected, ProtectionFailed, SpecificationError
         GateRefused
-            Where a release of these records stands already, or another one of its name.
+            If a release of these records, or another one of its name, is public already.
         """
         with self._job(_session_of(frame)) as job:
             product = Records(self.specification)
-            release = verified_release(product, job, of_frame(frame, self.specification))
+            release = verified_release(product, job, of_frame(frame, self.specification), Predecessor())
             if isinstance(release, CommandResult):
                 raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done anew.")
-            names = [column(name) for name in release.protected.contract.names]
-            published = release.protected.comparison.protected.select(*names)
+            assert product.contract is not None
+            names = [column(name) for name in product.contract.names]
+            published = release.protected.protected.select(*names)
             return ProtectedFrame(published, release.evidence, release.verdicts, release, self.specification)
 
     def publish(self, protected: ProtectedFrame) -> CommandResult:
-        """Publish what was protected, in the order of the verb: gate, ledger, switch.
+        """Publish what was protected, in the steps of the verb: gate, ledger, switch.
 
         Raises
         ------
         GateRefused, ProtectionFailed
         SpecificationError
-            Where it was protected by another specification: its gate, approval and areas were that one's.
+            If it was protected by another specification, with its own gate, approval and areas.
         """
         if not isinstance(protected, ProtectedFrame):
             raise InputRejected(
@@ -121,12 +125,11 @@ class Protection:
             )
         if protected._specification != self.specification:
             raise SpecificationError(
-                "These records were protected by another specification, which said how they are judged, who "
-                "approves them and where they go. Publish them with the Protection that protected them, or "
-                "protect them anew."
+                "These records were protected by another specification, with its own gate, approval and "
+                "areas. Publish them with the Protection that protected them, or protect them again."
             )
         with self._job(protected.frame.sparkSession) as job:
-            return publish_verified(Records(self.specification), job, protected._release)
+            return publish_verified(job, protected._release)
 
     @contextmanager
     def _job(self, spark: SparkSession) -> Iterator[Job]:

@@ -1,4 +1,4 @@
-"""Draw pages anew, from the evidence and what the ledger holds now: those of releases, and their index."""
+"""Rebuild the pages of releases, and their index, from the evidence and the ledger."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Event, Ledger
 from microguard.pipelines.publication.publish import finish_what_died
 
-#: How the run of a release ended, by what the ledger says of it last.
+#: Last event of a release in the ledger -> how its run ended.
 ENDED: dict[Event, State] = {"published": "COMPLETE", "rejected": "FAIL"}
 
 
 @contextmanager
 def at_work(areas: Areas) -> Iterator[set[str]]:
-    """Hold the evidence area for a verb that changes it: what died is finished first, and no page is missing.
+    """Lock the evidence area for a verb that changes it; finish what a killed run left, and missing pages.
 
     Yields
     ------
@@ -31,53 +31,53 @@ def at_work(areas: Areas) -> Iterator[set[str]]:
     Raises
     ------
     AreaNotThere
-        Where the public area is not the one that the ledger knows; nothing was done.
+        If the public area is not the one that the ledger knows; nothing was done.
     """
     with areas.lock():
         going = finish_what_died(areas)
         try:
             yield going
         except BaseException:
-            with suppress(OSError):  # the reason why the verb ended is not to be lost to a full disk
-                _draw_missing(areas)
+            with suppress(OSError):  # a full disk must not hide why the verb ended
+                _write_missing(areas)
             raise
-        with suppress(Exception):  # what was done is done: whoever comes next draws the pages
-            _draw_missing(areas)
+        with suppress(Exception):  # the verb is done; the next one writes the pages
+            _write_missing(areas)
 
 
-def _draw_missing(areas: Areas) -> None:
-    """Draw the pages that went with a new line of the ledger, and that nobody has drawn since."""
+def _write_missing(areas: Areas) -> None:
+    """Write the pages that a new line of the ledger removed and that were not written since."""
     folders = [areas.record(release_id) for release_id in Ledger(areas).latest()]
     missing = [
         folder.name for folder in folders if (folder / QUALITY).is_file() and not (folder / PAGE).is_file()
     ]
     if missing or (folders and not (areas.evidence / INDEX).is_file()):
-        redraw(areas, missing)
+        rebuild_reports(areas, missing)
 
 
 def write_page_of(areas: Areas, release_id: str) -> Path:
-    """Write the page of a release from its evidence, with what the ledger holds of it now, and the index."""
+    """Write the page of a release from its evidence and its last line in the ledger, and the index."""
     page = _write(areas, release_id)
     rebuild_index(areas)
     return page
 
 
-def redraw(areas: Areas, release_ids: Iterable[str]) -> None:
-    """Draw the pages of releases of which the ledger has a new line.
+def rebuild_reports(areas: Areas, release_ids: Iterable[str]) -> None:
+    """Write the pages of releases that have a new line in the ledger.
 
-    A page that cannot be drawn, for want of evidence or because other software wrote it, goes: it would say
-    what is no longer so.
+    A page that cannot be written, because evidence is missing or another version wrote it, is removed: it
+    would state what is no longer true.
     """
     for release_id in release_ids:
         try:
             _write(areas, release_id)
-        except Exception:  # what was published or withdrawn stays so, whatever its page says
+        except Exception:  # a page does not change what was published or withdrawn
             (areas.record(release_id) / PAGE).unlink(missing_ok=True)
     rebuild_index(areas)
 
 
 def rebuild_index(areas: Areas) -> None:
-    """Draw the index anew; one that cannot be drawn goes, for the same reason."""
+    """Write the index; remove it if it cannot be written, for the same reason."""
     try:
         write_index(areas)
     except Exception:  # as above

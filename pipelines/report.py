@@ -1,4 +1,4 @@
-"""The verb ``report``: write the page of a release anew from its evidence and the ledger."""
+"""The verb ``report``: rebuild the page of a release from its evidence and the ledger."""
 
 from __future__ import annotations
 

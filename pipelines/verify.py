@@ -13,7 +13,7 @@ from microguard.schemas.errors import GateRefused, SpecificationError
 
 
 def verify(named: str) -> CommandResult:
-    """Audit a release and say what was found.
+    """Audit a release and return what was found.
 
     Parameters
     ----------
@@ -23,11 +23,11 @@ def verify(named: str) -> CommandResult:
     Raises
     ------
     SpecificationError
-        Where the release is not in the public area.
+        If the release is not in the public area.
     AreaNotThere
-        Where nobody can say so, as the area that the ledger knows is not at its place.
+        If that cannot be known, because the area that the ledger knows is not at its place.
     GateRefused
-        Where anything the manifest promises does not hold; every failure is named.
+        If a promise of the manifest does not hold; every failure is named.
     """
     release = find_release(named)
     if not release.public.stands(release.release_id):
@@ -50,7 +50,7 @@ def verify(named: str) -> CommandResult:
 
 
 def _beside_the_ledger(release: FoundRelease) -> list[str]:
-    """A line where the files are not those in the public area of the ledger, if one is near."""
+    """Return a note if a ledger is near and the files are not those of its public area."""
     if release.evidence is not None:
         try:
             known_area(release.areas())
@@ -62,7 +62,7 @@ def _beside_the_ledger(release: FoundRelease) -> list[str]:
 def _audited(folder: Path, release_id: str) -> Audit:
     try:
         return audit(folder)
-    except Exception as error:  # damage of any kind; what cannot be audited has not passed
+    except Exception as error:  # any damage; what cannot be audited has not passed
         raise GateRefused(
             f"Release {release_id} cannot be audited ({type(error).__name__}): its manifest or files are "
             "damaged, or not microguard's. Withdraw it, and look at who can write to the public area."

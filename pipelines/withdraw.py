@@ -1,4 +1,4 @@
-"""Withdraw a release: readers lose it, the ledger keeps that it was there."""
+"""The verb ``withdraw``: remove a release from the public area; the ledger keeps that it was published."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ from microguard.pipelines.publication.find_release import (
 from microguard.pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
 from microguard.pipelines.publication.public.public_area import PublicArea
 from microguard.pipelines.publication.withdrawal import withdraw_release
-from microguard.pipelines.rebuild_report import at_work, redraw
+from microguard.pipelines.rebuild_report import at_work, rebuild_reports
 from microguard.schemas.errors import SpecificationError
 
-#: What the ledger says of releases that nobody could withdraw.
+#: Note in the ledger about releases of a public area that was declared lost.
 LOST = "the public area was declared lost"
 
 
 def withdraw(named: str, *, lost: bool = False) -> CommandResult:
     """Remove a release from the public area, the history of its table included, and record it.
 
-    Where it was the current one, the release before it that still stands becomes current again. Called again
-    after a kill, it ends what it had begun, and takes no other release along. Called again of a release that
-    is withdrawn, it looks whether that is so.
+    If it was current, the release before it that is still public becomes current. A call after a kill
+    finishes the same withdrawal and no other. A call for a withdrawn release checks that it is gone.
 
     Parameters
     ----------
     named : str
         A release folder, a public area (its current release), or a specification file.
     lost : bool
-        Whether the public area of the release is lost for good: all its releases are recorded as withdrawn.
+        Whether the public area of the release is lost for good; all its releases are recorded as withdrawn.
 
     Raises
     ------
     SpecificationError
-        Where the ledger knows no such release, or has it elsewhere, or its evidence area is not found.
+        If the ledger knows no such release, or has it elsewhere, or its evidence area is not found.
     AreaNotThere
-        Where the public area is not the one that the ledger knows: nothing was withdrawn.
+        If the public area is not the one that the ledger knows; nothing was withdrawn.
     """
     if lost:
         place = areas_named(named)
@@ -60,7 +59,7 @@ def withdraw(named: str, *, lost: bool = False) -> CommandResult:
                 return _lost(areas)
             _withdraw(meant, areas)
             successor = areas.public.served()
-            redraw(areas, [meant])
+            rebuild_reports(areas, [meant])
         return _answer(meant, areas, before, successor)
 
     def look() -> CommandResult | None:
@@ -86,7 +85,7 @@ def _withdraw(meant: str, areas: Areas) -> None:
     if status is None or not (returned or status.event in {"published", *GONE}):
         raise SpecificationError("The ledger knows no standing release of this id: nothing was withdrawn.")
     if returned:
-        begin_area(areas)  # of a version before, or torn: what has the release is its area
+        begin_area(areas)  # of an earlier version, or torn: the area that has the release is its area
     if status.event == "published" or returned:
         with areas.public.lock():
             withdraw_release(status, areas)
@@ -95,7 +94,7 @@ def _withdraw(meant: str, areas: Areas) -> None:
 
 
 def _is_seen(release_id: str, areas: Areas) -> bool:
-    """Whether readers can find a release, whatever the ledger says."""
+    """Whether a release is in the public area, whatever the ledger says."""
     return areas.public.stands(release_id) or areas.public.served() == release_id
 
 
@@ -111,12 +110,12 @@ def _answer(meant: str, areas: Areas, before: str | None, successor: str | None)
 
 
 def _declare_lost(areas: Areas) -> CommandResult:
-    """Record all releases of a public area that is lost as withdrawn; another area may begin at its place.
+    """Record all releases of a lost public area as withdrawn; a new area may begin at its place.
 
     Raises
     ------
     SpecificationError
-        Where the ledger knows nothing of such an area, or the area is there.
+        If the ledger knows no such area, or the area is there.
     """
     with areas.lock():
         if _is_there(areas):
@@ -130,18 +129,18 @@ def _declare_lost(areas: Areas) -> CommandResult:
         there = [each for each in latest if each.event not in GONE]
         for each in there or list(latest)[-1:]:
             Ledger(areas).append(replace(each, event="withdrawn", at=now(), by="", note=LOST, area=""))
-        redraw(areas, [each.release_id for each in there])
+        rebuild_reports(areas, [each.release_id for each in there])
     return _lost(areas)
 
 
 def _here(areas: Areas) -> list[Entry]:
-    """The lines of the ledger about releases that were in this public area, oldest first."""
+    """Return the lines of the ledger about releases of this public area, oldest first."""
     entries = Ledger(areas).entries()
     return [each for each in entries if each.event not in NEVER_PUBLIC and is_in(each, areas.public)]
 
 
 def _is_there(areas: Areas) -> bool:
-    """Whether nothing says that the public area is not the one of the ledger."""
+    """Whether the public area may be the one of the ledger."""
     try:
         known_area(areas)
     except (AreaNotThere, FileDamaged):
@@ -150,7 +149,7 @@ def _is_there(areas: Areas) -> bool:
 
 
 def _is_lost(areas: Areas) -> bool:
-    """Whether the public area was declared lost, and none is at its place since."""
+    """Whether the public area was declared lost, and no other area is at its place."""
     return any(each.note == LOST for each in _here(areas)[-1:]) and known_area(areas) is None
 
 
@@ -165,7 +164,7 @@ def _lost(areas: Areas) -> CommandResult:
 
 
 def _served(public: PublicArea) -> str | None:
-    """The current release; None where nobody can say, which whoever holds the lock mends or refuses."""
+    """Return the current release; None if current.json cannot be read, which the holder of the lock mends."""
     try:
         return public.served()
     except FileDamaged:
@@ -173,9 +172,9 @@ def _served(public: PublicArea) -> str | None:
 
 
 def _meant(release: FoundRelease, ledger: Ledger) -> str:
-    """Id of the release to withdraw: where an area was named, its newest that is not gone.
+    """Return the id of the release to withdraw: if an area was named, its newest that is not withdrawn.
 
-    A call that was killed may have led readers to the release before, which nobody asked to withdraw.
+    A killed call may have made the release before current, which nobody asked to withdraw.
     """
     if not release.as_current:
         return release.release_id

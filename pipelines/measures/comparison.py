@@ -52,6 +52,11 @@ class Comparison:
     drawn: DataFrame | None = None
 
     @property
+    def records_before(self) -> DataFrame | None:
+        """The published records before protection; None where earlier releases published some of them."""
+        return self.screened.frame if self.drawn is None else None
+
+    @property
     def keys(self) -> list[str]:
         """The region, where there is one: part of every combination."""
         return [] if self.specification.region is None else [self.specification.region]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.intake.numeric_parsing import magnitudes
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.unit_key import UNIT
-from microguard.pipelines.intake.validate import Rejects, ValidatedInput, pattern_of, strata_of
+from microguard.pipelines.intake.validate import ValidatedInput, pattern_of, strata_of
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports, block_table, collected
 from microguard.pipelines.measures.classes import close
@@ -57,22 +56,6 @@ from pyspark.sql import DataFrame
 BLOCKS = "blocks.parquet"
 
 
-@dataclass(frozen=True)
-class ProtectedRecords:
-    """What protection made of the accepted records.
-
-    Attributes
-    ----------
-    comparison : Comparison
-        Them beside the original ones.
-    contract : Contract
-        Columns and types of the release.
-    """
-
-    comparison: Comparison
-    contract: Contract
-
-
 class Records:
     """Microdata of one specification."""
 
@@ -82,24 +65,16 @@ class Records:
         self.specification = self.reader = specification
         self.guarantees = guarantees_of(specification)
         self.measures = record_measures(specification)
-        self._contract: Contract | None = None
+        self.contract: Contract | None = None
 
     @property
     def limits(self) -> tuple[str, ...]:
         """What guarantees and method do not cover."""
         return limits_of(self.guarantees)
 
-    def follows(self, job: Job) -> Mapping[str, Any]:
-        """Nothing: a release that stands alone."""
-        return {}
-
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
         """The specification as it is: no default of records depends on the input."""
         return self.specification
-
-    def rejects(self, job: Job) -> Rejects | None:
-        """Nothing: no earlier release is in the way."""
-        return None
 
     def accept(self, microdata: Microdata) -> None:
         """Refuse columns that the format or the layout of the release cannot hold as they are.
@@ -108,13 +83,13 @@ class Records:
         ------
         InputRejected
         """
-        self._contract = laid_out(microdata.contract, self.specification.publish)
+        self.contract = laid_out(microdata.contract, self.specification.publish)
 
-    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedRecords:
+    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
         """The protected records, written down once; clusterings follow each other."""
-        assert self._contract is not None
+        assert self.contract is not None
         specification = self.specification
-        require_regions(self._contract, screened.strata)
+        require_regions(self.contract, screened.strata)
         with job.progress.stage("risk before"):
             exposed = exposure(screened, specification)
         factors = screened.scales
@@ -129,28 +104,22 @@ class Records:
                     job, frame, strata, pattern, group, factors, screened, release_id
                 )
                 frame, reports[group.name] = made
-        return ProtectedRecords(
-            Comparison(specification, screened, exposed, frame, screened.remaining, reports, factors),
-            self._contract,
-        )
+        return Comparison(specification, screened, exposed, frame, screened.remaining, reports, factors)
 
-    def compare(self, screened: ValidatedInput, protected: ProtectedRecords) -> Comparison:
+    def compare(self, screened: ValidatedInput, protected: Comparison) -> Comparison:
         """The protected records beside the original ones."""
-        return protected.comparison
+        return protected
 
-    def stage(self, job: Job, protected: ProtectedRecords, release_id: str) -> Staged:
+    def stage(self, job: Job, protected: Comparison, release_id: str) -> Staged:
         """Write the published columns, and the frequency tables of what is published."""
-        published = [column(name) for name in protected.contract.names]
-        frame, tables = protected.comparison.protected.select(*published), protected.comparison.tables_after
-        return stage(frame, protected.contract, tables, job.areas, release_id, protected.comparison.records)
+        assert self.contract is not None
+        frame = protected.protected.select(*[column(name) for name in self.contract.names])
+        return stage(frame, self.contract, protected.tables_after, job.areas, release_id, protected.records)
 
-    def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> Written:
+    def read_back(self, job: Job, protected: Comparison, staged: Staged) -> Written:
         """Count the classes on the files as they were written."""
-        comparison = protected.comparison
-        original, protected_frame = comparison.screened.frame, comparison.protected
-        return verify_written(
-            job.spark, staged, original, protected_frame, self.specification, self.guarantees
-        )
+        original, published = protected.records_before, protected.protected
+        return verify_written(job.spark, staged, original, published, self.specification, self.guarantees)
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
         """The files hold what was protected, and what `[quality]` asks of the measures."""
@@ -158,14 +127,14 @@ class Records:
         for measure in self.measures:
             yield from measure.limits(self.specification)
 
-    def counts(self, screened: ValidatedInput, protected: ProtectedRecords, written: Written) -> Counts:
+    def counts(self, screened: ValidatedInput, protected: Comparison, written: Written) -> Counts:
         """Records in and out."""
         return Counts(
             input=screened.records,
             rejected=dict(screened.rejected),
             suppressed=screened.suppressed,
             published=written.records,
-            blocks=sum(len(reports.blocks) for reports in protected.comparison.reports.values()),
+            blocks=sum(len(reports.blocks) for reports in protected.reports.values()),
         )
 
     def manifest(
@@ -177,30 +146,24 @@ class Records:
         successor: bool,
     ) -> Mapping[str, Any]:
         """Guarantee, limits, columns."""
-        tables, series = self.specification.control_tables, self.series_of(release_id)
-        followed = successor and not series
-        plain = manifest(
+        return manifest(
             self.specification,
             release_id,
             staged,
             written,
             self.guarantees,
             self.limits,
-            tables,
+            self.specification.control_tables,
             disclosed,
-            followed,
+            successor,
         )
-        return {**plain, **series}
 
-    def series_of(self, release_id: str) -> Mapping[str, Any]:
-        """What the manifest says of a series; nothing where a release stands alone."""
-        return {}
-
-    def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
+    def write_annex(self, folder: Path, protected: Comparison) -> None:
         """The block reports, and a suite for whoever checks the published table."""
         private_folder(folder)
-        write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.as_read)
-        pq.write_table(block_table(protected.comparison.reports), folder / BLOCKS)
+        assert self.contract is not None
+        write_published_suite(folder / EXPECTATIONS, self.specification, self.contract.as_read)
+        pq.write_table(block_table(protected.reports), folder / BLOCKS)
 
 
 def protect_by_microaggregation(

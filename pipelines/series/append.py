@@ -1,7 +1,7 @@
-"""The product "append": events, each night's file with new records only, each night protected by itself.
+"""The series "append": events, each update a file of new records only, protected by itself.
 
-Nothing that is published changes: a release holds the records of its night, and the manifest of the newest
-names all nights that make the whole. A record whose unit an earlier night published, withdrawn or not, is
+Nothing that is published changes: a release has the records of its update, and the manifest of the newest one
+names all updates that make the whole. A record whose unit an earlier update published, withdrawn or not, is
 rejected, so that no unit is in two classes.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from microguard.pipelines.engine.column_names import column
@@ -19,14 +18,13 @@ from microguard.pipelines.intake.reject import PUBLISHED_BEFORE, REASON
 from microguard.pipelines.intake.unit_key import ROW, UNIT, with_unit_key
 from microguard.pipelines.intake.validate import Rejects, ValidatedInput
 from microguard.pipelines.job import Job
+from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.pipelines.publication.read_back import Written
-from microguard.pipelines.publication.stage import Staged
 from microguard.pipelines.publication.staging.staging_area import StagingArea
-from microguard.pipelines.records.product import ProtectedRecords
-from microguard.pipelines.series.identifiers import RENAMED, nights_of_the_same_records
+from microguard.pipelines.records.product import Records
+from microguard.pipelines.series.identifiers import RENAMED, updates_with_the_same_records
 from microguard.pipelines.series.membership import MEMBERS, UNITS
-from microguard.pipelines.series.product import Nights, WrittenNight, written_down
+from microguard.pipelines.series.series import Series, materialise
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
@@ -37,29 +35,31 @@ _BEFORE, _EARLIER = "__before", "before"
 _UNIT = t.StructType([t.StructField("unit", t.BinaryType())])
 
 
-class Append(Nights):
-    """One night of events.
+class Append(Series):
+    """One update of events.
 
     Parameters
     ----------
     specification : Specification
+    rebase : bool
+        Without effect: the records of each update are protected by themselves.
     """
 
-    def __init__(self, specification: Specification) -> None:
+    def __init__(self, specification: Specification, *, rebase: bool = False) -> None:
         super().__init__(specification)
-        self._nights: tuple[str, ...] = ()
+        self._earlier: tuple[str, ...] = ()
         self._number = 0
         self._counts: dict[str, int] = {}
 
     def rejects(self, job: Job) -> Rejects | None:
-        """Mark records of units that an earlier night published.
+        """Return a filter for records of units that an earlier update published, or None.
 
         Raises
         ------
         GateRefused
-            Where it is not known any more which units a night holds.
+            If it is no longer known which units an update has.
         """
-        earlier = [job.areas.record(each) / MEMBERS / UNITS for each in self._published(job)]
+        earlier = [job.areas.record(each) / MEMBERS / UNITS for each in self.published(job)]
         lost = [path.parents[1].name for path in earlier if not path.exists()]
         if lost:
             raise GateRefused(
@@ -73,58 +73,51 @@ class Append(Nights):
         known = units.select(f.col("unit").alias(UNIT)).distinct()
         return lambda records: self._marked(records, known.withColumn(_BEFORE, f.lit(True)), job)
 
-    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedRecords:
-        """Protect the night by itself; the identifier of a unit goes no further than its key.
+    def protect(self, product: Records, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
+        """Protect the update by itself; the identifier of a unit goes no further than its key.
 
         Raises
         ------
         GateRefused
-            Where an earlier night published the same records as other units.
+            If an earlier update published the same records as other units.
         """
-        standing = {entry.release_id for entry in Ledger(job.areas).standing()}
-        published = self._published(job)
+        public = {entry.release_id for entry in Ledger(job.areas).standing()}
+        published = self.published(job)
         self._refuse_renamed(job, release_id, published)
-        self._nights = tuple(each for each in published if each in standing)
+        self._earlier = tuple(each for each in published if each in public)
         self._number = len(published) + 1
         work = _resumed(job.areas.staging_area(release_id, "resume"), published)
-        with job.progress.stage("night"):
+        with job.progress.stage("update"):
             keyed = self._keyed(screened.frame, job).drop(ROW)
-            keyed = written_down(keyed.drop(self.specification.unit or ""), work, "tonight")
-        return super().protect(job, replace(screened, frame=keyed), release_id)
+            keyed = materialise(keyed.drop(self.specification.unit or ""), work, "input")
+        return product.protect(job, replace(screened, frame=keyed), release_id)
 
-    def read_back(self, job: Job, protected: ProtectedRecords, staged: Staged) -> WrittenNight:
-        """Count on the files, and audit them with all releases of the source."""
-        comparison = protected.comparison
-        return self._audited(job, comparison.protected, comparison.screened.frame, staged)
-
-    def counts(self, screened: ValidatedInput, protected: ProtectedRecords, written: Written) -> Counts:
-        """Records in and out."""
-        counts = super().counts(screened, protected, written)
+    def counts(self, counts: Counts) -> Counts:
+        """Keep the counts for the history; no record waits and none is retained."""
         self._counts = {"units": counts.input, "published": counts.published, "comers": counts.published}
         return counts
 
-    def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
-        """The block reports, and the night in counts."""
-        super().write_annex(folder, protected)
-        self._write_joint(folder, self._counts)
+    def update_counts(self) -> dict[str, int]:
+        """Return the counts of the update."""
+        return self._counts
 
-    def _night_of(self, release_id: str) -> Mapping[str, Any]:
-        """The night, and the releases that make the whole together with it."""
+    def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
+        """Return the update, and the releases that make the whole together with it."""
         return {
             "kind": "append",
             "night": self._number,
             "period": self.specification.release.period,
-            "releases": [*self._nights, release_id],
+            "releases": [*self._earlier, release_id],
         }
 
     def _refuse_renamed(self, job: Job, release_id: str, published: list[str]) -> None:
         if self.specification.publish.successive == "accept":
             return
-        alike = nights_of_the_same_records(job.areas, release_id, published)
+        alike = updates_with_the_same_records(job.areas, release_id, published)
         if alike:
             raise GateRefused(
-                f"{len(alike)} night(s) of this series ({', '.join(alike[:3])}) have the records of tonight, "
-                f"as other units. {RENAMED}"
+                f"{len(alike)} update(s) of this series ({', '.join(alike[:3])}) have the records of this "
+                f"one, as other units. {RENAMED}"
             )
 
     def _keyed(self, frame: DataFrame, job: Job) -> DataFrame:
@@ -140,7 +133,7 @@ class Append(Nights):
 
 
 def _resumed(work: StagingArea, published: list[str]) -> StagingArea:
-    """The staging area; emptied where it was begun after other nights, since other units were rejected."""
+    """Return the staging area; empty it if it was begun after other updates, as other units were rejected."""
     text, begun_after = "\n".join(published).encode(), None
     with suppress(FileNotFoundError), work.open(_EARLIER) as file:
         begun_after = file.read()

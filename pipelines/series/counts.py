@@ -1,4 +1,4 @@
-"""What a night did, in counts: for the operator, the evidence, and (by region, rounded) the manifest."""
+"""Counts of an update: for the operator, for the evidence and, rounded by region, for the manifest."""
 
 from __future__ import annotations
 
@@ -9,47 +9,48 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.series.settings import (
-    BORN,
+    CREATED,
     EVENT,
-    GHOST,
-    GONE,
+    PRESENT,
     REGION,
+    RETAINED,
     SINCE,
     STALE,
-    STANDING,
     STATUS,
+    SUPPRESSED,
     WAITING,
     SeriesSettings,
 )
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: Shares that readers may see are multiples of this, and of k units: fewer more or less must not show.
+#: Public shares are multiples of this and of k units, so that fewer than k units make no difference.
 PUBLIC_STEP = 0.05
 LONGEST = "longest_wait"
 
 
 @dataclass(frozen=True)
-class NightCounts:
-    """A night in counts.
+class UpdateCounts:
+    """Counts of an update; the names are keys of evidence files.
 
     Attributes
     ----------
     units : int
-        Of tonight's input.
+        Units of the input.
     published : int
-        Records of the release, ghosts among them.
+        Records of the release, retained ones included.
     comers, leavers, returned : int
+        Entrants, exits, and units that are in the source again.
     corrected : int
-        Published units whose values tonight are not those that they were clustered by.
+        Published units whose values are not those that they were clustered by.
     born : int
-        Records whose class was born, or came back, tonight.
+        Records whose class was created or republished by this update.
     waiting, ghosts, stale : int
-        After tonight; `stale` are the corrected ones among those standing.
+        After the update: units not published yet, retained records, and present units with stale values.
     departed : int
-        Records whose class left tonight.
+        Records whose class was suppressed by this update.
     longest_wait : int
-        Nights that the units who wait have waited at most.
+        Largest number of updates that a waiting unit has waited.
     """
 
     units: int
@@ -67,21 +68,21 @@ class NightCounts:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the release would be the one that stands."""
+        """Whether the release would be the current one."""
         return self.born == 0 and self.departed == 0
 
     @property
     def renumbered(self) -> bool:
         """Whether units seem to have other identifiers than before.
 
-        More units left, and more came that were never seen, than there are known ones. The same persons
-        would be published in other classes, and no audit by unit could tell.
+        More units left, and more entered that were never seen, than there are known units. The same persons
+        would be published in second classes, which no audit by unit key would notice.
         """
         known = self.units - self.comers
         return self.leavers > known and self.comers > known
 
     def exceeded_limits(self, settings: SeriesSettings) -> tuple[str, ...]:
-        """Limits that are exceeded, a phrase each; with any of them the series must be solved anew."""
+        """Return a phrase for each exceeded limit; with any of them the series must be protected anew."""
         shares = (
             ("waiting", self.waiting, self.units, settings.max_waiting),
             ("ghosts", self.ghosts, self.published, settings.max_ghosts),
@@ -95,52 +96,58 @@ class NightCounts:
 
 
 def counts_by_region(units: DataFrame, number: int) -> pa.Table:
-    """Count a night region by region, in one aggregation: `REGION`, and the numbers of `NightCounts`.
+    """Count an update by region in one aggregation.
 
     Parameters
     ----------
     units : DataFrame
         `STATE` and `EVENT`, from `next_units`.
     number : int
-        Of tonight.
+        Of the update.
+
+    Returns
+    -------
+    Table
+        `REGION`, and the numbers of `UpdateCounts`.
     """
     status, event = f.col(STATUS), f.col(EVENT)
-    published = status.isin(STANDING, GHOST)
+    published = status.isin(PRESENT, RETAINED)
+    suppressed = (status == SUPPRESSED) & (f.col(SINCE) == number)
     metrics = {
-        "units": status.isin(STANDING, WAITING),
+        "units": status.isin(PRESENT, WAITING),
         "published": published,
-        "comers": event == "comer",
-        "leavers": event == "left",
+        "comers": event == "entrant",
+        "leavers": event == "exit",
         "returned": event == "returned",
         "corrected": event == "corrected",
-        "born": published & (f.col(BORN) == number),
+        "born": published & (f.col(CREATED) == number),
         "waiting": status == WAITING,
-        "ghosts": status == GHOST,
-        "stale": f.col(STALE) & (status == STANDING),
-        "departed": (status == GONE) & (f.col(SINCE) == number) & event.isin("left", GHOST, "corrected"),
+        "ghosts": status == RETAINED,
+        "stale": f.col(STALE) & (status == PRESENT),
+        "departed": suppressed & event.isin("exit", RETAINED, "corrected"),
     }
     longest = f.max(f.when(status == WAITING, f.lit(number) - f.col(SINCE))).alias(LONGEST)
     counted = [f.count_if(test).alias(name) for name, test in metrics.items()]
     return units.groupBy(REGION).agg(*counted, longest).toArrow().sort_by(REGION)
 
 
-def night_counts(regions: pa.Table) -> NightCounts:
-    """The counts of all regions together; units that are gone have none."""
+def total_counts(regions: pa.Table) -> UpdateCounts:
+    """Add up the counts of all regions."""
     numbers = {name: pc.sum(regions[name]).as_py() or 0 for name in regions.column_names if name != REGION}
-    return NightCounts(**(numbers | {LONGEST: pc.max(regions[LONGEST]).as_py() or 0}))
+    return UpdateCounts(**(numbers | {LONGEST: pc.max(regions[LONGEST]).as_py() or 0}))
 
 
-def by_region(regions: pa.Table, k: int) -> list[dict[str, Any]]:
-    """Ghosts and waiting units by region, as shares of what is published there, rounded for readers.
+def public_shares(regions: pa.Table, k: int) -> list[dict[str, Any]]:
+    """Return retained records and waiting units by region, as rounded shares of its published records.
 
-    Fewer than `k` units are none: a share of a small region would say that one person has left.
+    Fewer than `k` units count as none: the share of a small region would show that one person has left.
     """
     return [_public(row, k) for row in regions.to_pylist() if row["published"] > 0]
 
 
 def _public(row: Mapping[str, Any], k: int) -> dict[str, Any]:
     step = max(PUBLIC_STEP, k / row["published"])
-    counts = {name: row[name] if row[name] >= k else 0 for name in (GHOST + "s", WAITING)}
+    counts = {name: row[name] if row[name] >= k else 0 for name in ("ghosts", "waiting")}
     return {"region": None if row[REGION] is None else str(row[REGION])} | {
         name: round(round(count / row["published"] / step) * step, 2) for name, count in counts.items()
     }

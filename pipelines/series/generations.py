@@ -1,10 +1,10 @@
-"""Generations: the state of a series after each release, sealed, found again after a kill, never forked.
+"""Generations: the state of a series after each release, sealed, recovered after a kill, never forked.
 
-A generation is a folder ``<evidence>/series/<name>/<number>-<release_id>`` that appears in one rename, its
-files named with their checksums in ``seal.json``, its seal chained to the one before. Which one is the
-latest the ledger says: a generation counts once its release is published. One whose run died between
-sealing and publishing is made anew. Where one that the ledger names is missing, changed or out of the chain,
-a back-up was restored in part, and the series refuses to go on.
+A generation is a folder ``<evidence>/series/<name>/<number>-<release_id>`` that is created by one rename.
+``seal.json`` lists its files with their checksums and the hash of the seal before. The ledger decides which
+generation is the latest: one counts when its release is published. If a run died between sealing and
+publishing, its generation is made again. If a generation that the ledger names is missing, changed or out of
+the chain, a back-up was restored in part, and the series is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from microguard.pipelines.publication.ledger import Ledger
 from microguard.schemas.errors import GateRefused
 
 SEAL, PLAN, UNITS, POOLED = "seal.json", "plan.json", "units", "pooled"
-BIRTHS, MOVED = "births", "moved"
+CREATED_RECORDS, MOVED = "births", "moved"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Generation:
     seal : str
         SHA-256 of ``seal.json``: what the next one is chained to.
     counts : dict
-        `NightCounts` of its night.
+        `UpdateCounts` of its update.
     """
 
     folder: Path
@@ -57,26 +57,26 @@ class Generation:
 
     @property
     def units(self) -> Path:
-        """Folder of the state of all units as tonight's input left it, before any class moved or was born."""
+        """Folder of the state of all units after the input, before classes were moved or created."""
         return self.folder / UNITS
 
     @property
     def pooled(self) -> Path:
-        """Folder of the state of those of them who were in the pool, after classes were born."""
+        """Folder of the state of the units in the pool, after classes were created."""
         return self.folder / POOLED
 
     @property
-    def births(self) -> Path:
-        """Folder of the records whose classes were born that night."""
-        return self.folder / BIRTHS
+    def created(self) -> Path:
+        """Folder of the records whose classes the update created."""
+        return self.folder / CREATED_RECORDS
 
     @property
     def moved(self) -> Path:
-        """Folder of the classes that left or came back that night."""
+        """Folder of the classes that the update suppressed or republished."""
         return self.folder / MOVED
 
     def plan(self) -> dict[str, Any]:
-        """What is frozen with the series."""
+        """Read what the series fixed when it began."""
         what = f"{PLAN} of the series after release {self.release_id}"
         return read_json(self.folder / PLAN, what, "Restore the evidence area from its back-up.")
 
@@ -89,8 +89,8 @@ class Generations:
     folder : Path
         ``<evidence>/series/<name>``.
     published : sequence of str
-        Ids of the releases of the series, in the order in which the ledger says that they were published;
-        withdrawn ones too, since copies of them remain.
+        Ids of the releases of the series in the order of their publication, withdrawn ones included, because
+        copies of them remain.
     """
 
     def __init__(self, folder: Path, published: Sequence[str]) -> None:
@@ -98,7 +98,7 @@ class Generations:
         self._published = tuple(published)
 
     def all(self) -> list[Generation]:
-        """The generations of all published releases, oldest first, every seal compared.
+        """Return the generations of all published releases, oldest first, after comparing every seal.
 
         Raises
         ------
@@ -113,12 +113,12 @@ class Generations:
         return generations
 
     def latest(self) -> Generation | None:
-        """The generation to go on from, its files compared with their checksums; None before the first.
+        """Return the latest generation after comparing its files with their checksums; None before the first.
 
         Raises
         ------
         GateRefused
-            Where the state is not the one that the ledger knows.
+            If the state is not the one that the ledger knows.
         """
         generations = self.all()
         if not generations:
@@ -128,13 +128,13 @@ class Generations:
         return generations[-1]
 
     def since_begun(self) -> list[Generation]:
-        """Generations since the series was last solved anew, oldest first: all older classes have left."""
+        """Return the generations since the series last began, oldest first; older classes are suppressed."""
         generations = self.all()
         begun = generations[-1].plan()["begun"] if generations else 1
         return generations[begun - 1 :]
 
     def pending(self, release_id: str) -> Path:
-        """An empty folder for the generation of a release in the making; folders of dead runs are removed."""
+        """Create an empty folder for the generation to be made; remove the folders of killed runs."""
         private_folder(self._folder)
         for leftover in self._folder.iterdir():
             if leftover.name.split("-")[-1] not in self._published:
@@ -143,7 +143,7 @@ class Generations:
         return private_folder(folder)
 
     def seal(self, release_id: str, counts: dict[str, Any]) -> Path:
-        """Seal the pending folder; it counts once the ledger says that its release is published."""
+        """Seal the pending folder; it counts once its release is published."""
         pending, number = self._folder / f".{release_id}", len(self._published) + 1
         generations = self.all()
         files = {
@@ -165,7 +165,7 @@ class Generations:
         return target
 
     def require_next(self, release_id: str) -> None:
-        """Refuse to publish a release that waits unless its generation is whole and follows the latest one.
+        """Refuse to publish a pending release unless its generation is whole and follows the latest one.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class Generations:
         _compare(generation, past=False)
 
     def forget(self, release_id: str) -> None:
-        """Remove the generation of a release that nobody will publish."""
+        """Remove the generation of a release that was rejected."""
         for folder in self._folder.glob(f"*-{release_id}"):
             if release_id not in self._published:
                 shutil.rmtree(folder)
@@ -187,15 +187,15 @@ class Generations:
 
 
 def generations_of(areas: Areas, name: str) -> Generations:
-    """The generations of the series of a name."""
-    return Generations(areas.evidence / SERIES / name, nights_of(areas, name))
+    """Return the generations of the series of a name."""
+    return Generations(areas.evidence / SERIES / name, releases_of_series(areas, name))
 
 
-def nights_of(areas: Areas, name: str) -> list[str]:
-    """Ids of the releases of a series that were ever published, in order."""
+def releases_of_series(areas: Areas, name: str) -> list[str]:
+    """Return the ids of the releases of a series that were ever published, in order."""
     entries = Ledger(areas).entries()
-    nights = [e for e in entries if e.name == name and e.event == "published" and SERIES in e.identity]
-    return list(dict.fromkeys(night.release_id for night in nights))
+    updates = [e for e in entries if e.name == name and e.event == "published" and SERIES in e.identity]
+    return list(dict.fromkeys(update.release_id for update in updates))
 
 
 def _read(folder: Path, number: int, release_id: str, before: str) -> Generation:
@@ -211,10 +211,10 @@ def _read(folder: Path, number: int, release_id: str, before: str) -> Generation
 
 
 def _compare(generation: Generation, *, past: bool) -> None:
-    """Of a past generation the classes that came, left and came back still count, the state does not."""
+    """Compare files with their checksums; of a past generation new records and moved classes alone."""
     files = json.loads((generation.folder / SEAL).read_text(encoding="utf-8"))["files"]
     for name, expected in files.items():
-        if past and not name.startswith((f"{BIRTHS}/", f"{MOVED}/")):
+        if past and not name.startswith((f"{CREATED_RECORDS}/", f"{MOVED}/")):
             continue
         path = generation.folder / name
         if not path.is_file() or checksum(path) != expected:
@@ -224,6 +224,6 @@ def _compare(generation: Generation, *, past: bool) -> None:
 def _restored(release_id: str) -> GateRefused:
     return GateRefused(
         f"The state of the series after release {release_id} is missing, was changed, or is of another run "
-        "than the ledger's: the evidence area may have been restored from a back-up in part. Going on from "
+        "than the ledger's: the evidence area may have been restored from a back-up in part. Continuing from "
         "it would fork the series. Restore the whole evidence area as it was after that release."
     )

@@ -1,9 +1,9 @@
-"""Units that are called otherwise than on the nights before: no audit by unit key knows them again.
+"""Units whose identifiers changed between updates: an audit by unit key does not recognise them.
 
-A tool that drops leading zeros or pads texts with blanks, another key of the pseudonyms, another secret of
-the agency: the same units are published in second classes, and whoever lays the two beside each other finds
-them where these meet. Their records betray them: those of new units and of units of before were drawn apart
-where they differ by chance, and are the same where they differ by less (`publication.sources.coincidence`).
+The cause may be a tool that drops leading zeros or pads texts with blanks, another key of the pseudonyms, or
+another secret of the agency. The same units would be published in second classes, and the intersection of the
+two classes would disclose them. Their records show it: records of different units coincide by chance alone,
+and those of the same units coincide more often (`publication.source_fingerprints.overlap`).
 """
 
 from __future__ import annotations
@@ -28,75 +28,75 @@ from microguard.pipelines.publication.source_fingerprints.source_fingerprint imp
     same_records,
 )
 from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import likeness
-from microguard.pipelines.series.settings import EVENT, GHOST, GONE, SUPERSEDED
+from microguard.pipelines.series.settings import EVENT, RETAINED, SUPERSEDED, SUPPRESSED
 from microguard.schemas.errors import GateRefused
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Distinct records that are compared: of more, those whose hashes are smallest.
+#: Number of distinct records that are compared: those with the smallest hashes.
 RECORDS = 4096
-#: Of the records that comers and leavers have in common by chance, units that stay have at least this part of
-#: what their number lets expect.
+#: Least part of the records that entrants and exits have in common by chance which staying units have, too,
+#: relative to what their number makes expected.
 ALSO_STAY = 0.1
-#: As a logarithm, the chance that comers and leavers are of kinds that nobody who stays is of, and that none
-#: is met twice among either.
+#: Logarithm of the chance that entrants and exits are of kinds of which no unit stays, and that no such kind
+#: occurs twice among either.
 LOG_NO_TWINS = math.log(1e-2)
-#: Of the units of the smaller night, what makes most of them.
+#: Share of the units of the smaller release above which most units are common.
 MOST = 0.5
 RENAMED = (
-    "Units that come tonight have the records of others, published before: they seem to have other "
-    "identifiers than on the nights before (leading zeros, blanks, another key of their pseudonyms). "
-    "Published so, the same units would stand in two classes, which together give them away. Give them their "
-    'identifiers of before; where they really are others, a steward says so by publish.successive = "accept".'
+    "Units of the input that are new have the records of others that were published: they seem to have other "
+    "identifiers than in the last updates (leading zeros, blanks, another key of their pseudonyms). The same "
+    "units would be published in two classes, which together disclose them. Give them the identifiers they "
+    'had; if they really are other units, a steward says so by publish.successive = "accept".'
 )
-_CELL, _NEW, _AWAY, _LEFT, _STAY = "cell", "new", "away", "left", "stay"
+_CELL, _NEW, _ABSENT, _LEFT, _STAY = "cell", "new", "absent", "left", "stay"
 
 
-def refuse_other_key(areas: Areas, night: str) -> None:
-    """Refuse to go on after a night whose units were named by another secret.
+def refuse_other_key(areas: Areas, release_id: str) -> None:
+    """Refuse to follow a release whose unit keys were made with another secret.
 
     Parameters
     ----------
-    night : str
-        Id of the release before tonight's.
+    release_id : str
+        The last release of the series.
 
     Raises
     ------
     GateRefused
     """
-    sketch = SourceSketch.read(areas.record(night) / FILE)
+    sketch = SourceSketch.read(areas.record(release_id) / FILE)
     if sketch is not None and sketch.key != key_name(areas.key()):
         raise GateRefused(
-            f"The units of release {night} were named by another secret than tonight's (of the file that "
-            "MICROGUARD_KEY_FILE names, or of the evidence area): the same units would be published as new "
-            "ones, in second classes, which together give them away. Restore the key of then."
+            f"The unit keys of release {release_id} were made with another secret than the one of today (the "
+            "file that MICROGUARD_KEY_FILE names, or the key of the evidence area): the same units would be "
+            "published as new ones, in second classes, which together disclose them. Restore that key."
         )
 
 
-def renamed(beside: DataFrame) -> bool:
-    """Whether tonight's comers, or some of them, are units that are away, by their records.
+def renamed(rows: DataFrame) -> bool:
+    """Whether entrants, or some of them, are units that left, judged by their records.
 
     Parameters
     ----------
-    beside : DataFrame
-        From `night`.
+    rows : DataFrame
+        From `update_state`.
     """
-    return _as_many(beside) or _of_tonight(beside)
+    return _match_absent_units(rows) or _match_exits(rows)
 
 
-def _of_tonight(beside: DataFrame) -> bool:
-    """Whether comers have records of units that leave tonight, and of nobody who stays.
+def _match_exits(rows: DataFrame) -> bool:
+    """Whether entrants have records of units that this update removes, and of no unit that stays.
 
-    By chance a comer's record is as soon one of a unit that stays. Where comers and leavers are of kinds that
-    nobody else is of, records are met within both as soon as between them (Cauchy and Schwarz).
+    By chance an entrant's record equals that of a staying unit as often. If entrants and exits are of kinds
+    of which no unit stays, equal records occur within both as often as between them (Cauchy-Schwarz).
     """
     event, current = f.col(EVENT), ~f.col(SUPERSEDED)
     groups = {
-        _NEW: event == "comer",
-        _LEFT: (event == "left") & current,
+        _NEW: event == "entrant",
+        _LEFT: (event == "exit") & current,
         _STAY: event.isin("unchanged", "corrected") & current,
     }
-    cells = beside.groupBy(ROW).agg(*[_records(of, name) for name, of in groups.items()])
+    cells = rows.groupBy(ROW).agg(*[_records(of, name) for name, of in groups.items()])
     new, left, stay = (f.col(name) for name in groups)
     twins = sum((each * (each - 1) / 2 for each in (new, left)), f.lit(0))
     row = cells.agg(
@@ -115,7 +115,7 @@ def _of_tonight(beside: DataFrame) -> bool:
 
 
 def _log_tail(hits: int, others: float, share: float) -> float:
-    """Chernoff's bound on the chance of so many hits among hits and others, where `share` are expected."""
+    """Return Chernoff's bound on the log chance of so many hits if the expected share of hits is `share`."""
     part = hits / (hits + others)
     if part <= share:
         return 0.0
@@ -123,34 +123,35 @@ def _log_tail(hits: int, others: float, share: float) -> float:
     return -(hits + others) * (part * math.log(part / share) + missed)
 
 
-def _as_many(beside: DataFrame) -> bool:
-    """Whether records of comers are those of units that are away, whenever they left, by their numbers."""
-    new, away = f.col(EVENT) == "comer", f.col(EVENT).isin("left", GHOST, GONE) & ~f.col(SUPERSEDED)
+def _match_absent_units(rows: DataFrame) -> bool:
+    """Whether records of entrants and of absent units coincide, whenever these left, by their numbers."""
+    absent = f.col(EVENT).isin("exit", RETAINED, SUPPRESSED) & ~f.col(SUPERSEDED)
+    new = f.col(EVENT) == "entrant"
     cell = f.col(ROW).bitwiseAND(f.lit(HASHES - 1)).alias(_CELL)
-    counted = beside.where(new | away).groupBy(cell).agg(_records(new, _NEW), _records(away, _AWAY))
-    sizes = counted.agg(f.sum(_NEW), f.sum(_AWAY)).first()
+    counted = rows.where(new | absent).groupBy(cell).agg(_records(new, _NEW), _records(absent, _ABSENT))
+    sizes = counted.agg(f.sum(_NEW), f.sum(_ABSENT)).first()
     if sizes is None or not all(sizes):
         return False
-    rows = counted.orderBy(_CELL).limit(RECORDS + 1).toArrow()
-    cells, whole = rows[_CELL].to_numpy()[:RECORDS], len(rows) <= RECORDS
-    of_new, of_away = (_counts(cells, rows[name].to_numpy()[:RECORDS], whole) for name in (_NEW, _AWAY))
-    return coincide(of_new, of_away, (sizes[0], sizes[1]))
+    lowest = counted.orderBy(_CELL).limit(RECORDS + 1).toArrow()
+    cells, whole = lowest[_CELL].to_numpy()[:RECORDS], len(lowest) <= RECORDS
+    of_new, of_absent = (_counts(cells, lowest[name].to_numpy()[:RECORDS], whole) for name in (_NEW, _ABSENT))
+    return coincide(of_new, of_absent, (sizes[0], sizes[1]))
 
 
-def nights_of_the_same_records(areas: Areas, tonight: str, nights: Sequence[str]) -> list[str]:
-    """Those of the nights, which share no unit with tonight's, whose records are tonight's all the same.
+def updates_with_the_same_records(areas: Areas, release_id: str, earlier: Sequence[str]) -> list[str]:
+    """Return the earlier updates, which have no unit in common with a release, that have its records.
 
-    Records are compared by the most columns that both nights know, all of them but one at least: what events
-    have in common otherwise (one of each shop, by region and kind) tells nothing of their units.
+    Records are compared on the largest set of columns that both have, at least all but one: equal values of
+    fewer columns (an event of each shop, by region and kind) say nothing about the units.
     """
-    sketch = SourceSketch.read(areas.record(tonight) / FILE)
-    others = {night: SourceSketch.read(areas.record(night) / FILE) for night in nights}
-    return [night for night, other in others.items() if sketch and other and _same_rows(sketch, other)]
+    sketch = SourceSketch.read(areas.record(release_id) / FILE)
+    others = {each: SourceSketch.read(areas.record(each) / FILE) for each in earlier}
+    return [each for each, other in others.items() if sketch and other and _same_rows(sketch, other)]
 
 
-def of_other_units(areas: Areas, tonight: str, night: str) -> bool:
-    """Whether tonight's records are another night's, while the units of most of them are not."""
-    left, right = (SourceSketch.read(areas.record(each) / FILE) for each in (tonight, night))
+def same_records_of_other_units(areas: Areas, release_id: str, earlier: str) -> bool:
+    """Whether two releases have the same records, and most of their units differ."""
+    left, right = (SourceSketch.read(areas.record(each) / FILE) for each in (release_id, earlier))
     if left is None or right is None or left.units is None or right.units is None:
         return False
     others = likeness(left.units, right.units).share < MOST

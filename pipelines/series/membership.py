@@ -1,4 +1,4 @@
-"""The map of a release for the joint audit: which unit is in which class, by unit keys, never identifiers."""
+"""The map of members of a release for the joint audit: the class of each unit key, without identifiers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.unit_key import UNIT
 from microguard.pipelines.publication.areas import Areas
-from microguard.pipelines.series.numbers import value
+from microguard.pipelines.series.corrected_values import value
 from microguard.pipelines.series.settings import VERSION
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
@@ -20,17 +20,17 @@ MEMBERS, UNITS = "members", "units.parquet"
 
 
 def write_members(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
-    """Write the map of a release in the form that `pipelines.audit.differencing.members` reads.
+    """Write the map of a release in the format that `pipelines.audit.differencing.members` reads.
 
     Parameters
     ----------
     frame : DataFrame
-        `UNIT`, where there are several `VERSION` and `original_values`, and the published columns of every
-        record.
+        `UNIT` and the published columns of every record; `VERSION` and `original_values` if units have
+        several versions.
     specification : Specification
     release_id : str
     areas : Areas
-        The map goes to ``members`` in the evidence folder of the release.
+        The map is written to ``members`` in the evidence folder of the release.
     """
     target = private_folder(private_folder(areas.record(release_id)) / MEMBERS)
     place = areas.staging_area(release_id, MEMBERS, target)

@@ -1,4 +1,4 @@
-"""What is frozen with a register: how it was begun, the scales of its distances, and its settings."""
+"""What a register fixes when it begins: its plan and the scales of its distances; and its settings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from microguard.pipelines.series.settings import SeriesSettings
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.model import Specification
 
-#: What a generation holds (`pipelines.series.generations`); a series of another layout is not gone on with.
+#: Version of the layout of a generation (`pipelines.series.generations`); other versions are refused.
 STATE_LAYOUT = 2
 
 
 def settings_of(specification: Specification) -> SeriesSettings:
-    """The settings of a register; limits that its specification leaves out have their defaults."""
+    """Return the settings of a register; limits that its specification leaves out have their defaults."""
     limits = {
         name: value
         for name in ("pool", "max_waiting", "max_ghosts", "max_stale")
@@ -35,7 +35,7 @@ def settings_of(specification: Specification) -> SeriesSettings:
 
 
 def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:
-    """What may not change while a series goes on."""
+    """Return what may not change while a series continues."""
     return {
         "state": STATE_LAYOUT,
         "k": specification.release.k,
@@ -47,30 +47,30 @@ def plan_of(specification: Specification, contract: Contract) -> dict[str, Any]:
     }
 
 
-def refuse_other_plan(begun: Mapping[str, Any], tonight: Mapping[str, Any]) -> None:
-    """Refuse to go on otherwise than the series was begun.
+def refuse_other_plan(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+    """Refuse to continue a series under another plan than the one it began with.
 
     Raises
     ------
     GateRefused
     """
-    changed = [name for name, value in tonight.items() if begun.get(name) != value]
+    changed = [name for name, value in plan.items() if begun.get(name) != value]
     if changed:
         raise GateRefused(
-            f"The series was begun with another {', '.join(changed)}. Classes that stand cannot change: go "
-            "on as it was begun, or solve the series anew by decision (microguard protect --rebase)."
+            f"The series began with another {', '.join(changed)}. Published classes cannot change: keep what "
+            "the series began with, or protect all units again by decision (microguard protect --rebase)."
         )
 
 
 def frozen_scales(
     latest: Generation | None, originals: ValidatedInput, specification: Specification
 ) -> dict[str, Scale]:
-    """Means and scales of the numeric variables: those of the night the series began.
+    """Return means and scales of the numeric variables, those of the update with which the series began.
 
     Parameters
     ----------
     latest : Generation or None
-        None on that night.
+        None if this update begins the series.
     """
     if latest is None:
         return dict(originals.scales)

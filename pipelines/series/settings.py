@@ -7,39 +7,41 @@ from typing import Literal
 
 from microguard.pipelines.intake.unit_key import ROW, UNIT
 
-#: Columns of the state and of tonight's input, beside `UNIT` and `ROW`. A unit's version is 0, or the number
-#: of the night that corrected it.
+#: Columns of the state and of the input, in addition to `UNIT` and `ROW`. A unit's version is 0, or the
+#: number of the update that corrected it.
 VERSION, CLASS = "__version", "__class"
-STATUS, SINCE, BORN, ORIGIN = "__status", "__since", "__born", "__origin"
+STATUS, SINCE, CREATED, ORIGIN = "__status", "__since", "__born", "__origin"
 STALE, SUPERSEDED, REGION, PATTERN, EVENT = "__stale", "__superseded", "__region", "__pattern", "__event"
 
-#: The state of a unit, in order: one row a unit, and one more for each superseded version. A unit's origin
-#: marks the classes of its other versions.
-STATE = (UNIT, VERSION, CLASS, ROW, STATUS, SINCE, BORN, ORIGIN, STALE, SUPERSEDED, REGION, PATTERN)
+#: The state, in order: one row for each unit, and one for each of its superseded versions. `ORIGIN` combines
+#: the hashes of the classes of a unit's other versions.
+STATE = (UNIT, VERSION, CLASS, ROW, STATUS, SINCE, CREATED, ORIGIN, STALE, SUPERSEDED, REGION, PATTERN)
 
-STANDING, GHOST, WAITING, GONE = "standing", "ghost", "waiting", "gone"
+#: Status of a version: published and in the source; published although no longer in the source (m-invariance:
+#: a counterfeit); not published yet; no longer published, as its whole class is suppressed.
+PRESENT, RETAINED, WAITING, SUPPRESSED = "standing", "ghost", "waiting", "gone"
 
 
 @dataclass(frozen=True)
 class SeriesSettings:
-    """How a register goes on from night to night.
+    """How a register is updated.
 
     Attributes
     ----------
     k : int
-        Units of a class, at least.
+        Least number of units in a class.
     pool : int
-        Units that a stratum waits for before they are clustered; corrected ones wait for k.
+        Units of a stratum that are needed before they are clustered; of corrected units k are.
     changes : {"keep", "republish"}
-        "keep": the values first published stand. "republish": a corrected unit leaves with its old values
-        and comes with its new ones.
+        "keep": the values first published stay. "republish": a corrected unit's old record is retained, and
+        it is published again with its new values.
     diverse : tuple of str
-        Sensitive variables of which a class is to show several values.
+        Sensitive variables that need several values in each class.
     min_diversity : int
-        How many, which a stratum waits for, too.
+        How many values; a stratum with fewer is not clustered.
     max_waiting, max_ghosts, max_stale : float
-        Shares above which the series must be solved anew: waiting units of the input, and ghosts and
-        corrected values of what is published.
+        Limits on shares: waiting units of the input; retained records, and stale values, of what is
+        published. Above one, the series must be protected anew.
     """
 
     k: int

@@ -1,4 +1,4 @@
-"""A source: all releases of the same units, records and tables, standing and withdrawn, and their audit."""
+"""A source: all releases of the same units, public or withdrawn, and their joint audit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from microguard.pipelines.audit.differencing.cells import PublishedTable, is_table, read_table, seen_through
 from microguard.pipelines.audit.differencing.classes import Classes
@@ -19,8 +18,7 @@ from microguard.pipelines.audit.differencing.published import (
     read_records,
 )
 from microguard.pipelines.audit.differencing.repeated import Repeated, every_one_has_k
-from microguard.pipelines.engine.command_result import CommandResult
-from microguard.pipelines.engine.files import damaged, read_json
+from microguard.pipelines.engine.files import damaged
 from microguard.pipelines.publication.area_identity import known_area
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.identity import SERIES
@@ -32,26 +30,21 @@ from microguard.pipelines.publication.source_fingerprints.conflicts import (
 )
 from microguard.pipelines.publication.source_fingerprints.conflicts import source_of as source_of_entry
 from microguard.pipelines.publication.stage import Staged
-from microguard.pipelines.series.compared import COMPARED, checksums_of, compared_before, keep_comparison
 from microguard.pipelines.series.membership import MEMBERS
+from microguard.pipelines.series.verified_maps import COMPARED, checksums_of, keep_verified, verified_before
 from microguard.schemas.specification.model import Specification
-
-#: Of a release of a series, in its evidence: the joint audit at its publication, and its night in counts.
-JOINT = "joint.json"
-#: Counts of a night that a person is told.
-TOLD = ("units", "published", "comers", "leavers", "corrected", "waiting", "ghosts", "stale")
 
 
 def source_of(specification: Specification) -> str:
-    """Name of the units behind a release."""
+    """Return the name of the source of a release: its units."""
     return specification.release.source or specification.release.name
 
 
 def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
-    """Every release of the source that readers may have seen, oldest first; withdrawn ones too.
+    """Return every release of the source that was ever public, oldest first.
 
-    A release of the same records belongs to the source, whatever source its specification names, and so does
-    every night of a series of its name: a series goes on where its specification calls the source otherwise.
+    A release of the same records belongs to the source, whatever its specification names. So does every
+    update of a series of its name, even if its specification now names another source.
     """
     first: dict[str, Entry] = {}
     for entry in Ledger(areas).entries():
@@ -63,24 +56,24 @@ def releases_of(areas: Areas, specification: Specification) -> list[Entry]:
 
 
 def accepted_of(releases: Sequence[Entry]) -> list[Entry]:
-    """Those of the releases, oldest first, that a steward accepted beside each other: up to the last such."""
+    """Return the releases, oldest first, up to the last one that a steward accepted."""
     accepted = [i for i, entry in enumerate(releases) if entry.successive == "accept"]
     return list(releases[: accepted[-1] + 1]) if accepted else []
 
 
 def _may_be_listed(entry: Entry) -> bool:
-    """Whether a night was given up while it was put into an object store: whoever listed it could read."""
+    """Whether an update was abandoned in an object store, where it could be listed and read."""
     return entry.event == "abandoned" and SERIES in entry.identity and "://" in entry.public
 
 
 def _is_of(entry: Entry, specification: Specification) -> bool:
-    """Whether a release is of a specification's source, or a night of a series of its name."""
-    night = SERIES in entry.identity and entry.name == specification.release.name
-    return night or source_of_entry(entry) == source_of(specification)
+    """Whether a release is of a specification's source, or an update of a series of its name."""
+    update = SERIES in entry.identity and entry.name == specification.release.name
+    return update or source_of_entry(entry) == source_of(specification)
 
 
 def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Collision]:
-    """Releases of the source's records under another source, in areas that share a ledger too."""
+    """Return releases of the source's records under another source, also in areas that share a ledger."""
     published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
     newest = {entry.name: entry for entry in published if _is_of(entry, specification)}
     by_id = {
@@ -91,56 +84,43 @@ def same_records_elsewhere(areas: Areas, specification: Specification) -> list[C
     return [by_id[release_id] for release_id in sorted(by_id)]
 
 
-def joint_of(areas: Areas, release_id: str) -> dict[str, Any]:
-    """The joint audit of a release of a series and the counts of its night; empty of any other release."""
-    path = areas.record(release_id) / JOINT
-    if not path.is_file():
-        return {}
-    return read_json(path, f"{JOINT} of release {release_id}", "Restore the evidence area from its back-up.")
-
-
-def with_night(outcome: CommandResult, night: Mapping[str, int]) -> CommandResult:
-    """Add the counts of a night to an answer, those of `TOLD` for a person; without any it stays as it is."""
-    if not night:
-        return outcome
-    told = ", ".join(f"{count} {name}" for name, count in night.items() if name in TOLD)
-    return CommandResult(f"{outcome.text}\nNight: {told}", outcome.content | {"night": dict(night)})
-
-
 def joint_exposure_of(
     areas: Areas, entries: Sequence[Entry], staged: Staged | None = None, *, anew: bool = False
 ) -> JointExposure:
-    """Audit releases of one source together, and beside them one that is staged.
-
-    Every public area of the releases is at its place (`AreaNotThere`, `FileDamaged`).
+    """Audit releases of one source together, including one that is staged.
 
     A release whose map of members is lost, was changed, or does not describe its published files, is not
-    compared. As long as every history has k units, only the classes that are new in a release are held: a
-    night needs no more memory for the many before it.
+    compared. As long as every history has k units, only the classes that are new in a release are kept in
+    memory, so that the memory of an update does not grow with the number of earlier ones.
 
     Parameters
     ----------
     areas : Areas
     entries : sequence of Entry
     staged : Staged, optional
-        Its map lies in the evidence already.
+        Its map is in the evidence already.
     anew : bool
-        Compare every map with its files, also those that were compared before and have not changed since,
-        and audit all classes of all of them.
+        Compare every map with its files, also those that have not changed since they were compared, and audit
+        all classes of all releases.
+
+    Raises
+    ------
+    AreaNotThere, FileDamaged
+        If the public area of a release is not at its place.
     """
-    seen = _seen(areas, entries, staged, anew, None if anew else Repeated())
+    seen = _public_releases(areas, entries, staged, anew, None if anew else Repeated())
     classes = seen.classes()
     if seen.repeated is not None and seen.repeated.any and not every_one_has_k(classes):
-        seen = _seen(areas, entries, staged, anew, None)
+        seen = _public_releases(areas, entries, staged, anew, None)
         classes = seen.classes()
     return joint_exposure(classes, cells=seen_through(seen.tables, seen.records), not_compared=seen.lost)
 
 
-def _seen(
+def _public_releases(
     areas: Areas, entries: Sequence[Entry], staged: Staged | None, anew: bool, repeated: Repeated | None
-) -> _Seen:
+) -> _PublicReleases:
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
-    seen = _Seen(areas, anew, with_tables, repeated)
+    seen = _PublicReleases(areas, anew, with_tables, repeated)
     for entry in entries:
         if staged is None or entry.release_id != staged.files.release_id:  # one that is made again
             seen.add(entry)
@@ -150,17 +130,17 @@ def _seen(
 
 
 @dataclass
-class _Seen:
-    """What readers have seen of a source, release by release.
+class _PublicReleases:
+    """What readers have of a source, read release by release.
 
     Attributes
     ----------
     anew : bool
-        Whether maps that were compared are compared again.
+        Whether maps that were compared before are compared again.
     with_tables : bool
-        Whether records are compared with tables, too, and so are held.
+        Whether records are kept, to be compared with tables.
     repeated : Repeated or None
-        Leaves out of a map the classes that an earlier one has; None where every map is held as it is.
+        Removes from a map the classes that an earlier one has; None if every map is kept as it is.
     lost : list of str
         Ids of releases that cannot be compared.
     """
@@ -175,11 +155,11 @@ class _Seen:
     lost: list[str] = field(default_factory=list)
 
     def classes(self) -> list[Classes]:
-        """Classes of all maps."""
+        """Return the classes of all maps."""
         return classes_of(self.maps) if self.maps else []
 
     def add(self, entry: Entry) -> None:
-        """A release that was published; nothing but its map is left of one that was withdrawn."""
+        """Add a published release; of a withdrawn one only its map."""
         area = public_area_of(entry, self.areas)
         known_area(area)
         public: PublicArea = area.public
@@ -200,19 +180,19 @@ class _Seen:
                 self._add(entry.release_id, lambda: read_records(folder), checksums_of(folder))
 
     def add_staged(self, staged: Staged) -> None:
-        """A release in the making; its comparison is kept for the nights to come."""
+        """Add a staged release, and keep the comparison of its map for later updates."""
         release_id = staged.files.release_id
         members = self.areas.record(release_id) / MEMBERS
-        (members / COMPARED).unlink(missing_ok=True)  # of a run that died: this map is another
+        (members / COMPARED).unlink(missing_ok=True)  # of a run that was killed: its map was another
         if self._add(release_id, lambda: _staged_records(staged), None):
-            keep_comparison(members, staged.files.checksums, self.areas.key())
+            keep_verified(members, staged.files.checksums, self.areas.key())
 
     def _add(
         self, release_id: str, read: Callable[[], PublishedRecords] | None, files: Mapping[str, str] | None
     ) -> bool:
-        """Whether the release can be compared; `read` gives its published records, if it stands."""
+        """Add a map and return whether it can be compared; `read` gives the records of a public release."""
         folder = self.areas.record(release_id) / MEMBERS
-        known = compared_before(folder, files, self.areas.key())
+        known = verified_before(folder, files, self.areas.key())
         compare = self.anew or known != "yes"
         members = None if known == "map changed" else _map_in(folder)
         published = read() if read is not None and (compare or self.with_tables) else None
@@ -226,7 +206,7 @@ class _Seen:
 
 
 def _map_in(folder: Path) -> Members | None:
-    """The map in a folder; None where there is none that can be read."""
+    """Read the map in a folder; None if there is none that can be read."""
     try:
         return Members.read(folder)
     except (ValueError, KeyError, TypeError):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from microguard.pipelines.evidence.evidence import Counts
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.intake.read import Microdata
-from microguard.pipelines.intake.validate import Rejects, ValidatedInput
+from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measure, Measured
 from microguard.pipelines.publication.stage import Staged
@@ -72,19 +72,11 @@ class TableProduct(ABC, Generic[Comparison]):
         self.guarantees, self.limits = (self.guarantee,), self.guarantee.limits
         self.reader = as_input(specification)
 
-    def follows(self, job: Job) -> Mapping[str, Any]:
-        """Nothing: a table stands alone."""
-        return {}
-
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
         """Return the specification with the number of decimals that the values need; see `precision`."""
         self.specification = with_digits_of_data(screened.frame, self.specification)
         self.table = table_of(self.specification)
         return self.specification
-
-    def rejects(self, job: Job) -> Rejects | None:
-        """Nothing: no earlier release is in the way."""
-        return None
 
     def accept(self, microdata: Microdata) -> None:
         """Every format holds codes and numbers."""

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 import pytest
-from microguard.pipelines import release as the_run
+from microguard.pipelines import start_job
 from microguard.pipelines.adjust import adjust
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.publication import publish
@@ -38,7 +38,7 @@ def adjusted(spark, monkeypatch, tmp_path):
     def shared(private, master, input_path, *, clustering):
         yield spark
 
-    monkeypatch.setattr(the_run, "session", shared)
+    monkeypatch.setattr(start_job, "session", shared)
     return lambda chosen: adjust(chosen, progress=Progress(quiet=True)).content
 
 

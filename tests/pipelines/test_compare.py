@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 import pytest
-from microguard.pipelines import release as module
+from microguard.pipelines import start_job as module
 from microguard.pipelines.compare import compare
 from microguard.pipelines.engine.progress import Progress
 from microguard.schemas.errors import SpecificationError

@@ -4,7 +4,7 @@ import json
 import logging
 from dataclasses import replace
 
-import microguard.pipelines.release
+import microguard.pipelines.admission
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -357,13 +357,13 @@ def test_no_exception_of_spark_is_logged_by_pyspark(spark, monkeypatch):
 def test_an_input_that_changes_while_it_is_read_is_not_published(spark, tmp_path, monkeypatch):
     persons(60, seed=1).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
-    keep = microguard.pipelines.release.keep_fingerprint
+    keep = microguard.pipelines.admission.keep_fingerprint
 
     def changed(*arguments):
         keep(*arguments)
         persons(60, seed=2).to_parquet(tmp_path / "data", index=False)
 
-    monkeypatch.setattr(microguard.pipelines.release, "keep_fingerprint", changed)
+    monkeypatch.setattr(microguard.pipelines.admission, "keep_fingerprint", changed)
     with pytest.raises((ProtectionFailed, InputRejected), match=r"changed during the run|cannot be read"):
         run(spark, spec)
     assert not (tmp_path / "lake").exists()

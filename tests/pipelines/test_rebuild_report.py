@@ -12,7 +12,7 @@ from microguard.pipelines.evidence.index import index_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.public.folder import FolderArea
 from microguard.pipelines.publication.publish import publish
-from microguard.pipelines.rebuild_report import at_work, redraw
+from microguard.pipelines.rebuild_report import at_work, rebuild_reports
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused
 
@@ -28,7 +28,7 @@ def test_the_page_of_a_withdrawn_release_says_so(tmp_path):
     record.mkdir(parents=True, exist_ok=True)
     quality = QUALITY | {"release": QUALITY["release"] | {"public_area": str(areas.public.folder)}}
     (record / "quality.json").write_text(json.dumps(quality))
-    redraw(areas, [release_id])
+    rebuild_reports(areas, [release_id])
     page = record / "report.html"
     assert "<strong>Published</strong>" in page.read_text()
     withdraw(str(areas.public.release(release_id)))
@@ -42,11 +42,11 @@ def test_no_page_says_published_of_what_a_killed_withdrawal_took_away(tmp_path, 
         areas.record(release_id).mkdir(parents=True, exist_ok=True)
         quality = QUALITY | {"release": QUALITY["release"] | {"public_area": str(areas.public.folder)}}
         (areas.record(release_id) / "quality.json").write_text(json.dumps(quality))
-    redraw(areas, [ID, second])
+    rebuild_reports(areas, [ID, second])
     page, index = areas.record(ID) / "report.html", areas.evidence / "index.html"
     with monkeypatch.context() as patched:
         patched.setattr(FolderArea, "remove", kill)
-        patched.setattr("microguard.pipelines.rebuild_report.redraw", kill)
+        patched.setattr("microguard.pipelines.rebuild_report.rebuild_reports", kill)
         with pytest.raises(Killed):
             withdraw(str(areas.public.release(ID)))
     assert not page.exists()
@@ -61,7 +61,7 @@ def test_a_page_that_cannot_be_drawn_goes(tmp_path):
     record = areas.record("a" * 32)
     record.mkdir(parents=True)
     (record / "report.html").write_text("Published")
-    redraw(areas, ["a" * 32, "b" * 32])
+    rebuild_reports(areas, ["a" * 32, "b" * 32])
     assert not (record / "report.html").exists()
 
 
@@ -79,7 +79,7 @@ def test_the_index_says_what_became_of_every_release(tmp_path):
         release = QUALITY["release"] | {"release_id": release_id, "name": "<b>persons</b>"}
         verdicts = [verdict | {"passed": passed} for verdict in QUALITY["verdicts"]]
         (record / "quality.json").write_text(json.dumps(QUALITY | {"release": release, "verdicts": verdicts}))
-    redraw(areas, [ID, second])
+    rebuild_reports(areas, [ID, second])
     lines = {line.release_id: line for line in index_of(areas)}
     assert {each: line.state for each, line in lines.items()} == {
         ID: "published", second: "published", refused: "refused", killed: "not published"
@@ -97,7 +97,7 @@ def test_the_index_is_its_owners_alone_in_a_folder_that_others_may_enter(tmp_pat
     areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     areas.evidence.mkdir(mode=0o755)
     publish(staged(areas), manifest(), areas, entry())
-    redraw(areas, [ID])
+    rebuild_reports(areas, [ID])
     assert stat.S_IMODE((areas.evidence / "index.html").stat().st_mode) == 0o600
 
 
@@ -112,7 +112,7 @@ def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
 def test_a_page_that_finds_no_room_does_not_hide_why_the_verb_ended(tmp_path, monkeypatch):
     areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     publish(staged(areas), manifest(), areas, entry())
-    monkeypatch.setattr("microguard.pipelines.rebuild_report.redraw", full)
+    monkeypatch.setattr("microguard.pipelines.rebuild_report.rebuild_reports", full)
     with pytest.raises(GateRefused, match="too much loss"), at_work(areas):
         raise GateRefused("too much loss")
     with at_work(areas):  # what was done is done: whoever comes next draws the pages

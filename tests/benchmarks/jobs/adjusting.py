@@ -12,7 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from microguard.pipelines import release as the_run
+from microguard.pipelines import start_job
 from microguard.pipelines.adjust import adjust
 from microguard.pipelines.engine.progress import Progress
 from microguard.schemas.specification.read import build_specification
@@ -27,7 +27,7 @@ def adjusted(spark: SparkSession, content: Mapping[str, Any], folder: Path) -> d
     def shared(*_: object, **__: object) -> Iterator[SparkSession]:
         yield spark
 
-    with patch.object(the_run, "session", shared):
+    with patch.object(start_job, "session", shared):
         specification = build_specification(described(dict(content), folder), folder)
         return adjust(specification, progress=Progress(quiet=True)).content
 

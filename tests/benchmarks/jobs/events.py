@@ -19,9 +19,9 @@ from microguard.pipelines.engine.files import checksum
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.job import Job
 from microguard.pipelines.joint_audit import audit_source
-from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.schemas.methods import SAFE
 from microguard.schemas.specification.model import Specification
@@ -78,7 +78,7 @@ class EventsJob:
         with areas.lock():
             finish_what_died(areas)
             job = Job(spark, spec, areas, Progress(quiet=True))
-            return str(run(records_of(spec), job).content["release_id"])
+            return str(run(Records(spec), job).content["release_id"])
 
     def fault(self, folder: Path, number: int, release_id: str) -> str:
         """What a night breaks of its promise; nothing where it is kept."""

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import microguard.pipelines.check as the_check
 import numpy as np
-from microguard.pipelines import release as the_run
+from microguard.pipelines import start_job
 from microguard.pipelines.adjust import adjust
 from microguard.pipelines.approval import approve, pending, reject
 from microguard.pipelines.engine.command_result import CommandResult
@@ -304,7 +304,7 @@ def _warm(spark: SparkSession) -> Iterator[None]:
     def shared(*_: object, **__: object) -> Iterator[SparkSession]:
         yield spark
 
-    with patch.object(the_run, "session", shared), patch.object(the_check, "session", shared):
+    with patch.object(start_job, "session", shared), patch.object(the_check, "session", shared):
         yield
 
 

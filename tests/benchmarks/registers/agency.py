@@ -15,9 +15,9 @@ from microguard.pipelines.engine.jvm import InputSize
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.engine.session import open_session
 from microguard.pipelines.job import Job
-from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from pyspark.sql import SparkSession
 
@@ -99,7 +99,7 @@ class Agency:
         progress, start = progress or Progress(quiet=True), time.perf_counter()
         with self.areas.lock():
             finish_what_died(self.areas)
-            answer = run(records_of(self._spec), Job(self._spark, self._spec, self.areas, progress)).content
+            answer = run(Records(self._spec), Job(self._spark, self._spec, self.areas, progress)).content
         seconds = time.perf_counter() - start
         release = Path(self.areas.public.place(answer["release_id"]))
         return Done(release, seconds, dict(progress.seconds), answer.get("night", {}))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from microguard.pipelines import release as the_run
+from microguard.pipelines import start_job
 from microguard.pipelines.adjust import adjust
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.description.describe import describe
@@ -74,7 +74,7 @@ def table_released(spark, tmp_path_factory):
         yield spark
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(the_run, "session", shared)
+        patch.setattr(start_job, "session", shared)
         content = adjust(of_table(folder, records()), progress=Progress(quiet=True)).content
     return folder / "lake" / content["release_id"], Path(content["report"]).parent
 

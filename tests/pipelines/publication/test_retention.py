@@ -16,7 +16,7 @@ from microguard.pipelines.publication.ledger import Entry, Ledger
 from microguard.pipelines.publication.pending_approval import PendingRelease, submit_for_approval
 from microguard.pipelines.publication.public.folder import FolderArea
 from microguard.pipelines.publication.retention import expired_releases, retain
-from microguard.pipelines.release import Verified
+from microguard.pipelines.verification import Verified
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import SpecificationError
 
@@ -181,7 +181,7 @@ def test_retention_comes_with_the_publication_of_a_run(areas, tmp_path):
     waiting, page = PendingRelease(staged(areas, B), manifest(B), entry(B, keep=1), True), SimpleNamespace()
     page.write = lambda status: setattr(page, "event", status.event)
     release = Verified(None, waiting, None, page, VERDICTS)
-    outcome = microguard.pipelines.release.publish_verified(None, job, release)
+    outcome = microguard.pipelines.release.publish_verified(job, release)
     assert outcome.content["withdrawn"] == [A]
     assert "publish.keep" in outcome.text
     assert folders(areas) == [B]

@@ -1,4 +1,4 @@
-"""A register over many nights, its classes made by a method of three lines; many at once, one a region."""
+"""A register over many updates in memory, clustered by a simple method; one register for each region."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 from microguard.pipelines.intake.unit_key import ROW, UNIT
-from microguard.pipelines.series.birth import births_of, next_units, published_records, with_classes
-from microguard.pipelines.series.counts import NightCounts, counts_by_region, night_counts
-from microguard.pipelines.series.night import after_moves, moving, night, pool
+from microguard.pipelines.series.class_creation import (
+    created_records,
+    next_units,
+    published_records,
+    with_classes,
+)
+from microguard.pipelines.series.counts import UpdateCounts, counts_by_region, total_counts
 from microguard.pipelines.series.settings import CLASS, ORIGIN, PATTERN, REGION, VERSION, SeriesSettings
+from microguard.pipelines.series.update import moved_classes, pooled_units, update_state, with_moved_classes
 from pyspark.sql import functions as f
 
 STATE_DDL = (
@@ -31,14 +36,14 @@ class Register:
     spark: object
     settings: SeriesSettings
     nights: list[pd.DataFrame] = field(default_factory=list)
-    counts: list[NightCounts] = field(default_factory=list)
+    counts: list[UpdateCounts] = field(default_factory=list)
 
     def __post_init__(self):
         self.units = self.spark.createDataFrame([], STATE_DDL)
         self.births = self.spark.createDataFrame([], BIRTHS_DDL)
         self.moved = self.spark.createDataFrame([], f"{CLASS} bigint")
 
-    def go_on(self, persons: pd.DataFrame) -> NightCounts:
+    def go_on(self, persons: pd.DataFrame) -> UpdateCounts:
         """One night: `persons` has unit (int), region and income."""
         number = len(self.nights) + 1
         keyed = persons.assign(**{UNIT: [bytearray(key(unit)) for unit in persons["unit"]]})
@@ -49,11 +54,11 @@ class Register:
             .withColumns({REGION: f.col("region"), PATTERN: f.lit(0).cast("bigint")})
             .withColumn(ROW, f.xxhash64("region", "income"))
         )
-        beside = self._settled(night(self.units, tonight, self.settings, number))
-        moved = self._settled(moving(beside))
+        beside = self._settled(update_state(self.units, tonight, self.settings, number))
+        moved = self._settled(moved_classes(beside))
         self.moved = self._settled(self.moved.unionByName(moved))
-        rows = self._settled(after_moves(beside, moved, number))
-        pooled = pool(beside, tonight, self.settings, first=number == 1)
+        rows = self._settled(with_moved_classes(beside, moved, number))
+        pooled = pooled_units(beside, tonight, self.settings, first=number == 1)
         to_cluster = (
             tonight.join(pooled, on=UNIT).select(UNIT, VERSION, ORIGIN, "region", "income").toPandas()
         )
@@ -61,11 +66,11 @@ class Register:
             clustered(to_cluster, self.settings.k),
             f"{UNIT} binary, {VERSION} int, {ORIGIN} bigint, region string, income double",
         )
-        newborn = self._settled(with_classes(records, ["region", "income"], self.settings, number))
-        after = next_units(rows, newborn, number)
-        self.counts.append(night_counts(counts_by_region(after, number)))
+        created = self._settled(with_classes(records, ["region", "income"], self.settings, number))
+        after = next_units(rows, created, number)
+        self.counts.append(total_counts(counts_by_region(after, number)))
         self.units = self._settled(after.drop("__event"))
-        fresh = births_of(newborn, ["region", "income"])
+        fresh = created_records(created, ["region", "income"])
         self.births = self._settled(self.births.unionByName(fresh))
         records_of_night = published_records(self.births, self.moved).toPandas()
         records_of_night["unit"] = [int.from_bytes(bytes(each), "big") for each in records_of_night[UNIT]]

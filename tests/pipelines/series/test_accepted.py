@@ -13,7 +13,7 @@ from tests.pipelines.series.test_register import Series, population
 pytestmark = pytest.mark.spark
 
 
-def test_a_rebase_is_audited_beside_the_series_and_after_an_accepted_one_the_gate_holds(
+def test_a_rebase_is_audited_with_the_series_and_the_gate_limits_updates_after_an_accepted_one(
     spark, tmp_path, monkeypatch
 ):
     series, people = Series(spark, tmp_path), population(84)

@@ -1,4 +1,4 @@
-"""Nights of events: each stands by itself, nothing that is published changes, nobody is published twice."""
+"""Appended updates of events: nothing that is published changes, and no unit is published twice."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.history import history
 from microguard.pipelines.job import Job
 from microguard.pipelines.joint_audit import audit_source
-from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused, InputRejected
@@ -50,7 +50,7 @@ class Stream:
         spec = self.spec(**missing)
         with self.areas.lock():
             finish_what_died(self.areas)
-            return run(records_of(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
+            return run(Records(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
 
     def manifest(self, release_id):
         return json.loads((self.areas.public.release(release_id) / "manifest.json").read_text())
@@ -70,7 +70,7 @@ def stream(spark, tmp_path_factory):
     return append
 
 
-def test_each_night_holds_its_own_records_and_nothing_published_changes(stream):
+def test_each_appended_update_has_its_own_records_and_nothing_published_changes(stream):
     assert len(stream.rows(stream.first)) == len(stream.rows(stream.second)) == 60
     pd.testing.assert_frame_equal(stream.rows(stream.first), stream.before)
     weights = pd.concat([stream.rows(stream.first), stream.rows(stream.second)])["weight"]
@@ -79,7 +79,7 @@ def test_each_night_holds_its_own_records_and_nothing_published_changes(stream):
         assert audit(stream.areas.public.release(release_id)).passed
 
 
-def test_the_newest_release_is_current_and_names_the_nights_that_make_the_whole(stream):
+def test_the_newest_release_is_current_and_its_manifest_names_all_updates(stream):
     assert stream.areas.public.served() == stream.second
     night = stream.manifest(stream.second)["series"]
     assert night["kind"] == "append"
@@ -94,12 +94,12 @@ def nights_of_the_table(stream):
     return [sorted(each["weight"]) for each in shown]
 
 
-def test_the_table_holds_all_nights_and_a_snapshot_those_until_then(stream):
+def test_the_table_has_all_updates_and_a_snapshot_those_up_to_its_time(stream):
     first, second = (list(stream.rows(each)["weight"]) for each in (stream.first, stream.second))
     assert nights_of_the_table(stream) == [sorted(first), sorted(first + second)]
 
 
-def test_a_unit_published_before_is_rejected_by_that_reason(stream):
+def test_a_unit_that_was_published_before_is_rejected_with_that_reason(stream):
     quality = json.loads((stream.areas.record(stream.second) / "quality.json").read_text())
     assert quality["counts"]["rejected"] == {"unit published before": 5}
     with pytest.raises(InputRejected, match="unit published before: 80"):
@@ -109,11 +109,11 @@ def test_a_unit_published_before_is_rejected_by_that_reason(stream):
         stream.night(in_floats)
 
 
-def test_the_same_night_again_is_published_already(stream):
+def test_running_the_same_update_again_returns_its_release(stream):
     assert stream.night(population().iloc[55:120], max_rejected=5)["release_id"] == stream.second
 
 
-def test_the_history_has_a_line_a_night_and_the_audit_of_all_nights_finds_nothing(stream):
+def test_history_has_a_line_for_each_update_and_the_audit_finds_no_disclosure(stream):
     rows = history(stream.spec()).content["releases"]
     assert [(row["units"], row["published"], row["below k"]) for row in rows] == [(60, 60, 0), (65, 60, 0)]
     exposure = audit_source(stream.spec()).content
@@ -121,12 +121,12 @@ def test_the_history_has_a_line_a_night_and_the_audit_of_all_nights_finds_nothin
     assert exposure["smallest_history"] >= 3
 
 
-def test_no_identifier_is_kept_beside_what_is_published(stream):
+def test_no_identifier_is_stored_with_an_appended_update(stream):
     for path in (path for path in stream.areas.evidence.rglob("*.parquet") if path.is_file()):
         assert "person" not in pq.read_schema(path).names
 
 
-def test_units_of_a_withdrawn_night_stay_published_and_a_lost_one_is_noticed(stream, tmp_path):
+def test_units_of_a_withdrawn_update_are_still_rejected_and_lost_evidence_is_refused(stream, tmp_path):
     withdraw(str(stream.areas.record(stream.second)))
     assert nights_of_the_table(stream) == [sorted(stream.before["weight"])]
     with pytest.raises(InputRejected, match="unit published before: 65"):

@@ -1,22 +1,22 @@
-"""What readers see of a night by region: no share of it is of fewer than k units."""
+"""Public shares of an update by region: none shows fewer than k units."""
 
 import pyarrow as pa
-from microguard.pipelines.series.counts import by_region
+from microguard.pipelines.series.counts import public_shares
 from microguard.pipelines.series.settings import REGION
 
 
 def shares(published, units):
     table = pa.table({REGION: ["n"], "published": [published], "ghosts": [units], "waiting": [0]})
-    (row,) = by_region(table, 3)
+    (row,) = public_shares(table, 3)
     assert row["waiting"] == 0.0
     return row["ghosts"]
 
 
-def test_the_departure_of_fewer_than_k_units_does_not_show():
+def test_public_shares_do_not_show_the_exit_of_fewer_than_k_units():
     """In a region of ten a share of 0.1 says that one person has left, and 0.05 in one of thirty."""
     assert [shares(10, units) for units in range(6)] == [0.0, 0.0, 0.0, 0.3, 0.3, 0.6]
     assert [shares(30, units) for units in range(4)] == [0.0, 0.0, 0.0, 0.1]
 
 
-def test_large_regions_are_told_in_steps_of_a_twentieth():
+def test_public_shares_of_large_regions_are_multiples_of_a_twentieth():
     assert [shares(1_000, units) for units in (2, 24, 26, 80, 1_000)] == [0.0, 0.0, 0.05, 0.1, 1.0]

@@ -1,11 +1,11 @@
-"""Generations go on from the last published release, whatever died, and from no restored back-up."""
+"""Generations continue from the last published release after a kill, and not from a restored back-up."""
 
 from __future__ import annotations
 
 import shutil
 
 import pytest
-from microguard.pipelines.series.generations import BIRTHS, UNITS, Generations
+from microguard.pipelines.series.generations import CREATED_RECORDS, UNITS, Generations
 from microguard.schemas.errors import GateRefused
 
 
@@ -13,7 +13,7 @@ def sealed(folder, published, release_id):
     """Seal the next generation of a series."""
     generations = Generations(folder, published)
     pending = generations.pending(release_id)
-    for part in (UNITS, BIRTHS):
+    for part in (UNITS, CREATED_RECORDS):
         (pending / part).mkdir()
         (pending / part / "part.parquet").write_text(f"{part} of {release_id}")
     (pending / "plan.json").write_text("{}")
@@ -27,7 +27,7 @@ def folder(tmp_path):
     return tmp_path / "series"
 
 
-def test_a_series_begins_with_nothing(tmp_path):
+def test_a_new_series_has_no_latest_generation(tmp_path):
     assert Generations(tmp_path / "series", []).latest() is None
 
 
@@ -37,7 +37,7 @@ def test_the_latest_generation_is_the_one_the_ledger_published_last(folder):
         assert (latest.number, latest.release_id, latest.counts) == (number, published[-1], {"units": 7})
 
 
-def test_what_a_run_sealed_before_it_died_is_made_anew(folder):
+def test_a_generation_whose_release_was_never_published_is_made_again(folder):
     target = sealed(folder, ["a", "b"], "d")
     assert sorted(path.name[-1] for path in folder.iterdir()) == ["a", "b", "d"]
     assert target.name == "000003-d"
@@ -45,14 +45,14 @@ def test_what_a_run_sealed_before_it_died_is_made_anew(folder):
 
 
 @pytest.mark.parametrize("damage", ["missing", "changed", "older births changed", "other chain"])
-def test_a_state_that_is_not_the_ledgers_is_refused(folder, damage):
+def test_generations_that_differ_from_the_ledger_are_refused(folder, damage):
     last = folder / "000003-c"
     if damage == "missing":
         shutil.rmtree(last)
     elif damage == "changed":
         (last / UNITS / "part.parquet").write_text("another")
     elif damage == "older births changed":
-        (folder / "000001-a" / BIRTHS / "part.parquet").write_text("another")
+        (folder / "000001-a" / CREATED_RECORDS / "part.parquet").write_text("another")
     else:
         shutil.rmtree(folder / "000002-b")
         shutil.rmtree(last)

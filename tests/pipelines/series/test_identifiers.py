@@ -1,4 +1,4 @@
-"""Units that come under other identifiers are known by their records, and not published in second classes."""
+"""Units under other identifiers are recognised by their records and not published in second classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.intake.unit_key import ROW
 from microguard.pipelines.job import Job
-from microguard.pipelines.protect import records_of
+from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.pipelines.series.identifiers import renamed
 from microguard.pipelines.series.settings import EVENT, SUPERSEDED
@@ -22,59 +22,63 @@ from tests.pipelines.series.test_register import Series, population
 pytestmark = pytest.mark.spark
 
 
-def beside(spark, comers, away):
-    """Rows of a night: hashes of the records of those who came, and of those who are away."""
-    absent = ("left", "ghost", "gone")
-    events = ["comer"] * len(comers) + [absent[i % 3] for i in range(len(away))]
-    rows = np.concatenate([comers, away]).astype(np.int64)
+def state_rows(spark, entrants, absent):
+    """Return rows of an update with entrants and absent units, by the hashes of their records."""
+    kinds = ("exit", "ghost", "gone")
+    events = ["entrant"] * len(entrants) + [kinds[i % 3] for i in range(len(absent))]
+    rows = np.concatenate([entrants, absent]).astype(np.int64)
     return spark.createDataFrame(pd.DataFrame({ROW: rows, EVENT: events, SUPERSEDED: False}))
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kinds", [20, 300, 100_000])
-def test_comers_drawn_apart_from_those_who_left_are_others(spark, seed, kinds):
+def test_entrants_drawn_independently_of_exits_are_not_called_renamed(spark, seed, kinds):
     random = np.random.default_rng(seed)
     chances = random.dirichlet(np.full(kinds, 0.5))
-    comers, away = (random.choice(kinds, size, p=chances) for size in (400, 2000))
-    assert not renamed(beside(spark, comers, away))
+    entrants, absent = (random.choice(kinds, size, p=chances) for size in (400, 2000))
+    assert not renamed(state_rows(spark, entrants, absent))
 
 
 @pytest.mark.parametrize("again", [0, 20, 400])
-def test_comers_with_the_records_of_those_who_left_are_known(spark, again):
+def test_entrants_with_the_records_of_exits_are_called_renamed(spark, again):
     random = np.random.default_rng(1)
-    away = random.integers(-(2**62), 2**62, 2000)
-    comers = np.concatenate([away[:again], random.integers(-(2**62), 2**62, 400 - again)])
-    assert renamed(beside(spark, comers, away)) == (again > 0)
+    absent = random.integers(-(2**62), 2**62, 2000)
+    entrants = np.concatenate([absent[:again], random.integers(-(2**62), 2**62, 400 - again)])
+    assert renamed(state_rows(spark, entrants, absent)) == (again > 0)
 
 
-def tonight(spark, comers, left, stay):
-    """Rows of a night on which the others stay."""
-    events = ["comer"] * len(comers) + ["left"] * len(left) + ["unchanged"] * len(stay)
-    rows = np.concatenate([comers, left, stay]).astype(np.int64)
+def rows_with_staying_units(spark, entrants, left, stay):
+    """Return rows of an update in which other units stay."""
+    events = ["entrant"] * len(entrants) + ["exit"] * len(left) + ["unchanged"] * len(stay)
+    rows = np.concatenate([entrants, left, stay]).astype(np.int64)
     return spark.createDataFrame(pd.DataFrame({ROW: rows, EVENT: events, SUPERSEDED: False}))
 
 
 @pytest.mark.parametrize("again", [0, 4, 9])
-def test_a_few_who_leave_and_come_with_records_that_nobody_else_has_are_known(spark, again):
+def test_few_units_that_leave_and_enter_with_unique_records_are_called_renamed(spark, again):
     random = np.random.default_rng(1)
-    stay, left, comers = (random.integers(-(2**62), 2**62, size) for size in (1000, 10, 10))
+    stay, left, entrants = (random.integers(-(2**62), 2**62, size) for size in (1000, 10, 10))
     both = random.integers(-(2**62), 2**62, again)
-    night = tonight(spark, np.concatenate([both, comers]), np.concatenate([both, left]), stay)
-    assert renamed(night) == (again == 9)
+    rows = rows_with_staying_units(
+        spark, np.concatenate([both, entrants]), np.concatenate([both, left]), stay
+    )
+    assert renamed(rows) == (again == 9)
 
 
 @pytest.mark.parametrize("kinds", [40, 300, 3000])
-def test_comers_and_leavers_of_kinds_that_nobody_stays_of_are_others(spark, kinds):
+def test_entrants_and_exits_of_kinds_of_which_no_unit_stays_are_not_called_renamed(spark, kinds):
     random = np.random.default_rng(1)
-    comers, left = (random.integers(0, kinds, 100) for _ in range(2))
-    assert not renamed(tonight(spark, comers, left, 1_000_000 + random.integers(0, 5000, 5000)))
+    entrants, left = (random.integers(0, kinds, 100) for _ in range(2))
+    assert not renamed(
+        rows_with_staying_units(spark, entrants, left, 1_000_000 + random.integers(0, 5000, 5000))
+    )
 
 
 @pytest.mark.parametrize("many", [6000, 12000])
-def test_of_many_a_sample_is_compared(spark, many):
+def test_a_sample_of_many_entrants_is_compared(spark, many):
     random = np.random.default_rng(1)
     away = random.integers(-(2**62), 2**62, many)
-    assert renamed(beside(spark, away[: many // 2], away))
+    assert renamed(state_rows(spark, away[: many // 2], away))
 
 
 def numbered(n=400):
@@ -98,7 +102,7 @@ def anew(series, frame, **publish):
     spec = series.specified(**publish)
     with series.areas.lock():
         job = Job(series.spark, spec, series.areas, Progress(quiet=True))
-        return run(records_of(spec, rebase=True), job).content
+        return run(Records(spec), job, rebase=True).content
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +112,7 @@ def begun(spark, tmp_path_factory):
     return series
 
 
-def test_a_part_of_a_register_without_its_leading_zeros_is_refused(begun):
+def test_a_register_is_refused_if_some_units_lost_their_leading_zeros(begun):
     tonight = without_zeros(numbered())
     assert (tonight["person"] != numbered()["person"]).sum() == 40
     with pytest.raises(GateRefused, match="other identifiers"):
@@ -116,7 +120,7 @@ def test_a_part_of_a_register_without_its_leading_zeros_is_refused(begun):
     assert begun.areas.public.served() == begun.first
 
 
-def test_a_register_is_not_solved_anew_of_the_same_records_under_other_identifiers(begun):
+def test_a_rebase_of_the_same_records_under_other_identifiers_is_refused(begun):
     with pytest.raises(GateRefused, match="other identifiers"):
         anew(begun, prefixed(numbered()))
     recoded = prefixed(numbered()).assign(weight=lambda frame: frame["weight"] * 1.1)
@@ -124,7 +128,7 @@ def test_a_register_is_not_solved_anew_of_the_same_records_under_other_identifie
         anew(begun, recoded)
 
 
-def test_a_register_is_not_gone_on_with_under_another_key(begun):
+def test_an_update_with_another_key_is_refused(begun):
     key = begun.areas.evidence / "key"
     before = key.read_text()
     key.write_text(secrets.token_hex(32))
@@ -134,7 +138,7 @@ def test_a_register_is_not_gone_on_with_under_another_key(begun):
     key.write_text(before)
 
 
-def test_events_that_were_appended_before_are_known_under_other_identifiers(spark, tmp_path):
+def test_appending_the_same_events_under_other_identifiers_is_refused(spark, tmp_path):
     stream = Stream(spark, tmp_path)
     first = stream.night(numbered())["release_id"]
     for again in (prefixed(numbered()), prefixed(numbered().iloc[:60])):

@@ -1,4 +1,4 @@
-"""Nights in folders by region and as CSV: added, audited together, approved, and withdrawn."""
+"""Updates in folders by region and as CSV: published, audited together, approved and withdrawn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows(folder):
 
 
 @pytest.mark.long
-def test_nights_of_a_register_follow_each_other_in_folders(spark, tmp_path, monkeypatch):
+def test_updates_of_a_register_are_published_in_folders_by_region(spark, tmp_path, monkeypatch):
     register = Series(spark, tmp_path, **LAYOUT)
     first, second, third, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
     reports = [register.night(first), register.approved_night(second)]
@@ -63,7 +63,7 @@ def test_nights_of_a_register_follow_each_other_in_folders(spark, tmp_path, monk
     assert len(Ledger(register.areas).standing()) == 2
 
 
-def test_nominal_combinations_are_appended_like_clusters_and_lie_in_folders_of_their_own(spark, tmp_path):
+def test_appended_updates_of_key_combinations_are_published_in_folders_by_region(spark, tmp_path):
     roles = {name: NOMINAL[name] for name in ("person", "region", "sex", "diagnosis", "weight")}
     stream = PartitionedStream(spark, tmp_path, roles | {"income": {"role": "identifier"}})
     everybody = population()

@@ -1,4 +1,4 @@
-"""A register through the whole run: night after night, and what a reader of all folders finds."""
+"""A register through the whole run: several updates, and what a reader of all folders finds."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.history import history
 from microguard.pipelines.job import Job
 from microguard.pipelines.joint_audit import audit_source
-from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.pipelines.series.membership import MEMBERS
 from microguard.pipelines.withdraw import withdraw
@@ -99,7 +99,7 @@ class Series:
         spec = self.specified(**publish)
         with self.areas.lock():
             finish_what_died(self.areas)
-            return run(records_of(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
+            return run(Records(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
 
     def approved_night(self, frame):
         """A night that waits until a person approves it."""
@@ -144,7 +144,7 @@ def rows(folder):
     return ds.dataset(folder / "microdata").to_table().to_pandas()
 
 
-def test_three_nights_make_three_releases_and_the_fourth_changes_nothing(series):
+def test_three_updates_make_three_releases_and_a_fourth_without_changes_makes_none(series):
     first, second, third, fourth = (report["release_id"] for report in series.reports[:4])
     assert len({first, second, third}) == 3
     assert fourth == third
@@ -154,16 +154,18 @@ def test_three_nights_make_three_releases_and_the_fourth_changes_nothing(series)
     assert [len(rows(folder)) for folder in series.folders()[:2]] == [80, 120]
 
 
-def test_a_register_with_other_identifiers_is_refused_and_goes_on_with_its_own(series):
-    assert re.search(r"80 units left tonight, 90 came .* only 0 are known", series.renamed)
+def test_a_register_refuses_other_identifiers_and_accepts_its_own_again(series):
+    assert re.search(
+        r"80 units are not in this input any more, 90 are new, and only 0 are known", series.renamed
+    )
     assert series.reports[1]["night"]["comers"] == 40
 
 
-def test_no_night_is_published_beside_one_that_waits(series):
+def test_an_update_of_a_register_is_refused_while_one_is_pending(series):
     assert f"{series.reports[1]['release_id']} of this series waits for approval" in series.beside_waiting
 
 
-def test_what_a_release_gives_away_is_measured_of_all_its_records_and_not_of_tonights_few(series):
+def test_risk_is_measured_of_all_records_of_a_release_and_not_of_the_new_ones_alone(series):
     release = series.folders()[3]
     quality = json.loads((series.areas.record(release.name) / "quality.json").read_text())
     homogeneity = quality["homogeneity"]["diagnosis"]
@@ -173,7 +175,7 @@ def test_what_a_release_gives_away_is_measured_of_all_its_records_and_not_of_ton
     assert quality["determined"] == {"region": [], "diagnosis": [], "weight": []}
 
 
-def test_what_a_release_loses_is_measured_of_every_unit_that_stands(series):
+def test_information_loss_is_measured_of_every_present_unit(series):
     everybody = nights(pd.concat([population(), alike()], ignore_index=True))
     begun = everybody[0]["income"]  # whose mean and deviation are the scale of every night
     for night, release in zip((0, 1, 2, 4), series.folders(), strict=True):
@@ -192,7 +194,7 @@ def test_what_a_release_loses_is_measured_of_every_unit_that_stands(series):
         assert quality["record_linkage"]["sampled"] == len(stands)
 
 
-def test_what_stands_is_published_again_bit_for_bit(series):
+def test_records_of_unchanged_classes_are_published_again_bit_for_bit(series):
     before, after = (rows(folder) for folder in series.folders()[:2])
     both = before.merge(after, on="weight", suffixes=("", "_after"))
     assert len(both) == 80
@@ -200,13 +202,13 @@ def test_what_stands_is_published_again_bit_for_bit(series):
         assert (both[name] == both[f"{name}_after"]).all()
 
 
-def test_a_reader_of_all_releases_who_can_follow_every_row_finds_nothing(series):
+def test_a_reader_of_all_releases_who_follows_every_row_finds_no_disclosure(series):
     exposure = joint_exposure(aligned([read_records(folder) for folder in series.folders()]))
     assert exposure.units == 132
     assert exposure.safe, exposure.faults()
 
 
-def test_the_history_of_the_table_shows_the_releases_and_nothing_more(series):
+def test_time_travel_of_the_table_shows_the_releases_alone(series):
     table = series.areas.public.folder / "delta"
     files = set()
     for version, folder in enumerate(series.folders()):
@@ -218,7 +220,7 @@ def test_the_history_of_the_table_shows_the_releases_and_nothing_more(series):
     assert {each.name for each in table.glob("*.parquet")} == files
 
 
-def test_the_audit_of_the_source_agrees_and_the_history_has_a_line_a_release(series):
+def test_the_audit_finds_no_disclosure_and_history_has_a_line_for_each_release(series):
     exposure = audit_source(series.spec).content
     assert exposure["smallest_history"] >= 3
     assert exposure["units"] == 132
@@ -227,7 +229,7 @@ def test_the_audit_of_the_source_agrees_and_the_history_has_a_line_a_release(ser
     assert [row["comers"] for row in history(series.spec).content["releases"]] == [80, 40, 0, 12]
 
 
-def test_the_manifest_says_which_night_it_is_and_the_evidence_who_came(series):
+def test_the_manifest_has_the_number_of_the_update_and_the_evidence_its_counts(series):
     manifest = json.loads((series.folders()[2] / "manifest.json").read_text())
     assert manifest["series"]["generation"] == 3
     assert {row["region"] for row in manifest["series"]["regions"]} == {"north", "south"}
@@ -241,7 +243,7 @@ def test_no_identifier_is_stored_with_the_state(series):
         assert "person" not in names
 
 
-def test_a_lost_generation_is_noticed_and_not_continued(series, tmp_path):
+def test_a_series_with_a_lost_generation_is_refused(series, tmp_path):
     moved = sorted((series.areas.evidence / "series" / "persons").iterdir())[-1]
     shutil.move(moved, tmp_path / "kept")
     with pytest.raises(GateRefused, match="back-up"):
@@ -255,7 +257,7 @@ def test_a_lost_generation_is_noticed_and_not_continued(series, tmp_path):
     series.areas.ledger.write_text(ledger)
 
 
-def test_a_map_whose_units_were_exchanged_is_not_believed(series):
+def test_a_map_with_exchanged_units_counts_as_not_compared(series):
     release = series.folders()[0].name
     (path, *_) = sorted((series.areas.record(release) / MEMBERS / "units.parquet").glob("*.parquet"))
     before, table = path.read_bytes(), pq.read_table(path)
@@ -270,7 +272,7 @@ def test_a_map_whose_units_were_exchanged_is_not_believed(series):
     assert audit_source(series.spec).content["smallest_history"] >= 3
 
 
-def test_the_same_reader_finds_the_removed_where_every_night_is_solved_anew(tmp_path):
+def test_the_same_reader_identifies_exits_if_every_update_is_protected_anew(tmp_path):
     everybody = population()
     folders = [solved_anew(tmp_path, name, everybody.iloc[first:]) for first, name in enumerate(("1", "2"))]
     found = joint_exposure(aligned([read_records(folder) for folder in folders]))
@@ -302,7 +304,7 @@ def diverse(spark, tmp_path_factory):
     return register
 
 
-def test_comers_who_are_alike_wait_where_classes_are_to_be_diverse(diverse):
+def test_entrants_with_too_few_sensitive_values_wait_if_classes_must_be_diverse(diverse):
     counts = [(report["night"]["born"], report["night"]["waiting"]) for report in diverse.reports]
     assert counts == [(80, 0), (0, 12), (6, 6)]
     for report in diverse.reports:
@@ -310,7 +312,7 @@ def test_comers_who_are_alike_wait_where_classes_are_to_be_diverse(diverse):
         assert quality["diversity"]["diagnosis"] >= 2
 
 
-def test_a_night_that_changes_nothing_is_published_where_the_last_one_was_withdrawn(diverse):
+def test_an_update_without_changes_is_published_if_the_last_release_was_withdrawn(diverse):
     """It ends the series of the fixture."""
     first = diverse.areas.public.served()
     before = rows(diverse.areas.public.release(first))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from microguard.pipelines import release as the_run
+from microguard.pipelines import verification
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.job import Job
-from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication import identity as identities
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import FILE
+from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.pipelines.tables.product import Tables
 from microguard.pipelines.withdraw import withdraw
@@ -32,7 +32,7 @@ class Agency:
         self.spark, self.folder = spark, folder
         persons().to_parquet(folder / "data", index=False)
 
-    def run(self, product=records_of, frame=None, **sections):
+    def run(self, product=Records, frame=None, **sections):
         if frame is not None:
             frame.to_parquet(self.folder / "data", index=False)
         sections["publish"] = {"ledger": "shared"} | sections.get("publish", {})
@@ -58,7 +58,7 @@ def named(name, **release):
     return {"release": {"name": name, **release}, "publish": {"path": f"lakes/{name}"}}
 
 
-def test_a_release_leaves_the_sketch_of_its_source_in_its_evidence(agency):
+def test_a_release_writes_the_sketch_of_its_source_to_its_evidence(agency):
     assert (agency.folder / "evidence" / agency.first / FILE).is_file()
 
 
@@ -87,7 +87,7 @@ def test_another_evidence_area_that_shares_the_ledger_refuses_them_too(agency):
 
 
 def test_newer_software_and_another_limit_find_the_release_published_already(agency, monkeypatch):
-    monkeypatch.setattr(the_run, "version", lambda _: "99.0")
+    monkeypatch.setattr(verification, "version", lambda _: "99.0")
     report = agency.run(frame=persons(), quality={"max_information_loss": 0.99})
     assert report["release_id"] == agency.first
 

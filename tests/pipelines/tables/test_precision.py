@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from microguard.pipelines import release as the_run
+from microguard.pipelines import admission
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.publication.identity import SOFTWARE, identity
 from microguard.pipelines.tables.adjusted import whole_adjustment
@@ -149,7 +149,7 @@ def test_a_table_of_whole_numbers_is_published_in_whole_numbers(adjusted, monkey
         tmp_path, frame, decimals=None, hierarchies=None, dominance={"n": 1, "k": 25.0}, quality=OPEN
     )
     with monkeypatch.context() as before:  # whose identity had no versions of software
-        before.setattr(the_run, "identity", lambda *given: unversioned(identity(*given)))
+        before.setattr(admission, "identity", lambda *given: unversioned(identity(*given)))
         content = adjusted(chosen)
     (file,) = sorted(Path(content["release"]).rglob("table/*.parquet"))
     assert str(pq.read_schema(file).field("turnover").type) == "int64"

@@ -7,9 +7,9 @@ import pyarrow.dataset as ds
 import pytest
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.job import Job
-from microguard.pipelines.protect import records_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.publish import finish_what_died
+from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
 from microguard.schemas.specification.read import build_specification
@@ -40,7 +40,7 @@ def _published(spark, specification) -> pd.DataFrame | None:
     with areas.lock():
         finish_what_died(areas)
         try:
-            outcome = run(records_of(specification), Job(spark, specification, areas, Progress(quiet=True)))
+            outcome = run(Records(specification), Job(spark, specification, areas, Progress(quiet=True)))
         except (SpecificationError, InputRejected, GateRefused) as error:
             refusal = str(error)
         else:

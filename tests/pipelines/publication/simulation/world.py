@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from microguard.pipelines import rebuild_report
-from microguard.pipelines import release as the_release
 from microguard.pipelines.approval import approve, reject
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.files import write_atomically
@@ -25,6 +24,8 @@ from microguard.pipelines.publication.ledger import Entry
 from microguard.pipelines.publication.pending_approval import PendingRelease
 from microguard.pipelines.publication.publish import published_already
 from microguard.pipelines.publication.stage import StagedFiles
+from microguard.pipelines.release import publish_verified
+from microguard.pipelines.verification import Verified
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import MicroguardError
 
@@ -100,13 +101,11 @@ class World:
                     write=lambda _: write_atomically(areas.record(release_id) / "report.html", "")
                 )
                 manifest = {"release_id": release_id}
-                release = the_release.Verified(
+                release = Verified(
                     None, PendingRelease(ready, manifest, entry, True), None, page, Verdicts((), (), ())
                 )
                 spec = SimpleNamespace(publish=SimpleNamespace(approval=approval))
-                return the_release.publish_verified(
-                    None, Job(None, spec, areas, Progress(quiet=True), None), release
-                )
+                return publish_verified(Job(None, spec, areas, Progress(quiet=True), None), release)
 
         answer = self._call(call, f"publish {release_id[:4]} approval={approval} keep={keep}")
         event = look.status(self.evidence).get(release_id)

@@ -1,4 +1,4 @@
-"""A class is born whole, never changes, moves whole: by hand, by brute force, by the joint audit."""
+"""A class is published, suppressed and republished as a whole: by hand, brute force and joint audit."""
 
 from __future__ import annotations
 
@@ -126,64 +126,64 @@ def test_unchanged_units_are_published_again_bit_for_bit(keeping):
         assert (both["income"] == both["income_after"]).all()
 
 
-def test_comers_wait_until_there_are_enough_and_join_no_class_that_stands(keeping):
+def test_entrants_wait_until_there_are_enough_and_join_no_published_class(keeping):
     assert set(shown(keeping, 1, "n")) == {1, 2, 3, 4, 5, 6}
     assert set(shown(keeping, 2, "n")) == set(range(1, 7)) | {7, 8, 9, 10, 11, 12}
     assert not {shown(keeping, 2, "n")[unit] for unit in range(7, 13)} & set(shown(keeping, 1, "n").values())
 
 
-def test_leavers_are_ghosts_until_their_class_leaves_whole(keeping):
+def test_records_of_exits_are_retained_until_their_class_is_suppressed(keeping):
     assert 6 in shown(keeping, 1, "n")  # left, and its class stands
     assert not {1, 2, 3} & set(shown(keeping, 3, "n"))  # all three left in one night
 
 
-def test_who_returns_after_its_class_left_waits_for_half_of_it(keeping):
+def test_a_unit_that_returns_to_a_suppressed_class_waits_for_half_of_it(keeping):
     assert 1 not in shown(keeping, 4, "n")
     assert {1, 2, 3} <= set(shown(keeping, 5, "n"))
     assert 20 not in shown(keeping, 5, "n")  # waits alone since the night before
 
 
-def test_a_class_comes_back_whole_when_half_of_it_has_returned(keeping):
+def test_a_suppressed_class_is_republished_when_half_of_it_has_returned(keeping):
     first = shown(keeping, 0, "r")
     assert set(first) == {201, 202, 203, 204, 205}
     assert not shown(keeping, 3, "r")
     assert shown(keeping, 4, "r") == shown(keeping, 5, "r") == first  # three of five are back
 
 
-def test_who_returns_with_other_values_is_published_as_before(keeping):
+def test_a_unit_that_returns_with_other_values_is_published_as_before(keeping):
     first = shown(keeping, 0, "e")
     assert set(first.values()) == {30200.0, 30500.0}
     assert not shown(keeping, 1, "e")
     assert shown(keeping, 2, "e") == first
 
 
-def test_who_returns_with_the_values_of_another_past_makes_another_class(republishing):
+def test_a_unit_that_returns_with_values_of_another_history_makes_another_class(republishing):
     assert not shown(republishing, 1, "e")
     assert shown(republishing, 2, "e") == dict.fromkeys(range(301, 307), 7.0)
     classes = republishing.nights[2].query("region == 'e'").groupby(CLASS)["unit"].agg(set)
     assert sorted(classes, key=min) == [{301, 302, 303}, {304, 305, 306}]
 
 
-def test_corrections_do_not_reach_a_release_that_keeps(keeping):
+def test_corrections_are_not_published_if_changes_are_kept(keeping):
     for night in range(1, 6):
         assert shown(keeping, night, "c") == shown(keeping, 0, "c")
 
 
-def test_corrections_are_published_where_a_whole_class_has_them(republishing):
+def test_corrections_are_published_if_enough_units_of_one_history_have_them(republishing):
     first = shown(republishing, 0, "c")
     assert shown(republishing, 1, "c") == shown(republishing, 2, "c") == first
     assert shown(republishing, 3, "c") == first | {101: 10250.0, 102: 10250.0, 103: 10250.0}
     assert {count.stale for count in republishing.counts} == {0}  # their new values are published that night
 
 
-def test_a_correction_taken_back_restores_the_version_that_stands(republishing):
+def test_a_reversed_correction_restores_the_published_version(republishing):
     state = of_region(republishing, "c")
     assert len(state.query("__status == 'standing'")) == 6
     standing = set(state.query("__status == 'standing'")["__version"])
     assert standing == {0, 4}  # the first, or of the night that corrected it
 
 
-def test_corrections_of_one_unit_are_told_apart_when_an_earlier_one_is_taken_back(spark):
+def test_corrections_of_one_unit_have_different_versions_when_an_earlier_one_is_reversed(spark):
     values = [{}, dict.fromkeys(range(401, 407), 900), dict.fromkeys((404, 405, 406), 900)]
     values += [values[2] | dict.fromkeys((401, 402, 403), 1300), values[1]]
     nights = [
@@ -211,14 +211,14 @@ def test_no_history_of_a_random_stream_is_shared_by_fewer_than_k(changes, reques
         assert sum(getattr(count, name) for count in register.counts[1:]) > 0, name
 
 
-def test_the_counts_of_a_night_add_up(keeping, republishing):
+def test_the_counts_of_an_update_add_up(keeping, republishing):
     for register in (keeping, republishing):
         for count, shown_tonight in zip(register.counts, register.nights, strict=True):
             assert count.published == len(shown_tonight)
             assert count.units == count.published - count.ghosts + count.waiting
 
 
-def test_who_waited_and_was_never_published_leaves_no_trace(keeping):
+def test_a_unit_that_waited_and_was_never_published_leaves_no_trace(keeping):
     state = keeping.units.toPandas()
     assert state.query("__status == 'gone'")["__class"].notna().all()
 
@@ -236,7 +236,7 @@ def test_limits_are_named_with_the_counts_that_exceed_them(keeping):
     assert message == f"series.max_waiting: {count.waiting} of {count.units}, allowed a share of 0"
 
 
-def test_units_seem_renumbered_where_both_who_left_and_who_is_new_outnumber_the_known(keeping):
+def test_units_count_as_renumbered_if_both_exits_and_entrants_outnumber_the_known(keeping):
     count = replace(keeping.counts[-1], units=100, comers=60, leavers=41)
     assert count.renumbered
     assert not replace(count, leavers=40).renumbered

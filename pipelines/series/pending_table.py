@@ -1,8 +1,7 @@
-"""A table that waits for a person: no cell of it may have been published meanwhile with a value of its own.
+"""A table that is pending approval: none of its cells may have been published meanwhile with another value.
 
-A cell keeps the value it was first published with, and a table that waits is not published yet. One that
-was made beside it and published before it was approved did not know its values, nor whether the two add up
-to each other.
+A cell keeps the value it was first published with, and a pending table is not published yet. A table that was
+made meanwhile and published first did not know its values, nor whether the two add up to each other.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from microguard.pipelines.tables.published_cells import FILE
 from microguard.pipelines.tables.rescaled_duplicates import FEWEST, REVISED
 from microguard.schemas.errors import GateRefused
 
-#: Difference of two ratios that are one: how many records were rounded is not kept with a published cell.
+#: Difference up to which two ratios count as equal: published cells keep no number of rounded records.
 CLOSE = 0.01
 
 
 def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Areas) -> None:
-    """Refuse to publish a table beside others that have cells of it and were published while it waited.
+    """Refuse to publish a table if others with cells of it were published while it was pending.
 
     Parameters
     ----------
     since : list of Entry
-        Published since the table began to wait.
+        Published since the table was submitted for approval.
 
     Raises
     ------
@@ -54,7 +53,7 @@ def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Are
 
 
 def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
-    """Whether two tables have a cell in common; where a list of cells is lost, whether their source is."""
+    """Whether two tables have a cell in common; if a list of cells is lost, whether they have one source."""
     cells, others = (_cells(areas, each.release_id) for each in (one, other))
     if cells is None or others is None:
         return source_of(one) == source_of(other)
@@ -65,13 +64,13 @@ def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
 
 
 def _cells(areas: Areas, release_id: str) -> list[dict[str, Any]] | None:
-    """The cells that a table published first; None where their list is not kept."""
+    """Return the cells that a table published first; None if their list was not kept."""
     path = areas.record(release_id) / FILE
     return pq.read_table(path).to_pylist() if path.is_file() else None
 
 
 def _identities(cell: dict[str, Any]) -> list[tuple[str, ...]]:
-    """All that a cell is known by."""
+    """Return all keys by which a cell is recognised."""
     known: list[tuple[str, ...]] = [("name", cell["source"], cell["period"], cell["measure"], cell["codes"])]
     if cell["members"]:
         known.append(("units", cell["measure"], cell["members"]))
@@ -82,7 +81,7 @@ def _identities(cell: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def in_another_unit(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
-    """Whether true values of two tables have one ratio cell by cell, as euros have to thousands of euros.
+    """Whether the true values of two tables have one ratio in all cells, as euros to thousands of euros.
 
     Parameters
     ----------
@@ -103,7 +102,7 @@ def in_another_unit(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -
 
 
 def _places(cell: dict[str, Any]) -> list[str]:
-    """By what a cell is found in a table that adds up something else."""
+    """Return the keys by which a cell is found in a table of another measure."""
     return [cell["codes"], *([cell["members"]] if cell["members"] else [])]
 
 

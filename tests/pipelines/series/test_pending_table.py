@@ -1,4 +1,4 @@
-"""A table that waits while another one of the same cells is published gives none of them a second value."""
+"""A pending table publishes no second value of a cell that was published while it was pending."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from microguard.pipelines.approval import approve, reject
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.pending_approval import PendingRelease
 from microguard.pipelines.publication.stage import StagedFiles
-from microguard.pipelines.series.waiting_table import refuse_second_values
+from microguard.pipelines.series.pending_table import refuse_second_values
 from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.pipelines.tables.published_cells import write_published_cells
 from microguard.schemas.errors import GateRefused
@@ -40,7 +40,9 @@ AMOUNTS = {"A": 812_344, "B": 95_120, "C": 40_778, "D": 5_031_990, "E": 1_207_65
     ],
     ids=["thousands", "other amounts"],
 )
-def test_a_table_that_waits_is_refused_beside_the_same_amounts_in_another_unit(areas, values, refused):
+def test_a_pending_table_is_refused_if_the_same_amounts_were_published_in_another_unit(
+    areas, values, refused
+):
     other, table = "f" * 32, {"content": "table"}
     for release_id, name, amounts in ((ID, "turnover", AMOUNTS), (other, "sales", values)):
         cells = [
@@ -58,7 +60,7 @@ def test_a_table_that_waits_is_refused_beside_the_same_amounts_in_another_unit(a
 
 
 @pytest.mark.spark
-def test_a_table_that_waits_gives_no_second_value_to_cells_that_are_published_meanwhile(adjusted, tmp_path):
+def test_a_pending_table_is_refused_if_its_cells_were_published_meanwhile(adjusted, tmp_path):
     areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     waits = of_table(tmp_path, "turnover", "lake", 1, "required")
     waiting = adjusted(waits)["release_id"]

@@ -1,10 +1,11 @@
-"""A night that waits for a person: approved, the series goes on from it; otherwise nothing forks."""
+"""A pending update: the series continues from it if it is approved, and never forks."""
 
 import json
 import shutil
 
 import pytest
 from microguard.pipelines.approval import approve, reject
+from microguard.pipelines.evidence.joint import JOINT
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
@@ -17,7 +18,6 @@ from microguard.pipelines.publication.public.folder import FolderArea
 from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.pipelines.series.generations import UNITS, generations_of
 from microguard.pipelines.series.membership import MEMBERS
-from microguard.pipelines.series.source import JOINT
 from microguard.schemas.errors import GateRefused
 
 from tests.pipelines.releases import Killed, kill, manifest, staged
@@ -58,36 +58,36 @@ def latest(areas):
 @pytest.fixture
 def areas(tmp_path, monkeypatch):
     """A register whose first night is published and whose second one waits."""
-    monkeypatch.setattr("microguard.pipelines.approval.redraw", lambda areas, each: None)
+    monkeypatch.setattr("microguard.pipelines.approval.rebuild_reports", lambda areas, each: None)
     register_areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     published(register_areas, made(register_areas, A))
     submit_for_approval(made(register_areas, B), register_areas)
     return register_areas
 
 
-def test_a_waiting_night_is_not_the_state_to_go_on_from_before_it_is_approved(areas):
+def test_a_pending_update_is_not_the_latest_state_before_its_approval(areas):
     assert (areas.public.served(), latest(areas)) == (A, A)
     approve(str(areas.record(B)), by="A. Steward")
     assert (areas.public.served(), latest(areas)) == (B, B)
     refuse_beside_pending(areas, NAME, C)
 
 
-def test_who_approves_is_told_who_came_and_who_left(areas):
+def test_approve_returns_the_counts_of_the_update(areas):
     counts = {"units": 9, "comers": 2, "leavers": 1, "matched": 6}
     (areas.record(B) / JOINT).write_text(json.dumps({"night": counts}))
     answer = approve(str(areas.record(B)), by="A. Steward")
-    assert answer.summary().endswith("\nNight: 9 units, 2 comers, 1 leavers")
+    assert answer.summary().endswith("\nUpdate: 9 units, 2 comers, 1 leavers")
     assert answer.as_json()["night"] == counts
 
 
-def test_no_other_night_begins_while_one_waits(areas):
+def test_an_update_is_refused_while_another_one_is_pending(areas):
     with pytest.raises(GateRefused, match=rf"Release {B} .*microguard approve .*{B} --by NAME"):
         refuse_beside_pending(areas, NAME, C)
     refuse_beside_pending(areas, NAME, B)
     refuse_beside_pending(areas, "another", C)
 
 
-def test_a_rejected_night_leaves_the_state_as_it_was(areas):
+def test_a_rejected_update_leaves_the_state_unchanged(areas):
     reject(str(areas.record(B)), by="A. Steward")
     refuse_beside_pending(areas, NAME, C)
     assert latest(areas) == A
@@ -105,7 +105,7 @@ def test_a_rejected_night_leaves_the_state_as_it_was(areas):
         (publish, "remove_release"),
     ],
 )
-def test_an_approval_that_was_killed_is_whole_or_waits_again_and_nothing_forks(
+def test_a_killed_approval_is_complete_or_pending_again_and_never_forks_the_series(
     areas, monkeypatch, module, step
 ):
     with monkeypatch.context() as patched:
@@ -133,7 +133,7 @@ def test_an_approval_that_was_killed_is_whole_or_waits_again_and_nothing_forks(
 
 
 @pytest.mark.parametrize("damage", ["lost", "changed", "map"])
-def test_a_night_whose_state_is_not_what_was_verified_is_not_published(areas, damage):
+def test_approval_is_refused_if_the_state_of_the_update_has_changed(areas, damage):
     folder = areas.evidence / "series" / NAME / f"000002-{B}"
     if damage == "lost":
         shutil.rmtree(folder)
@@ -147,7 +147,7 @@ def test_a_night_whose_state_is_not_what_was_verified_is_not_published(areas, da
 
 
 @pytest.mark.parametrize("name", [NAME, "another of the source"])
-def test_a_night_that_others_of_its_source_have_overtaken_is_not_published(areas, name):
+def test_approval_is_refused_if_releases_of_the_source_were_published_since(areas, name):
     Ledger(areas).append(entry(C, name=name))
     published_elsewhere = Entry(**{**vars(entry(C, name=name)), "event": "published"})
     Ledger(areas).append(published_elsewhere)
@@ -156,7 +156,7 @@ def test_a_night_that_others_of_its_source_have_overtaken_is_not_published(areas
     assert areas.public.releases() == [A]
 
 
-def test_a_night_is_not_published_beside_what_another_evidence_area_put_there_meanwhile(tmp_path):
+def test_approval_is_refused_if_another_evidence_area_published_meanwhile(tmp_path):
     one, other = (Areas.of(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
     submit_for_approval(made(one, A), one)
     published(other, made(other, B))
@@ -165,7 +165,7 @@ def test_a_night_is_not_published_beside_what_another_evidence_area_put_there_me
     assert (other.public.served(), other.public.releases()) == (B, [B])
 
 
-def test_what_a_killed_approval_left_can_be_rejected(areas, monkeypatch):
+def test_a_release_whose_approval_was_killed_can_be_rejected(areas, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(publish, "_commit", kill)
         with pytest.raises(Killed):
@@ -174,11 +174,11 @@ def test_what_a_killed_approval_left_can_be_rejected(areas, monkeypatch):
     assert (areas.public.releases(), latest(areas), Ledger(areas).status(B).event) == ([A], A, "rejected")
 
 
-def test_an_appended_night_does_not_name_one_that_was_withdrawn_meanwhile(tmp_path):
+def test_approval_of_an_appended_update_is_refused_if_one_it_names_was_withdrawn(tmp_path):
     areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
     published(areas, made(areas, A, "append"))
     submit_for_approval(made(areas, B, "append", [A]), areas)
     withdraw_release(entry(A, "append"), areas)
-    with pytest.raises(GateRefused, match=rf"1 night.*{A}.*run the job anew"):
+    with pytest.raises(GateRefused, match=rf"1 update.*{A}.*run the job anew"):
         approve(str(areas.record(B)), by="A. Steward")
     assert areas.public.releases() == []

@@ -1,4 +1,4 @@
-"""Numbers of corrected units: new where all of a class are, and no reader of all nights solves for them."""
+"""Values of corrected units: new only for a whole class, and not determined by all updates together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from microguard.pipelines.intake.unit_key import UNIT
 from microguard.pipelines.joint_audit import audit_source
-from microguard.pipelines.series.numbers import original_values, with_numbers_of_before
+from microguard.pipelines.series.corrected_values import original_values, with_earlier_values
 from microguard.pipelines.series.settings import ORIGIN, VERSION
 from pyspark.sql import functions as f
 
@@ -37,23 +37,21 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_class_has_new_numbers_where_none_of_its_units_had_its_value_before(spark, case):
+def test_a_class_of_corrected_units_has_new_values_only_if_all_its_units_have(spark, case):
     before, expected = CASES[case]
     nights = [clustered(spark, 0, 0, [0.0, 0.5, 0.7], 0.4), clustered(spark, 2, 7, [1.0, 2.0, 3.0], 2.0)]
     births = nights[0].unionByName(nights[1])
     tonight = clustered(spark, 3, 8, before, 6.0)
     others = clustered(spark, 0, 0, [1.0, 2.0, 3.0], 8.0).withColumn(UNIT, f.concat(UNIT, UNIT))
-    found = with_numbers_of_before(tonight.unionByName(others), births, ["income"], ["income"])
+    found = with_earlier_values(tonight.unionByName(others), births, ["income"], ["income"])
     numbers = {(row[ORIGIN], row["income"]) for row in found.collect()}
     assert numbers == {(8, expected), (0, 8.0)}
 
 
-def test_values_that_software_did_not_keep_may_be_any(spark):
+def test_unknown_original_values_count_as_possibly_equal(spark):
     births = clustered(spark, 0, 0, [1.0, 2.0, 3.0], 2.0)
     births = births.withColumn(births.columns[-1], f.lit(None).cast("bigint"))
-    found = with_numbers_of_before(
-        clustered(spark, 3, 8, [4.0, 5.0, 9.0], 6.0), births, ["income"], ["income"]
-    )
+    found = with_earlier_values(clustered(spark, 3, 8, [4.0, 5.0, 9.0], 6.0), births, ["income"], ["income"])
     assert {row["income"] for row in found.collect()} == {2.0}
 
 
@@ -72,7 +70,7 @@ def solved(nights, published):
 
 
 @pytest.mark.long
-def test_weights_that_change_every_night_tell_no_income(spark, tmp_path):
+def test_weights_that_change_at_every_update_disclose_no_income(spark, tmp_path):
     series, random = Series(spark, tmp_path, changes="republish"), np.random.default_rng(5)
     people, nights, published = population(30), [], []
     for night in range(4):

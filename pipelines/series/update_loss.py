@@ -1,7 +1,7 @@
-"""Information loss of a night: tonight's values of the units that stand, beside their published values.
+"""Information loss of an update: input values of the present units against their published values.
 
-The block reports of a night cover only the units whose class is born tonight. Ghosts have no values tonight,
-and of units that wait nothing is published.
+The block reports of an update cover only the units whose class it creates. Retained records have no input
+values, and of waiting units nothing is published.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ UNITS_PER_TASK = 200_000
 _PART, _MOMENTS, _WEIGHT = "part", "moments", "weight"
 
 
-def standing_moments(
+def moments_of_present_units(
     published: DataFrame,
-    tonight: DataFrame,
+    incoming: DataFrame,
     scales: Mapping[str, Scale],
     records: int,
     weight: str | None = None,
 ) -> Moments:
-    """Moments before and after of the units that stand, the same for any partitioning.
+    """Compute the moments of present units before and after protection, the same for any partitioning.
 
     Parameters
     ----------
     published : DataFrame
-        `UNIT` and the numeric variables of every record of the release, superseded ones excepted.
-    tonight : DataFrame
-        `UNIT` and the numeric variables of tonight's input: whoever is in both stands.
+        `UNIT` and the numeric variables of every record of the release that is not superseded.
+    incoming : DataFrame
+        `UNIT` and the numeric variables of the input. A unit in both frames is present.
     scales : mapping of numeric variable to Scale
         Units of the moments.
     records : int
-        Of the release: they decide how many tasks there are.
+        Records of the release, which decide the number of tasks.
     weight : str, optional
-        What the records weigh, as published.
+        The published weight of the records.
     """
     if not scales:
         return Moments.none(0)
     weights = [] if weight is None else [column(weight).cast("double").alias(_WEIGHT)]
-    originals = tonight.select(UNIT, *[column(name).alias(f"before{i}") for i, name in enumerate(scales)])
+    originals = incoming.select(UNIT, *[column(name).alias(f"before{i}") for i, name in enumerate(scales)])
     protected = published.select(
         UNIT, *[column(name).alias(f"after{i}") for i, name in enumerate(scales)], *weights
     )
@@ -76,7 +76,7 @@ def standing_moments(
 
 
 def _of(batch: pa.RecordBatch, scales: Mapping[str, Scale]) -> Moments:
-    """Moments of a batch; a variable that is missing on one side does not count there."""
+    """Compute the moments of a batch; a value that is missing on one side is left out on both."""
     table, coordinates = pa.Table.from_batches([batch]), Coordinates(scales, {})
     before, after = (
         coordinates.numeric(pa.table({name: table[f"{side}{i}"] for i, name in enumerate(scales)}))

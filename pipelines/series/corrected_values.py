@@ -1,10 +1,10 @@
-"""Numbers of units that are published again: those of before, unless their whole class has new ones.
+"""Numeric values of corrected units: a variable keeps its published value unless its whole class changed.
 
-A correction gives a unit a second record, in a class of units that were together before. Where it changed
-one variable and left others as they were, a mean of these is a second mean of the same values: by other
-weights it is a second equation of the same unknowns (as many nights as a class has units, and all are known),
-and where one of them changed it is that one's change. So a variable has a new number where every unit of the
-class has a value in it that none of its published records had, and is published as before where not.
+A correction gives a unit a second record, in a class of units that were together before. If it changed one
+variable and not the others, a mean of the others is a second mean of the same values. Under other weights
+that is a second equation in the same unknowns: as many updates as a class has units determine all of them. If
+one of them changed, the difference is that unit's change. A variable therefore gets a new value only if every
+unit of the class has a value in it that none of its published records had.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from microguard.pipelines.series.settings import ORIGIN, VERSION
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-#: In the plan of a generation: whether its births hold the original values of their numbers, as hashes.
+#: In the plan of a generation: whether its new records hold hashes of their original numeric values.
 VALUES = "values"
 _VALUE, _SEEN, _UNKNOWN, _BEFORE = "__value_of", "__seen", "__unknown", "__before"
 
 
 def value(position: int) -> str:
-    """Column with a hash of the original value of a numeric variable, by its place among them."""
+    """Name the column with a hash of the original value of a numeric variable, by its position."""
     return f"{_VALUE}{position}"
 
 
@@ -34,30 +34,30 @@ def is_value(name: str) -> bool:
 
 
 def original_values(numeric: Sequence[str]) -> list[Column]:
-    """Of records before protection: the hashes of their numeric variables, a column each."""
+    """Return the hashes of the numeric variables of records before protection, a column each."""
     return [f.xxhash64(*content_of([name])).alias(value(i)) for i, name in enumerate(numeric)]
 
 
-def with_numbers_of_before(
-    protected: DataFrame, births: DataFrame, numeric: Sequence[str], keys: Sequence[str]
+def with_earlier_values(
+    protected: DataFrame, earlier: DataFrame, numeric: Sequence[str], keys: Sequence[str]
 ) -> DataFrame:
-    """Protected records of which those published before have new numbers only where all of their class do.
+    """Replace numeric values of corrected units by those published last, unless their whole class changed.
 
     Parameters
     ----------
     protected : DataFrame
         `UNIT`, `VERSION`, `ORIGIN`, `original_values` and the published columns.
-    births : DataFrame
-        The same of all nights before, as they were published; without hashes where software did not keep
-        them, whose values may be any.
+    earlier : DataFrame
+        The same columns of the records of all earlier updates, as they were published. Hashes are NULL if the
+        software of that time did not keep them.
     numeric : sequence of str
     keys : sequence of str
-        Region and protected variables: what makes records one class.
+        Region and protected variables: records that are equal in them form a class.
     """
     again = protected.where(f.col(ORIGIN) != 0).select(UNIT)
     hashes = [value(i) for i in range(len(numeric))]
     before = (
-        births.join(again, on=UNIT, how="left_semi")
+        earlier.join(again, on=UNIT, how="left_semi")
         .groupBy(UNIT)
         .agg(
             *[f.collect_set(name).alias(f"{_SEEN}{i}") for i, name in enumerate(hashes)],
@@ -77,11 +77,11 @@ def with_numbers_of_before(
 
 
 def _latest(name: str) -> Column:
-    """The number that was published last; a missing one is none."""
+    """Return the value that was published last and is not missing."""
     return f.max_by(column(name), f.when(column(name).isNotNull(), f.col(VERSION)))
 
 
 def _new(position: int) -> Column:
-    """Whether no record published of the unit had its value; true of units that never were."""
+    """Whether no published record of the unit had its value; true if the unit was never published."""
     seen, unknown = f.col(f"{_SEEN}{position}"), f.col(f"{_UNKNOWN}{position}")
     return f.coalesce((unknown == 0) & ~f.array_contains(seen, f.col(value(position))), f.lit(True))

@@ -1,7 +1,7 @@
-"""Maps of members that were compared with their files, which a night need not compare again.
+"""Maps of members that were compared with their files, so that an update need not compare them again.
 
-The map's folder keeps the checksums of both, under the agency's key. While neither has changed, a night
-believes it; `microguard audit` compares anew.
+The folder of a map keeps the checksums of both, signed with the agency's key. An update trusts the comparison
+as long as neither has changed; `microguard audit` compares again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ COMPARED = "compared.json"
 MICRODATA = "microdata"
 
 
-def keep_comparison(members: Path, files: Mapping[str, str], key: bytes) -> None:
-    """Note that a map describes the files of its release.
+def keep_verified(members: Path, files: Mapping[str, str], key: bytes) -> None:
+    """Record that a map describes the files of its release.
 
     Parameters
     ----------
     members : Path
         Folder of the map.
     files : mapping of file name to SHA-256
-        Of the release; its microdata are what the map describes.
+        Of the release; the map describes its microdata.
     key : bytes
         The agency's secret.
     """
@@ -36,20 +36,20 @@ def keep_comparison(members: Path, files: Mapping[str, str], key: bytes) -> None
     write_atomically(members / COMPARED, json.dumps(signed, sort_keys=True))
 
 
-def compared_before(
+def verified_before(
     members: Path, files: Mapping[str, str] | None, key: bytes
 ) -> Literal["yes", "no", "map changed"]:
-    """Whether a map is known to describe the files of its release.
+    """Return whether a map is known to describe the files of its release.
 
     Parameters
     ----------
     files : mapping of file name to SHA-256, or None
-        Of the files as they are now; None where the release does not stand any more.
+        Of the files as they are now; None if the release was withdrawn.
 
     Returns
     -------
     {"yes", "no", "map changed"}
-        "no" where it is to be compared; "map changed" where it is not the map that was.
+        "no" if it must be compared; "map changed" if it is not the map that was compared.
     """
     try:
         noted = json.loads((members / COMPARED).read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def compared_before(
 
 
 def checksums_of(release: Path) -> dict[str, str]:
-    """SHA-256 of the microdata in a public folder, as they are now."""
+    """Compute the SHA-256 of the microdata files in a public folder."""
     paths = sorted((release / MICRODATA).rglob("*.parquet"))
     return {path.relative_to(release).as_posix(): checksum(path) for path in paths}
 

@@ -1,0 +1,78 @@
+"""Before anything is protected: which release this will be, and whether it may join those of its name."""
+
+from __future__ import annotations
+
+from microguard.pipelines.answers import finished_answer
+from microguard.pipelines.engine.command_result import CommandResult, now
+from microguard.pipelines.gate.gate import Verdict
+from microguard.pipelines.intake.accept import accept_by_suite, accept_input
+from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.predecessor import Predecessor
+from microguard.pipelines.product import P, Product, W
+from microguard.pipelines.publication.identity import identity
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.pending_approval import refuse_beside_pending
+from microguard.pipelines.publication.same_job import ids_of_job, refuse_same_job
+from microguard.pipelines.publication.source_fingerprints.conflicts import refuse_conflicts
+from microguard.pipelines.publication.source_fingerprints.fingerprint import keep_fingerprint
+
+
+def admit(
+    product: Product[P, W],
+    job: Job,
+    microdata: Microdata,
+    screened: ValidatedInput,
+    predecessor: Predecessor[Product[P, W]],
+) -> tuple[Entry, tuple[Verdict, ...]] | CommandResult:
+    """Identify the release, accept its input, and refuse it next to releases of the same records.
+
+    Returns
+    -------
+    entry : Entry
+        Its line for the ledger.
+    verdicts : tuple of Verdict
+        How the input was judged. Or the answer, if the same job has made its release already.
+
+    Raises
+    ------
+    InputRejected, GateRefused
+    """
+    areas, specification = job.areas, job.specification
+    name = specification.release.name
+    earlier = predecessor.identity(job)
+    with_defaults = product.with_data_defaults(screened)
+    made_from = {**identity(screened, with_defaults, product.content), **earlier}
+    release_id, unversioned = ids_of_job(areas, made_from)
+    finished = finished_answer(areas, release_id, name) or finished_answer(areas, unversioned, name)
+    if finished is not None:
+        return finished
+    refuse_same_job(areas, made_from, specification, release_id)
+    if predecessor.follows:
+        refuse_beside_pending(areas, name, release_id)
+    with job.progress.stage("check"):
+        verdicts = accept_input(screened, product.reader, areas.record(release_id)).rows
+        verdicts += accept_by_suite(microdata, areas.record(release_id)).rows
+    Ledger(areas).refuse_successive(name, release_id, is_accepted(job, predecessor))
+    entry = Entry(
+        "intended",
+        release_id,
+        name,
+        now(),
+        made_from,
+        public=areas.public.name,
+        accept=dict(specification.quality.accept),
+        keep=specification.publish.keep,
+        successive=specification.publish.successive,
+        ledger=specification.shared_ledger or "",
+    )
+    with job.progress.stage("compare sources"):
+        keep_fingerprint(screened, product.reader, specification, entry, areas)
+        refuse_conflicts(entry, areas)
+    return entry, verdicts
+
+
+def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:
+    """Whether another release of the name may be public: by a steward, or as an earlier update."""
+    return job.specification.publish.successive == "accept" or predecessor.follows

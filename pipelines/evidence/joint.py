@@ -1,0 +1,39 @@
+"""The joint audit of a release of a series and the counts of its update, as its evidence keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.files import read_json, write_atomically
+from microguard.pipelines.publication.areas import Areas
+
+#: File in the evidence of a release of a series.
+JOINT = "joint.json"
+#: Counts of an update that a person is shown.
+SHOWN = ("units", "published", "comers", "leavers", "corrected", "waiting", "ghosts", "stale")
+
+
+def write_joint(folder: Path, audit: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+    """Write the joint audit of a release and the counts of its update."""
+    content = {"joint": dict(audit), "night": dict(counts)}
+    write_atomically(folder / JOINT, json.dumps(content, indent=2, sort_keys=True))
+
+
+def joint_of(areas: Areas, release_id: str) -> dict[str, Any]:
+    """Read the joint audit of a release and the counts of its update; empty if it is of no series."""
+    path = areas.record(release_id) / JOINT
+    if not path.is_file():
+        return {}
+    return read_json(path, f"{JOINT} of release {release_id}", "Restore the evidence area from its back-up.")
+
+
+def with_counts(outcome: CommandResult, counts: Mapping[str, int]) -> CommandResult:
+    """Add the counts of an update to an answer, those of `SHOWN` to its text."""
+    if not counts:
+        return outcome
+    shown = ", ".join(f"{count} {name}" for name, count in counts.items() if name in SHOWN)
+    return CommandResult(f"{outcome.text}\nUpdate: {shown}", outcome.content | {"night": dict(counts)})

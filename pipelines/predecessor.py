@@ -1,0 +1,100 @@
+"""What a release follows: nothing, or the releases of its series.
+
+A release that stands alone follows a plain `Predecessor`, whose methods change nothing. A series
+(`pipelines.series`) overrides them; it is imported only if the specification names its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Generic, TypeVar
+
+from microguard.pipelines.evidence.evidence import Counts
+from microguard.pipelines.intake.validate import Rejects, ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.product import Product
+from microguard.pipelines.publication.stage import Staged
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
+
+#: Kind of a series -> where its predecessor is.
+SERIES = {
+    "append": "microguard.pipelines.series.append:Append",
+    "register": "microguard.pipelines.series.register:Register",
+}
+
+D = TypeVar("D", bound=Product[Any, Any])
+
+
+class NothingNew(Exception):
+    """The release would be the one that its series published last.
+
+    Attributes
+    ----------
+    release_id : str
+        The one that is current.
+    counts : dict
+        What the update counted.
+    """
+
+    def __init__(self, release_id: str, counts: dict[str, Any]) -> None:
+        super().__init__(release_id)
+        self.release_id, self.counts = release_id, counts
+
+
+class Predecessor(Generic[D]):
+    """Nothing: the release stands alone. D is the product of which a series can be published."""
+
+    #: Whether there are earlier releases that this one follows, instead of replacing them.
+    follows = False
+
+    def identity(self, job: Job) -> Mapping[str, Any]:
+        """Return what of the earlier releases is part of the identity of this one."""
+        return {}
+
+    def rejects(self, job: Job) -> Rejects | None:
+        """Return a filter for records that earlier releases published, or None."""
+        return None
+
+    def protect(self, product: D, job: Job, screened: ValidatedInput, release_id: str) -> Any:
+        """Protect the accepted input.
+
+        Raises
+        ------
+        NothingNew
+            If there is nothing to publish.
+        """
+        return product.protect(job, screened, release_id)
+
+    def audit(self, product: D, job: Job, protected: Any, staged: Staged) -> Mapping[MetricKey, float]:
+        """Audit the staged release together with the earlier ones; return what the gate asks for."""
+        return {}
+
+    def requirements(self) -> Iterable[Requirement]:
+        """Return the limits on what `audit` counted."""
+        return ()
+
+    def counts(self, counts: Counts) -> Counts:
+        """Add the records that the series holds back or retains."""
+        return counts
+
+    def manifest(self, release_id: str) -> Mapping[str, Any]:
+        """Return the entries of the manifest that name the series."""
+        return {}
+
+    def write_state(self, folder: Path) -> None:
+        """Write what the next release follows, and its counts, beside the evidence in `folder`."""
+
+
+def predecessor_of(specification: Specification, *, rebase: bool = False) -> Predecessor[Any]:
+    """Return what a release of the specification follows; import a series only if it is of one.
+
+    Parameters
+    ----------
+    rebase : bool
+        Of a register: solve everything again, by decision.
+    """
+    kind = specification.publish.series
+    return Predecessor() if kind == "single" else resolve_name(SERIES[kind])(specification, rebase=rebase)

@@ -1,0 +1,113 @@
+"""What every series adds to a release of records: updates that the ledger knows, audited together.
+
+Before an update is published, all releases of its source that are or were public are audited with it, by code
+that shares nothing with the methods.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from microguard.pipelines.audit.differencing.exposure import JointExposure
+from microguard.pipelines.evidence.joint import write_joint
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.predecessor import Predecessor
+from microguard.pipelines.publication.identity import SERIES
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.publication.stage import Staged
+from microguard.pipelines.publication.staging.staging_area import StagingArea
+from microguard.pipelines.records.product import Records
+from microguard.pipelines.series.generations import releases_of_series
+from microguard.pipelines.series.identifiers import refuse_other_key
+from microguard.pipelines.series.membership import write_members
+from microguard.pipelines.series.source import accepted_of, joint_exposure_of, releases_of
+from microguard.schemas.requirements.records import joint_requirements
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
+from pyspark.sql import DataFrame
+
+#: What the gate limits of a joint audit.
+_LIMITED = ("below_k", "determined_values", "determined_sums", "close_totals", "one_value", "cells")
+
+
+class Series(Predecessor[Records]):
+    """The releases of one name that this update follows."""
+
+    follows = True
+
+    def __init__(self, specification: Specification) -> None:
+        self.specification = specification
+        self._joint: JointExposure | None = None
+
+    def identity(self, job: Job) -> dict[str, Any]:
+        """Return the series as a part of the identity of a release.
+
+        Raises
+        ------
+        GateRefused
+            If the public area holds what the ledger does not know, as after a back-up was restored, or if the
+            units of the last update were named by another key.
+        """
+        Ledger(job.areas).refuse_unknown()
+        updates = self.published(job)
+        if updates and self.specification.publish.successive != "accept":
+            refuse_other_key(job.areas, updates[-1])
+        return {SERIES: self.specification.publish.series}
+
+    def audit(
+        self, product: Records, job: Job, protected: Comparison, staged: Staged
+    ) -> dict[MetricKey, float]:
+        """Audit the staged update with all releases of its source.
+
+        Returns
+        -------
+        dict of MetricKey to float
+            What they disclose together, beyond what releases disclose that a steward accepted next to each
+            other.
+        """
+        write_members(protected.protected, self.specification, staged.files.release_id, job.areas)
+        with job.progress.stage("joint audit"):
+            earlier = releases_of(job.areas, self.specification)
+            self._joint = joint_exposure_of(job.areas, earlier, staged)
+            accepted = [] if self._joint.safe else accepted_of(earlier)
+            added = self._joint.beyond(joint_exposure_of(job.areas, accepted))
+        counted = {MetricKey(f"joint_{name}"): float(getattr(added, name)) for name in _LIMITED}
+        return counted | {MetricKey("joint_not_compared"): float(len(added.not_compared))}
+
+    def requirements(self) -> Iterable[Requirement]:
+        """Require that all releases together disclose nobody."""
+        if self.specification.publish.successive != "accept":
+            assert self._joint is not None
+            yield from joint_requirements(tuple(name for name, _ in self._joint.collisions))
+
+    def manifest(self, release_id: str) -> Mapping[str, Any]:
+        """Return series and update of a release; updates follow it, and no successor replaces it."""
+        return {SERIES: self.update_in_manifest(release_id)}
+
+    def write_state(self, folder: Path) -> None:
+        """Write the joint audit and the counts of the update, for the history of the source."""
+        assert self._joint is not None
+        write_joint(folder, asdict(self._joint), self.update_counts())
+
+    @abstractmethod
+    def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
+        """Return what the manifest states of the update."""
+
+    @abstractmethod
+    def update_counts(self) -> Mapping[str, Any]:
+        """Return the counts of the update."""
+
+    def published(self, job: Job) -> list[str]:
+        """Return the ids of the releases of the series that were ever published, in order."""
+        return releases_of_series(job.areas, self.specification.release.name)
+
+
+def materialise(frame: DataFrame, place: StagingArea, name: str) -> DataFrame:
+    """Write a frame and read it back, by its own schema: no file is opened to infer one."""
+    place.write(frame, name)
+    return place.read(frame.sparkSession, name, frame.schema)

@@ -1,0 +1,301 @@
+"""Update the state of a register by its input: entrants, exits, corrections, returns.
+
+The state and the input are joined by unit key. What was published does not change, and a record has one class
+for ever: the record of an exit is retained until every unit of its class has left, and a unit that returns
+is present in its class again, which is republished as a whole. An entrant waits in the pool. Nothing here
+depends on the order of rows.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.category_normalisation import with_category
+from microguard.pipelines.intake.unit_key import ROW, UNIT
+from microguard.pipelines.series.settings import (
+    CLASS,
+    CREATED,
+    EVENT,
+    ORIGIN,
+    PATTERN,
+    PRESENT,
+    REGION,
+    RETAINED,
+    SINCE,
+    STALE,
+    STATE,
+    STATUS,
+    SUPERSEDED,
+    SUPPRESSED,
+    VERSION,
+    WAITING,
+    SeriesSettings,
+)
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+_INCOMING, _PART, _POOLED = "__incoming", "__part", "__pooled"
+_UNITS, _BACK, _MOVES = "__units", "__back", "__moves"
+_WANTED, _RESTORED, _PAST, _TOO_FEW_VALUES = "__wanted", "__restored", "__past", "__too_few_values"
+
+
+def update_state(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
+    """Update the state by the input, before classes are suppressed, republished or created.
+
+    Parameters
+    ----------
+    units : DataFrame
+        `STATE`, of the last generation.
+    incoming : DataFrame
+        The input: `UNIT` (each once), `ROW`, `REGION`, `PATTERN`.
+    settings : SeriesSettings
+    number : int
+        Of the update, counted from 1.
+
+    Returns
+    -------
+    DataFrame
+        `STATE` and `EVENT` (entrant, waiting, unchanged, corrected, returned, exit, ghost, gone). Every unit
+        that waits is in the input.
+    """
+    rows = _joined(units.where(~f.col(SUPERSEDED)), incoming, settings, number)
+    quiet = f.when(f.col(STATUS) == SUPPRESSED, f.lit(SUPPRESSED)).otherwise(f.lit(RETAINED))
+    superseded = units.where(SUPERSEDED).withColumn(EVENT, quiet)
+    if settings.changes == "republish":
+        rows, superseded = _restored(rows, superseded, number)
+    return rows.select(*STATE, EVENT).unionByName(superseded.select(*STATE, EVENT))
+
+
+def _joined(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
+    """Join state and input, and set event and status of each unit.
+
+    A correction that is to be republished splits a row in two: the superseded version and the one that waits.
+    """
+    arriving = incoming.select(
+        UNIT, f.col(ROW).alias(_INCOMING), f.col(REGION).alias("__r"), f.col(PATTERN).alias("__p")
+    )
+    joined = units.join(arriving, on=UNIT, how="full_outer")
+    present, classed = f.col(_INCOMING).isNotNull(), f.col(CLASS).isNotNull()
+    published = f.col(STATUS).isin(PRESENT, RETAINED)
+    corrected = classed & present & (f.col(ROW) != f.col(_INCOMING))
+    event = (
+        f.when(corrected & published, "corrected")
+        .when(classed & present & f.col(STATUS).isin(RETAINED, SUPPRESSED), "returned")
+        .when(published & present, "unchanged")
+        .when(present & (f.col(STATUS) == WAITING), WAITING)
+        .when(present, "entrant")
+        .when(f.col(STATUS) == PRESENT, "exit")
+        .when(published, RETAINED)
+        .otherwise(SUPPRESSED)
+    )
+    marked = joined.withColumn(EVENT, event)
+    # no row is kept of a unit that waited and was never published
+    marked = marked.where(present | classed | (f.col(ORIGIN) != 0))
+    if settings.changes == "republish":
+        parts = f.when(corrected, f.array(f.lit(0), f.lit(1))).otherwise(f.array(f.lit(0)))
+        marked = marked.withColumn(_PART, f.explode(parts))
+        again = corrected & (f.col(_PART) == 1)
+        replaced = corrected & (f.col(_PART) == 0)
+    else:
+        again = replaced = f.lit(False)
+    pooled = again | (present & ~classed)
+    stays = present & ~replaced
+    status = (
+        f.when(pooled | (stays & ~published), WAITING)
+        .when(stays, PRESENT)
+        .when(published, RETAINED)
+        .otherwise(SUPPRESSED)
+    )
+    since = f.when(status == f.col(STATUS), f.col(SINCE)).otherwise(f.lit(number))
+    before = f.coalesce(f.col(ORIGIN), f.lit(0).cast("bigint"))
+    return marked.select(
+        UNIT,
+        # an earlier version may be present again while a later one is published: numbers are used once
+        f.when(again, f.lit(number)).otherwise(f.coalesce(f.col(VERSION), f.lit(0))).alias(VERSION),
+        f.when(~pooled, f.col(CLASS)).alias(CLASS),
+        f.when(pooled, f.col(_INCOMING)).otherwise(f.col(ROW)).alias(ROW),
+        status.alias(STATUS),
+        f.when(again, f.lit(number)).otherwise(since).alias(SINCE),
+        f.when(~pooled, f.col(CREATED)).alias(CREATED),
+        f.when(again, before.bitwiseXOR(_mark(CLASS))).otherwise(before).alias(ORIGIN),
+        (stays & corrected & ~again).alias(STALE),
+        replaced.alias(SUPERSEDED),
+        f.when(pooled, f.col("__r")).otherwise(f.col(REGION)).alias(REGION),
+        f.when(pooled, f.col("__p")).otherwise(f.col(PATTERN)).alias(PATTERN),
+        f.when(again & published, f.lit(WAITING))
+        .when(replaced & ~published, f.lit(SUPPRESSED))
+        .otherwise(f.col(EVENT))
+        .alias(EVENT),
+    )
+
+
+def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[DataFrame, DataFrame]:
+    """Drop corrections that were never published and do not apply any more.
+
+    If a unit has the values of an earlier version again, that version is present again; if it has left, its
+    latest version is. Versions that were published in between stay superseded.
+    """
+    waiting = rows.where(f.col(CLASS).isNull() & (f.col(ORIGIN) != 0))
+    present = f.col(_WANTED).isNotNull()
+    wanted = f.when(f.col(STATUS) == WAITING, f.col(ROW)).alias(_WANTED)
+    version = f.when(f.first(present), f.min(VERSION)).otherwise(f.max(VERSION)).alias(_RESTORED)
+    back = (
+        superseded.select(UNIT, ROW, VERSION)
+        .join(waiting.select(UNIT, wanted, f.col(ORIGIN).alias(_PAST)), on=UNIT, how="inner")
+        .where(~present | (f.col(ROW) == f.col(_WANTED)))
+        .groupBy(UNIT)
+        .agg(version, f.first(_WANTED).alias(_WANTED), f.first(_PAST).alias(_PAST))
+    )
+    dropped = f.col(_RESTORED).isNotNull() & f.col(CLASS).isNull()
+    rows = rows.join(back.select(UNIT, _RESTORED), on=UNIT, how="left").where(~dropped)
+    joined = superseded.join(back, on=UNIT, how="left")
+    is_restored = f.coalesce(f.col(_RESTORED) == f.col(VERSION), f.lit(False))
+    stays = is_restored & present
+    status = f.when(f.col(STATUS) == RETAINED, f.lit(PRESENT)).otherwise(f.lit(WAITING))
+    superseded = joined.select(
+        UNIT,
+        VERSION,
+        CLASS,
+        ROW,
+        f.when(stays, status).otherwise(f.col(STATUS)).alias(STATUS),
+        f.when(stays, f.lit(number)).otherwise(f.col(SINCE)).alias(SINCE),
+        CREATED,
+        f.when(is_restored, f.col(_PAST).bitwiseXOR(_mark(CLASS))).otherwise(f.col(ORIGIN)).alias(ORIGIN),
+        STALE,
+        (~is_restored).alias(SUPERSEDED),
+        REGION,
+        PATTERN,
+        f.when(stays, f.lit("returned")).otherwise(f.col(EVENT)).alias(EVENT),
+    )
+    return rows, superseded
+
+
+def moved_classes(rows: DataFrame) -> DataFrame:
+    """Return the classes (`CLASS`) that this update suppresses or republishes, of rows from `update_state`.
+
+    A published class is suppressed when none of its units is present; a suppressed one is republished when at
+    least half of its units have returned.
+    """
+    classes = (
+        rows.where(f.col(CLASS).isNotNull())
+        .groupBy(CLASS)
+        .agg(
+            f.max(f.col(STATUS) == PRESENT).alias(PRESENT),
+            f.max(f.col(STATUS).isin(PRESENT, RETAINED)).alias(_MOVES),
+            f.count_if(f.col(STATUS) == WAITING).alias(_BACK),
+            f.count(f.lit(1)).alias(_UNITS),
+        )
+    )
+    suppressed, republished = ~f.col(PRESENT), 2 * f.col(_BACK) >= f.col(_UNITS)
+    return classes.where(f.when(f.col(_MOVES), suppressed).otherwise(republished)).select(CLASS)
+
+
+def with_moved_classes(rows: DataFrame, moved: DataFrame, number: int) -> DataFrame:
+    """Apply suppressed and republished classes to the rows of all their units.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        From `update_state`.
+    moved : DataFrame
+        From `moved_classes`.
+    number : int
+        Of the update.
+    """
+    joined = rows.join(moved.withColumn(_MOVES, f.lit(True)), on=CLASS, how="left")
+    moves = f.col(_MOVES).isNotNull()
+    status = (
+        f.when(~moves, f.col(STATUS))
+        .when(f.col(STATUS) == WAITING, f.lit(PRESENT))
+        .when(f.col(STATUS) == SUPPRESSED, f.lit(RETAINED))
+        .otherwise(f.lit(SUPPRESSED))
+    )
+    returns = moves & f.col(STATUS).isin(WAITING, SUPPRESSED)
+    return joined.withColumns(
+        {
+            STATUS: status,
+            SINCE: f.when(moves, f.lit(number)).otherwise(f.col(SINCE)),
+            CREATED: f.when(returns, f.lit(number)).otherwise(f.col(CREATED)),
+        }
+    ).select(*STATE, EVENT)
+
+
+def is_pooled() -> Column:
+    """Whether a row of the state waits for a new class, and not for its own to be republished."""
+    return (f.col(STATUS) == WAITING) & f.col(CLASS).isNull()
+
+
+def _mark(name: str) -> Column:
+    """Return the hash of a class; hashes are combined in `ORIGIN` by exclusive or, whatever their order."""
+    return f.xxhash64(f.col(name))
+
+
+def pooled_units(
+    rows: DataFrame, incoming: DataFrame, settings: SeriesSettings, *, first: bool = False
+) -> DataFrame:
+    """Select the units to cluster: all that wait in a stratum with enough units and enough values.
+
+    The history of a unit is the set of classes that its earlier versions are in. Corrected units form a
+    stratum for each history: a class that mixed two histories could be split by them. They are clustered
+    only if no other unit, or at least k, remain with that history: if three units of a class of five were
+    corrected and clustered, the other two would share their history with nobody else.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        From `update_state`; suppressed and republished classes change neither the pool nor any history.
+    incoming : DataFrame
+        `UNIT` and the variables of `settings.diverse`.
+    settings : SeriesSettings
+    first : bool
+        Whether the series begins, for which k units are enough.
+
+    Returns
+    -------
+    DataFrame
+        `UNIT`, `VERSION`, `ORIGIN`.
+    """
+    waiting = rows.where(is_pooled())
+    stratum = [REGION, PATTERN, ORIGIN]
+    too_few = []
+    for i, name in enumerate(settings.diverse):
+        values = with_category(incoming.select(UNIT, column(name)), name, f"__diverse{i}")
+        waiting = waiting.join(values.select(UNIT, f"__diverse{i}"), on=UNIT, how="inner")
+        too_few.append(f.count_distinct(f.col(f"__diverse{i}")) < settings.min_diversity)
+    enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)
+    full = (
+        waiting.groupBy(*stratum)
+        .agg(
+            f.count(f.lit(1)).alias(_POOLED),
+            reduce(Column.__or__, too_few, f.lit(False)).alias(_TOO_FEW_VALUES),
+        )
+        .where((f.col(_POOLED) >= enough) & ~f.col(_TOO_FEW_VALUES))
+        .select(*[f.col(name).alias(f"{name}_f") for name in stratum], _POOLED)
+    )
+    same_stratum = f.lit(True)
+    for name in stratum:
+        same_stratum = same_stratum & f.col(name).eqNullSafe(f.col(f"{name}_f"))
+    # the plan of the blocks lists all strata: there are few
+    pooled = waiting.join(f.broadcast(full), same_stratum, how="left_semi")
+    remaining = f.broadcast(_leaving_few(rows, full, settings))
+    return pooled.join(remaining, on=ORIGIN, how="left_anti").select(UNIT, VERSION, ORIGIN)
+
+
+def _leaving_few(rows: DataFrame, full: DataFrame, settings: SeriesSettings) -> DataFrame:
+    """Return the histories (`ORIGIN`) that clustering would leave to some other units, but fewer than k."""
+    pooled = (
+        full.where(f.col(f"{ORIGIN}_f") != 0)
+        .groupBy(f.col(f"{ORIGIN}_f").alias(ORIGIN))
+        .agg(f.sum(_POOLED).alias(_POOLED))
+    )
+    past = f.when(f.col(CLASS).isNotNull(), f.col(ORIGIN).bitwiseXOR(_mark(CLASS))).otherwise(f.col(ORIGIN))
+    sharing = rows.where(~f.col(SUPERSEDED)).select(past.alias(ORIGIN))
+    remaining = f.count(f.lit(1)) - f.max(_POOLED)
+    return (
+        sharing.join(f.broadcast(pooled), on=ORIGIN, how="inner")
+        .groupBy(ORIGIN)
+        .agg(remaining.alias("__left"))
+        .where((f.col("__left") > 0) & (f.col("__left") < settings.k))
+        .select(ORIGIN)
+    )

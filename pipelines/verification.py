@@ -1,0 +1,161 @@
+"""From protected records or cells to a verified release: measure, stage, count, judge, keep the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Generic
+
+from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
+from microguard.pipelines.evidence.lineage import write_lineage
+from microguard.pipelines.evidence.page import Page
+from microguard.pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judge
+from microguard.pipelines.guarantees.registry import promised, require_stated
+from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.validate import ValidatedInput, require_unchanged
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.measure import Measured, compute_all
+from microguard.pipelines.predecessor import Predecessor
+from microguard.pipelines.product import P, Product, W
+from microguard.pipelines.publication.add_descriptors import described
+from microguard.pipelines.publication.identity import SOFTWARE
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.pending_approval import PendingRelease
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.model import Specification
+
+
+@dataclass(frozen=True)
+class Verified(Generic[P]):
+    """A release that is staged, counted and judged.
+
+    Attributes
+    ----------
+    protected : records or cells, as the product made them
+    pending : PendingRelease
+        Files and manifest: what is to be published.
+    evidence : Evidence
+    page : Page
+        The report, to be written again when the ledger has a new line.
+    verdicts : Verdicts
+        Whether the release passed.
+    """
+
+    protected: P
+    pending: PendingRelease
+    evidence: Evidence
+    page: Page
+    verdicts: Verdicts
+
+
+def verify(
+    product: Product[P, W],
+    job: Job,
+    microdata: Microdata,
+    screened: ValidatedInput,
+    protected: P,
+    entry: Entry,
+    input_verdicts: tuple[Verdict, ...],
+    predecessor: Predecessor[Product[P, W]],
+    *,
+    accepted: bool,
+) -> Verified[P]:
+    """Measure, stage, count and judge; the evidence is written before anything is refused.
+
+    Parameters
+    ----------
+    entry : Entry
+        The release's line for the ledger.
+    input_verdicts : tuple of Verdict
+        How the input was judged.
+    accepted : bool
+        Whether another release of the name may be public.
+
+    Raises
+    ------
+    ProtectionFailed
+        If the input changed during the run, or the manifest states a promise that was not counted.
+    """
+    areas, progress, release_id = job.areas, job.progress, entry.release_id
+    folder = areas.record(release_id)
+    with progress.stage("measure"):
+        measured = compute_all(product.measures, product.compare(screened, protected))
+    with progress.stage("write"):
+        staged = product.stage(job, protected, release_id)
+    with progress.stage("verify"):
+        written = product.read_back(job, protected, staged)
+        joint = predecessor.audit(product, job, protected, staged)
+        require_unchanged(microdata, product.reader, screened)  # whose records are not read again
+        counts = predecessor.counts(product.counts(screened, protected, written))
+        verdicts = judge(
+            "release",
+            [*promised(product.guarantees), *product.requirements(measured), *predecessor.requirements()],
+            {
+                **measured.metrics,
+                **written.metrics(),
+                **joint,
+                MetricKey("records_unaccounted"): _unaccounted(counts),
+            },
+            folder / EXPECTATIONS,
+        )
+    with progress.stage("evidence"):
+        description = _description(product, job, screened, entry)
+        every = (*input_verdicts, *verdicts.rows)
+        evidence = Evidence(description, counts, every, dict(progress.seconds), measured.sections)
+        write_evidence(folder, evidence)
+        write_lineage(folder, evidence, job.source)
+        product.write_annex(folder, protected)
+        predecessor.write_state(folder)
+        page = Page(folder, evidence, product.measures)
+        page.write(Ledger(areas).status(release_id))
+    successor = not predecessor.follows and bool(set(Ledger(areas).ever(entry.name)) - {release_id})
+    disclosed = _disclosed(measured, counts, job.specification)
+    manifest = {
+        **product.manifest(release_id, staged, written, disclosed, successor),
+        **predecessor.manifest(release_id),
+        "format": job.specification.publish.format,
+    }
+    require_stated(manifest, product.guarantees)
+    with progress.stage("describe"):
+        files = described(staged.files, manifest)
+    return Verified(protected, PendingRelease(files, manifest, entry, accepted), evidence, page, verdicts)
+
+
+def _disclosed(measured: Measured, counts: Counts, specification: Specification) -> dict[str, float]:
+    """Return the numbers that the specification makes public; of records, none that tells fewer than k."""
+    k = specification.release.k
+    disclosable = {
+        **measured.disclosable,
+        "records_suppressed": _to_multiples(counts.suppressed, k),
+        "records_rejected": _to_multiples(sum(counts.rejected.values()), k),
+    }
+    return {name: disclosable[name] for name in specification.publish.disclose if name in disclosable}
+
+
+def _to_multiples(count: int, k: int) -> float:
+    return float(k * round(count / k))
+
+
+def _unaccounted(counts: Counts) -> float:
+    """Count the records that were neither published nor left out for a reason."""
+    accepted = counts.input - sum(counts.rejected.values()) - counts.suppressed
+    return abs(accepted - counts.waiting + counts.ghosts - counts.published)
+
+
+def _description(product: Product[Any, Any], job: Job, screened: ValidatedInput, entry: Entry) -> Description:
+    specification = job.specification
+    return Description(
+        release_id=entry.release_id,
+        name=entry.name,
+        content=product.content,
+        version=version("microguard"),
+        at=entry.at,
+        public_area=job.areas.public.name,
+        k=specification.release.k,
+        seed=specification.release.seed,
+        fingerprint=screened.fingerprint,
+        specification=specification.model_dump(mode="json"),
+        promise=" ".join(guarantee.statement for guarantee in product.guarantees),
+        limits=product.limits,
+        software=entry.identity.get(SOFTWARE, {}),
+    )
