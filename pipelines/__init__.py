@@ -1,7 +1,7 @@
-"""How the data moves: verbs on this floor, one order that publishes in `run`, and a room for each stage.
+"""How the data moves: the verbs, the steps of a release in `release`, and a room for each stage.
 
-`engine` (session, files, progress), `gate` (judge and refuse), `intake` (read, count, accept),
-`publication` (areas, ledger, staging, publishing), `evidence` (what the agency keeps, and its page),
-`measures` (one object each), `records` and `tables` (the two products), `audit` (the release from outside),
-`drafting` and `town` (a foreign file, and the demo's). ``README.md`` beside this file is the map.
+`engine` (session, files, progress), `gate` (judge and refuse), `intake` (read, count, accept), `publication`
+(areas, ledger, staging, publishing), `evidence` (what the agency keeps, and its page), `measures`, `records`
+and `tables` (the two products), `series` (what an update follows), `audit` (a release from outside),
+`drafting` (a foreign file) and `synthetic` (the demo). ``README.md`` in this folder is the map.
 """

@@ -1,4 +1,4 @@
-"""What a run and a decision answer about a release: where it is, where its report is, what comes next."""
+"""Answers about a release: where it is, where its report is, and how to decide on a pending one."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult
         publish(waiting.staged, waiting.manifest, areas, entry, accepted=waiting.accepted)
     except ProtectionFailed as error:
         raise ProtectionFailed(
-            f"{error} What was staged has changed since it was verified: run the job anew."
+            f"{error} What was staged has changed since it was verified: run the job again."
         ) from error
     retained = retain(areas, entry.name)
     rebuild_reports(areas, [*retained.withdrawn, release_id])

@@ -91,7 +91,7 @@ def _answer(
         variables = ", ".join(specification.population_key)
         lines.append(
             f"population by {variables}: {in_population.rare} records have a combination that fewer than "
-            f"k = {k} of the population have, {in_population.absent} one that nobody has"
+            f"k = {k} of the population have, {in_population.absent} one that does not occur"
         )
     lines += map(str, exposed.dependencies)
     content = {

@@ -177,7 +177,7 @@ def _introduction(profile: Profile, risk: dict[str, Any], k: int) -> str:
         f"Draft by microguard from {records} of {len(profile.source.schema.names)} columns.",
         "Every role and kind below is a guess: read each line before you publish anything.",
         "",
-        f"Risk as the file stands, on the guessed quasi-identifiers (with the region), k = {k}:",
+        f"Risk of the unprotected file, on the guessed quasi-identifiers (with the region), k = {k}:",
         f"  combinations {risk['classes']:,}, records in combinations below k {risk['records_below_k']:,}, "
         f"unique records {risk['uniques']:,} ({risk['uniques'] / profile.records:.1%})",
     ]

@@ -33,7 +33,7 @@ def audit_source(specification: Specification) -> CommandResult:
     entries, source = releases_of(areas, specification), source_of(specification)
     elsewhere = same_records_elsewhere(areas, specification)
     known = {entry.release_id for entry in entries}
-    exposure = joint_exposure_of(areas, entries, anew=True)
+    exposure = joint_exposure_of(areas, entries, compare_again=True)
     of_other_areas = [each.release_id for each in elsewhere if each.release_id not in known]
     exposure = replace(exposure, not_compared=(*exposure.not_compared, *of_other_areas))
     if not exposure.safe:

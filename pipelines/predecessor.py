@@ -45,7 +45,7 @@ class NothingNew(Exception):
 
 
 class Predecessor(Generic[D]):
-    """Nothing: the release stands alone. D is the product of which a series can be published."""
+    """No predecessor: the release stands alone. D is the product that a series publishes."""
 
     #: Whether there are earlier releases that this one follows, instead of replacing them.
     follows = False
@@ -85,7 +85,7 @@ class Predecessor(Generic[D]):
         return {}
 
     def write_state(self, folder: Path) -> None:
-        """Write what the next release follows, and its counts, beside the evidence in `folder`."""
+        """Write the state that the next release follows, and the counts, to the evidence in `folder`."""
 
 
 def predecessor_of(specification: Specification, *, rebase: bool = False) -> Predecessor[Any]:

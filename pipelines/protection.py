@@ -104,7 +104,7 @@ class Protection:
             product = Records(self.specification)
             release = verified_release(product, job, of_frame(frame, self.specification), Predecessor())
             if isinstance(release, CommandResult):
-                raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done anew.")
+                raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done.")
             assert product.contract is not None
             names = [column(name) for name in product.contract.names]
             published = release.protected.protected.select(*names)

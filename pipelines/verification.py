@@ -122,7 +122,7 @@ def verify(
 
 
 def _disclosed(measured: Measured, counts: Counts, specification: Specification) -> dict[str, float]:
-    """Return the numbers that the specification makes public; of records, none that tells fewer than k."""
+    """Return the numbers that the specification makes public; counts of records as multiples of k."""
     k = specification.release.k
     disclosable = {
         **measured.disclosable,

@@ -174,7 +174,7 @@ def _served(public: PublicArea) -> str | None:
 def _meant(release: FoundRelease, ledger: Ledger) -> str:
     """Return the id of the release to withdraw: if an area was named, its newest that is not withdrawn.
 
-    A killed call may have made the release before current, which nobody asked to withdraw.
+    A killed call may have made the release before current, which was not to be withdrawn.
     """
     if not release.as_current:
         return release.release_id

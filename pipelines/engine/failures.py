@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException
 _AGAIN = "Nothing was published. Call this again: finished blocks are kept."
 #: Errors, in addition to py4j's own, of a call to a Java process that has ended.
 GONE = (ConnectionRefusedError, ConnectionResetError)
-#: How py4j begins to tell of a Java exception, of one that Spark waited for, and of what ended a task for
-#: good: names of classes, and nothing of their texts.
+#: py4j's message about a Java exception, about one that Spark waited for, and about what ended a task after
+#: all attempts: class names, and nothing of their texts.
 _CAUSE = re.compile(
     r"An error occurred while calling [^\n]*\n: (?P<exception>[\w.$]+)"
     r"(?:: Exception thrown in awaitResult: *\n(?:\tat [^\n]*\n)*Caused by: (?P<awaited>[\w.$]+))?"
@@ -22,7 +22,7 @@ _CAUSE = re.compile(
     r"(?:: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^()\n]*\): |Most recent failure reason:\s*)"
     r"(?P<task>[\w.$]+))?"
 )
-#: How Spark and py4j tell of what a task raised in Python: the name of its class comes first, or after a
+#: Message of Spark and py4j about what a task raised in Python: the class name is first or after a
 #: traceback.
 _RAISED = re.compile(
     r"(?:see the stack trace below\.\n|PythonException: )(?:Traceback [^\n]*\n(?: [^\n]*\n)*)?"
@@ -73,9 +73,9 @@ def without_values_of_records() -> Iterator[None]:
 
 def of_machines(error: Exception) -> bool:
     """Whether machines, processes or stores failed, and not the input."""
-    told = str(error)
+    text = str(error)
     return isinstance(error, GONE) or any(
-        cause in told for cause in (*_OF_MACHINES, *(f"{raised}: " for raised in _OF_STORES))
+        cause in text for cause in (*_OF_MACHINES, *(f"{raised}: " for raised in _OF_STORES))
     )
 
 
@@ -121,13 +121,15 @@ def _why(error: Exception) -> str:
 
 def _java_class(error: Py4JJavaError) -> str:
     """Return the class name of the exception that ended a task, or else of the one that Java raised."""
-    told = _CAUSE.match(str(error))
-    if told is None:
+    matched = _CAUSE.match(str(error))
+    if matched is None:
         return type(error).__name__
-    return (told.group("task") or told.group("awaited") or told.group("exception")).rpartition(".")[2]
+    return (matched.group("task") or matched.group("awaited") or matched.group("exception")).rpartition(".")[
+        2
+    ]
 
 
 def _python_class(error: Exception) -> str:
     """Return the class name of the exception that a task raised in Python."""
-    told = _RAISED.search(str(error))
-    return "PythonException" if told is None else told.group("raised").rpartition(".")[2]
+    matched = _RAISED.search(str(error))
+    return "PythonException" if matched is None else matched.group("raised").rpartition(".")[2]

@@ -26,7 +26,7 @@ from microguard.schemas.specification.sections import RECODES
 _HERE = Path(__file__).parent
 #: From the first on numbers are written without decimals; from the second on, rounded.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
-#: Smaller numbers are written as below this one: nobody reads 3.5e-05.
+#: Smaller numbers are written as below this one, as 3.5e-05 is hard to read.
 SMALLEST = 0.001
 #: Key of `[quality]` -> the section of the evidence that it limits.
 _COUNTED_BY = {

@@ -125,8 +125,8 @@ def error_plot(errors_by_dimension: Mapping[str, Mapping[str, int]]) -> str:
 
 def histogram_plot(panels: Mapping[str, tuple[Sequence[float], Sequence[int]]]) -> str:
     """Plot a histogram for each named panel: (bins + 1,) edges and (bins,) counts of blocks."""
-    with figure(2.6 * len(panels), 2.3, columns=len(panels)) as (drawn, beside):
-        axes = np.atleast_1d(beside)
+    with figure(2.6 * len(panels), 2.3, columns=len(panels)) as (drawn, panel):
+        axes = np.atleast_1d(panel)
         for axis, (label, (edges, counts)) in zip(axes, panels.items(), strict=True):
             axis.stairs(counts, edges, fill=True, color=AFTER)
             axis.set_xlabel(label)

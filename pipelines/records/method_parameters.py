@@ -7,10 +7,6 @@ from typing import Any
 
 from microguard.schemas.specification.sections import Method
 from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams
-from microguard.sdc.nominal.chi_exact import ChiExactParameters
-from microguard.sdc.nominal.methods import CHI_EXACT
-from microguard.sdc.nominal.partitioning.construction import Guidance
-from microguard.sdc.safe.parameters import SafeParams
 
 
 def cluster_parameters(method: Method) -> dict[str, Any]:
@@ -31,6 +27,11 @@ def combination_parameters(method: Method, name: str, default: object | None = N
     name : str
         The algorithm that is called.
     """
+    from microguard.sdc.nominal.chi_exact import ChiExactParameters
+    from microguard.sdc.nominal.methods import CHI_EXACT
+    from microguard.sdc.nominal.partitioning.construction import Guidance
+    from microguard.sdc.safe.parameters import SafeParams
+
     if method.two_step is not None:
         return Guidance(method.two_step.gamma, method.two_step.reward)
     if name == CHI_EXACT and method.chi_exact.deviation_weight > 0:

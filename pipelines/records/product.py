@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pyarrow as pa
@@ -41,11 +42,8 @@ from microguard.pipelines.records.block_config import BlockConfig
 from microguard.pipelines.records.blocks import Plan, blocked, plan
 from microguard.pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from microguard.pipelines.records.cluster_blocks import cluster_blocks, protected_schema
-from microguard.pipelines.records.combinations import on_combinations
-from microguard.pipelines.records.joint_representatives import chosen_together, with_joint_representatives
 from microguard.pipelines.records.method_parameters import cluster_parameters
 from microguard.pipelines.records.promises import guarantees_of, limits_of
-from microguard.pipelines.records.protect_by_frequency import protect_by_frequency
 from microguard.pipelines.records.sampling_weights import SamplingWeights
 from microguard.schemas.requirements.records import integrity_requirements
 from microguard.schemas.requirements.requirement import Requirement
@@ -54,6 +52,9 @@ from microguard.schemas.specification.sections import Group
 from pyspark.sql import DataFrame
 
 BLOCKS = "blocks.parquet"
+#: What nominal variables need, imported for them alone.
+_BY_FREQUENCY = "microguard.pipelines.records.protect_by_frequency:protect_by_frequency"
+_JOINT = "microguard.pipelines.records.joint_representatives"
 
 
 class Records:
@@ -95,8 +96,8 @@ class Records:
         factors = screened.scales
         frame, reports = with_originals(screened.frame, specification, screened.remaining), {}
         for group in specification.clusterings:
-            if on_combinations(group, specification):
-                frame, reports[group.name] = protect_by_frequency(job, frame, group, release_id)
+            if specification.way(group) != "clusters":
+                frame, reports[group.name] = resolve_name(_BY_FREQUENCY)(job, frame, group, release_id)
             else:
                 pattern = pattern_of(group, specification)
                 strata = strata_of(screened.strata, pattern)
@@ -196,7 +197,9 @@ def protect_by_microaggregation(
     checkpoint = read_checkpoint(job.spark, place, target)
     if checkpoint is not None and checkpoint[0] != counted_by:
         checkpoint = None
-    jointly = chosen_together(group, specification, records)
+    jointly = bool(specification.nominal) and resolve_name(f"{_JOINT}:chosen_together")(
+        group, specification, records
+    )
     apart = _apart(frame, specification)
     while True:
         resume = place, finished_blocks
@@ -257,7 +260,8 @@ def _represented(job: Job, protected: DataFrame, group: Group, place: StagingAre
     target = f"represented-{group.name}"
     if read_checkpoint(job.spark, place, target) is None:
         with job.progress.stage("reconcile"):
-            place.write(with_joint_representatives(job, protected, group), target, "lz4")
+            represented = resolve_name(f"{_JOINT}:with_joint_representatives")(job, protected, group)
+            place.write(represented, target, "lz4")
             write_checkpoint(job.spark, place, target)
     return place.read(job.spark, target)
 

@@ -74,7 +74,7 @@ class Append(Series):
         return lambda records: self._marked(records, known.withColumn(_BEFORE, f.lit(True)), job)
 
     def protect(self, product: Records, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
-        """Protect the update by itself; the identifier of a unit goes no further than its key.
+        """Protect the update by itself, with unit keys in place of identifiers.
 
         Raises
         ------

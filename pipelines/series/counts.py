@@ -82,7 +82,7 @@ class UpdateCounts:
         return self.leavers > known and self.comers > known
 
     def exceeded_limits(self, settings: SeriesSettings) -> tuple[str, ...]:
-        """Return a phrase for each exceeded limit; with any of them the series must be protected anew."""
+        """Return a phrase for each exceeded limit; with any of them all units must be protected again."""
         shares = (
             ("waiting", self.waiting, self.units, settings.max_waiting),
             ("ghosts", self.ghosts, self.published, settings.max_ghosts),

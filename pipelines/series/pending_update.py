@@ -68,6 +68,6 @@ def _of_one_source(one: Entry, other: Entry) -> bool:
 
 def _run_anew(reason: str) -> GateRefused:
     return GateRefused(
-        f"{reason} Nothing was published. Reject it (microguard reject), and run the job anew: it is then "
+        f"{reason} Nothing was published. Reject it (microguard reject), and run the job again: it is then "
         "audited together with them."
     )

@@ -230,7 +230,7 @@ class Register(Series):
         return records.select(*columns, UNIT, VERSION, ORIGIN, pattern, *self._values)
 
     def _keyed(self, job: Job, screened: ValidatedInput, names: list[str]) -> DataFrame:
-        """Key the records by unit; the identifier goes no further."""
+        """Replace the identifiers of the records by unit keys."""
         assert self.specification.unit is not None
         keyed = with_unit_key(screened.frame, self.specification.unit, names, job.areas.key())
         region = self.specification.region

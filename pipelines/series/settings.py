@@ -41,7 +41,7 @@ class SeriesSettings:
         How many values; a stratum with fewer is not clustered.
     max_waiting, max_ghosts, max_stale : float
         Limits on shares: waiting units of the input; retained records, and stale values, of what is
-        published. Above one, the series must be protected anew.
+        published. Above one, all units must be protected again.
     """
 
     k: int

@@ -85,7 +85,7 @@ def same_records_elsewhere(areas: Areas, specification: Specification) -> list[C
 
 
 def joint_exposure_of(
-    areas: Areas, entries: Sequence[Entry], staged: Staged | None = None, *, anew: bool = False
+    areas: Areas, entries: Sequence[Entry], staged: Staged | None = None, *, compare_again: bool = False
 ) -> JointExposure:
     """Audit releases of one source together, including one that is staged.
 
@@ -99,7 +99,7 @@ def joint_exposure_of(
     entries : sequence of Entry
     staged : Staged, optional
         Its map is in the evidence already.
-    anew : bool
+    compare_again : bool
         Compare every map with its files, also those that have not changed since they were compared, and audit
         all classes of all releases.
 
@@ -108,19 +108,23 @@ def joint_exposure_of(
     AreaNotThere, FileDamaged
         If the public area of a release is not at its place.
     """
-    seen = _public_releases(areas, entries, staged, anew, None if anew else Repeated())
+    seen = _public_releases(areas, entries, staged, compare_again, None if compare_again else Repeated())
     classes = seen.classes()
     if seen.repeated is not None and seen.repeated.any and not every_one_has_k(classes):
-        seen = _public_releases(areas, entries, staged, anew, None)
+        seen = _public_releases(areas, entries, staged, compare_again, None)
         classes = seen.classes()
     return joint_exposure(classes, cells=seen_through(seen.tables, seen.records), not_compared=seen.lost)
 
 
 def _public_releases(
-    areas: Areas, entries: Sequence[Entry], staged: Staged | None, anew: bool, repeated: Repeated | None
+    areas: Areas,
+    entries: Sequence[Entry],
+    staged: Staged | None,
+    compare_again: bool,
+    repeated: Repeated | None,
 ) -> _PublicReleases:
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
-    seen = _PublicReleases(areas, anew, with_tables, repeated)
+    seen = _PublicReleases(areas, compare_again, with_tables, repeated)
     for entry in entries:
         if staged is None or entry.release_id != staged.files.release_id:  # one that is made again
             seen.add(entry)
@@ -135,7 +139,7 @@ class _PublicReleases:
 
     Attributes
     ----------
-    anew : bool
+    compare_again : bool
         Whether maps that were compared before are compared again.
     with_tables : bool
         Whether records are kept, to be compared with tables.
@@ -146,7 +150,7 @@ class _PublicReleases:
     """
 
     areas: Areas
-    anew: bool
+    compare_again: bool
     with_tables: bool
     repeated: Repeated | None
     maps: list[Members] = field(default_factory=list)
@@ -193,7 +197,7 @@ class _PublicReleases:
         """Add a map and return whether it can be compared; `read` gives the records of a public release."""
         folder = self.areas.record(release_id) / MEMBERS
         known = verified_before(folder, files, self.areas.key())
-        compare = self.anew or known != "yes"
+        compare = self.compare_again or known != "yes"
         members = None if known == "map changed" else _map_in(folder)
         published = read() if read is not None and (compare or self.with_tables) else None
         if members is None or (compare and published is not None and not members.describes(published)):

@@ -70,7 +70,7 @@ def test_a_release_that_changed_while_it_waited_is_not_published(waiting):
     _, areas, record = waiting
     (file,) = (areas.work(record.name, "staging") / "microdata").glob("*.parquet")
     pq.write_table(pq.read_table(file).slice(1), file)
-    with pytest.raises(ProtectionFailed, match="run the job anew"):
+    with pytest.raises(ProtectionFailed, match="run the job again"):
         approve(str(record), by="A. Steward")
     assert areas.public.served() is None
     assert not areas.public.release(record.name).exists()

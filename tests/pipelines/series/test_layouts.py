@@ -8,7 +8,7 @@ import pytest
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.joint_audit import audit_source
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.pipelines.series import compared, source
+from microguard.pipelines.series import source, verified_maps
 from microguard.pipelines.withdraw import withdraw
 
 from tests.pipelines.microdata import NOMINAL
@@ -55,7 +55,7 @@ def test_updates_of_a_register_are_published_in_folders_by_region(spark, tmp_pat
             rows(folder)[names].astype({"region": object}).sort_values(names, ignore_index=True),
         )
     assert audit_source(register.spec).content["smallest_history"] >= 3
-    assert compared.checksums_of(folders[0]).keys() == {
+    assert verified_maps.checksums_of(folders[0]).keys() == {
         f"microdata/{name}/part-00000.parquet" for name in regions(folders[0])
     }
     withdraw(str(folders[-1]))

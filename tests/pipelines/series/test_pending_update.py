@@ -141,7 +141,7 @@ def test_approval_is_refused_if_the_state_of_the_update_has_changed(areas, damag
         (folder / UNITS / "part.parquet").write_text("another")
     else:
         shutil.rmtree(areas.record(B) / MEMBERS)
-    with pytest.raises(GateRefused, match="run the job anew" if damage == "map" else "back-up"):
+    with pytest.raises(GateRefused, match="run the job again" if damage == "map" else "back-up"):
         approve(str(areas.record(B)), by="A. Steward")
     assert areas.public.releases() == [A]
 
@@ -179,6 +179,6 @@ def test_approval_of_an_appended_update_is_refused_if_one_it_names_was_withdrawn
     published(areas, made(areas, A, "append"))
     submit_for_approval(made(areas, B, "append", [A]), areas)
     withdraw_release(entry(A, "append"), areas)
-    with pytest.raises(GateRefused, match=rf"1 update.*{A}.*run the job anew"):
+    with pytest.raises(GateRefused, match=rf"1 update.*{A}.*run the job again"):
         approve(str(areas.record(B)), by="A. Steward")
     assert areas.public.releases() == []
