@@ -27,7 +27,7 @@ from microguard.sdc.microaggregation.local_search.neighbours import EXACT_RECORD
 from microguard.sdc.microaggregation.methods import ALGORITHMS
 from microguard.sdc.microaggregation.principal_cuts import CutTree
 from microguard.sdc.nominal import anonymise, partition
-from microguard.sdc.risk.linkage import linked_share
+from microguard.sdc.risk.linkage import Points, nearer_and_tied
 from microguard.sdc.safe import safe
 
 
@@ -40,14 +40,14 @@ def clusters() -> None:
     nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
     CutTree.grow(points, keys, 2).assign(points, keys)
     file_bound(points, 3, reach=np.ones(12))
-    linked_share(points, points)
+    _link(points)
 
 
 def combinations() -> None:
     """What it takes by default where the counts of combinations are protected."""
     anonymise(_frame(), 3, 2, effort="fast")
     anonymise(_frame(), 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
-    linked_share(np.eye(3), np.eye(3))
+    _link(np.empty((3, 0)))
 
 
 def microaggregation() -> None:
@@ -94,6 +94,12 @@ def precompile(parts: Sequence[str] = ()) -> None:
     for name in parts or PARTS:
         PARTS[name]()
     forget_earlier()
+
+
+def _link(numbers: np.ndarray) -> None:
+    n = len(numbers)
+    records = Points(numbers, np.zeros((n, 1), np.int64), np.zeros(n, np.int64))
+    nearer_and_tied(records, np.zeros(n), records)
 
 
 def _frame() -> pd.DataFrame:

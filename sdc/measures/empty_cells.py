@@ -29,10 +29,6 @@ class VanishedCells:
     vanished: np.ndarray
     records: np.ndarray
 
-    def at_least(self, k: int) -> int:
-        """Vanished cells in the classes that begin at k or above: none of these had to."""
-        return int(self.vanished[np.array(self.sizes) >= k].sum())
-
 
 def vanished_cells(
     original: np.ndarray, protected: np.ndarray, sizes: tuple[int, ...] = SIZES

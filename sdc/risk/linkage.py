@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.sdc.errors import InvalidParameter, NoVariation, ShapeMismatch
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from microguard.sdc.kernels.compile import kernel
 
 TIE = 1e-9
@@ -30,12 +30,6 @@ class Points:
     categories: np.ndarray
     regions: np.ndarray
 
-    @classmethod
-    def of_numbers(cls, numbers: np.ndarray) -> Points:
-        """Of one region, without categories."""
-        n = len(numbers)
-        return cls(numbers, np.zeros((n, 0), np.int64), np.zeros(n, np.int64))
-
     def __len__(self) -> int:
         return len(self.regions)
 
@@ -46,33 +40,6 @@ class Points:
         """Of each record to the one at its place in `others`, (n,)."""
         squares = np.sum((self.numbers - others.numbers) ** 2, axis=1)
         return np.sqrt(squares + np.count_nonzero(self.categories != others.categories, axis=1))
-
-
-def linked_share(original: np.ndarray, protected: np.ndarray, sample: np.ndarray | None = None) -> float:
-    """Distance-based record linkage: expected share of originals whose own record is the nearest protected.
-
-    Parameters
-    ----------
-    original, protected : (n, p) arrays
-        Record i of one is record i of the other; variables are standardised by the originals.
-    sample : (m,) int array, optional
-        Originals that are tried; all by default. Each looks among all protected records.
-
-    Returns
-    -------
-    float
-        An original counts 1/t where its own record is among t nearest ones: the intruder picks any of them.
-
-    References
-    ----------
-    Domingo-Ferrer and Torra 2001, A quantitative comparison of disclosure control methods for microdata.
-    """
-    first, second = map(Points.of_numbers, _standardised(original, protected))
-    tried = np.arange(len(first)) if sample is None else np.asarray(sample)
-    if len(tried) == 0:
-        return 0.0
-    nearer, tied = nearer_and_tied(first[tried], first[tried].distances(second[tried]), second)
-    return float(np.sum(1.0 / tied[~nearer])) / len(tried)
 
 
 def nearer_and_tied(
@@ -178,16 +145,6 @@ def inside_interval(original: np.ndarray, protected: np.ndarray, width: float) -
         return np.full(first.shape[1] + 1, np.nan)
     inside = np.abs(first - second) <= width * first.std(axis=0, ddof=1)
     return np.append(inside.mean(axis=0), inside.all(axis=1).mean())
-
-
-def _standardised(original: np.ndarray, protected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    first, second = _pair(original, protected)
-    spread = first.std(axis=0)
-    if not np.any(spread > 0.0):
-        raise NoVariation("every variable is constant: no record is nearer than another")
-    varying = spread > 0.0
-    mean = first.mean(axis=0)[varying]
-    return (first[:, varying] - mean) / spread[varying], (second[:, varying] - mean) / spread[varying]
 
 
 def _pair(original: np.ndarray, protected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,6 @@ from math import prod
 
 import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
-from microguard.sdc.risk.classes import class_sizes
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def special_uniques(codes: np.ndarray, max_size: int | None = None) -> SpecialUn
         worth = float(prod(p - i for i in range(size, most + 1)))
         for chosen in combinations(range(p), size):
             finer[chosen] = _joined(labels[chosen[:-1]], keys[:, chosen[-1]])
-            alone[chosen] = class_sizes(finer[chosen]) == 1
+            alone[chosen] = np.bincount(finer[chosen])[finer[chosen]] == 1
             parts = [chosen[:i] + chosen[i + 1 :] for i in range(size)]
             minimal = alone[chosen] & ~np.any([unique[part] for part in parts], axis=0)
             counts[:, size - 1] += minimal

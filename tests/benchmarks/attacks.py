@@ -19,8 +19,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from microguard.sdc.risk.classes import classes_of, unique_share
-from microguard.sdc.risk.inference import best_guess_share, counts_by_class, homogeneous_share
 
 from tests.benchmarks.table import Table
 from tests.system.command import microguard
@@ -96,10 +94,10 @@ def search(release: Release, exact: Sequence[str], seed: int = 1) -> Found:
     as they are, and by chance among records that these do not tell apart: then the share is a lower bound.
     """
     n = len(release.original)
-    known = classes_of(_stacked(release, exact))
+    known = _classes(_stacked(release, exact))
     numbered = NUMBER in release.published.columns
-    truth = classes_of(_stacked(release, [NUMBER] if numbered else release.plain))
-    values = classes_of(_stacked(release, release.sensitive))
+    truth = _classes(_stacked(release, [NUMBER] if numbered else release.plain))
+    values = _classes(_stacked(release, release.sensitive))
     before, after = _coordinates(release)
     order = np.argsort(known[n:], kind="stable")
     ordered = known[n:][order]
@@ -115,6 +113,18 @@ def search(release: Release, exact: Sequence[str], seed: int = 1) -> Found:
         record += float(np.mean(truth[n:][nearest] == truth[i]) / max(same[truth[i]], 1))
         sensitive += float(np.mean(values[n:][nearest] == values[i]))
     return Found(record / len(tried), sensitive / len(tried))
+
+
+def _classes(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """Return the class of each record, 0 to m - 1, by equal values of `names`; missing counts as a value."""
+    if not names:
+        return np.zeros(len(frame), np.int64)
+    return frame.groupby(list(names), dropna=False, sort=False, observed=True).ngroup().to_numpy(np.int64)
+
+
+def _unique_share(classes: np.ndarray) -> float:
+    """Return the share of records that are alone in their class."""
+    return float(np.mean(np.bincount(classes)[classes] == 1))
 
 
 def _stacked(release: Release, names: Sequence[str]) -> pd.DataFrame:
@@ -140,13 +150,13 @@ def attacked(release: Release) -> dict[str, float]:
     """All attacks, as shares of the records."""
     frame = release.published
     keys = [*release.region, *release.protected]
-    classes = classes_of(frame, keys)
+    classes = _classes(frame, keys)
     shares = {
-        "unique on protected variables": unique_share(classes),
+        "unique on protected variables": _unique_share(classes),
         "the same with one plain column, worst": max(
-            (unique_share(classes_of(frame, [*keys, name])) for name in release.plain), default=0.0
+            (_unique_share(_classes(frame, [*keys, name])) for name in release.plain), default=0.0
         ),
-        "unique on all columns": unique_share(classes_of(frame, [*keys, *release.plain])),
+        "unique on all columns": _unique_share(_classes(frame, [*keys, *release.plain])),
         "linked by distance": search(release, release.region).record,
     }
     exact = [name for name in COLLEAGUE if name in release.plain]
@@ -156,10 +166,11 @@ def attacked(release: Release) -> dict[str, float]:
         if release.sensitive:
             shares |= {"told to a colleague": colleague.sensitive}
     for name in release.sensitive:
-        counts = counts_by_class(classes, classes_of(frame, [name]))
+        counts = pd.crosstab(classes, _classes(frame, [name])).to_numpy()
+        homogeneous = np.count_nonzero(counts, axis=1) == 1
         shares |= {
-            f"homogeneous in {name}": homogeneous_share(counts),
-            f"{name} guessed by class": best_guess_share(counts),
+            f"homogeneous in {name}": float(counts[homogeneous].sum() / counts.sum()),
+            f"{name} guessed by class": float(counts.max(axis=1).sum() / counts.sum()),
             f"{name} guessed without a release": float(counts.sum(axis=0).max() / counts.sum()),
         }
     return shares

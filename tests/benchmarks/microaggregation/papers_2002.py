@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from microguard.sdc.measures.impact import Impact, impact
 from microguard.sdc.microaggregation import individual_ranking
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.heuristics import k_ward
@@ -17,6 +16,7 @@ from microguard.sdc.microaggregation.heuristics.univariate import fixed_size
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
+from tests.benchmarks.microaggregation.impact import Impact, impact
 from tests.benchmarks.table import Table
 from tests.reference import reference_file
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from microguard.pipelines.intake.category_normalisation import with_category
 from microguard.pipelines.measures.classes import Homogeneity, Risk, classes_of
-from microguard.sdc.risk.individual import individual_risk
 from pyspark.sql import functions as f
+
+from tests.pipelines.risk_by_record import individual_risk
 
 pytestmark = pytest.mark.spark
 KEYS, K = ["region", "income"], 3

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.sdc.risk.individual import individual_risk
+
+from tests.pipelines.risk_by_record import individual_risk
 
 pytestmark = pytest.mark.spark
 NUMBERS, KEYS = ["age", "income"], ["region", "sex", "age", "income"]

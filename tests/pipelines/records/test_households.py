@@ -10,9 +10,9 @@ import pytest
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.records import product
 from microguard.schemas.errors import InputRejected, ProtectionFailed
-from microguard.sdc.risk.individual import household_risk, individual_risk
 
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
+from tests.pipelines.risk_by_record import household_risk, individual_risk
 
 pytestmark = pytest.mark.spark
 

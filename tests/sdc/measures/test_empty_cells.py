@@ -20,7 +20,6 @@ def test_vanished_cells_are_counted_by_their_original_size():
     assert by_size[5] == (1, 0)
     assert by_size[100] == (1, 0)
     assert vanished.records.sum() == 1 + 2 + 4
-    assert vanished.at_least(3) == 1
 
 
 def test_transitions_hold_every_cell_once():
