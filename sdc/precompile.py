@@ -1,8 +1,9 @@
-"""Compile kernels ahead: ``python -m microguard.sdc.precompile [PART ...]``, once per machine or image.
+"""Compile kernels ahead of time, once per machine: ``python -m microguard.sdc.precompile [PART ...]``.
 
-A kernel that was not compiled ahead is compiled where it is first called: by every worker of a cluster, if it
-is called there. Each public function runs on instances so small that only the compiler takes time. What it
-compiles is kept where `sdc.kernels.compile` says.
+A kernel that was not compiled ahead is compiled at its first call, by every worker of a cluster that calls
+it.
+Each part calls public functions on instances so small that only compilation takes time. `sdc.kernels.compile`
+chooses the folder of the compiled code.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from microguard.sdc.safe import safe
 
 
 def clusters() -> None:
-    """What the main job takes by default where records are clustered."""
+    """Compile the kernels that `protect` uses by default for numeric and mixed records."""
     random = np.random.default_rng(0)
     points, keys = random.normal(size=(12, 2)), np.arange(12)
     for effort in ("fast", "standard"):
@@ -44,14 +45,14 @@ def clusters() -> None:
 
 
 def combinations() -> None:
-    """What it takes by default where the counts of combinations are protected."""
+    """Compile the kernels that `protect` uses by default for nominal records."""
     anonymise(_frame(), 3, 2, effort="fast")
     anonymise(_frame(), 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
     _link(np.empty((3, 0)))
 
 
 def microaggregation() -> None:
-    """Every algorithm on records."""
+    """Compile the kernels of all microaggregation algorithms."""
     points, keys = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)
     for name, algorithm in ALGORITHMS.items():
         variables = 1 if name in ("univariate-optimal", "genetic") else 2
@@ -67,7 +68,7 @@ def microaggregation() -> None:
 
 
 def nominal() -> None:
-    """Every algorithm on combinations."""
+    """Compile the kernels of all algorithms for nominal records."""
     for name in ("own-hhg", "own-eec", "own-hhe", "chi-exact"):
         anonymise(_frame(), 3, 2, algorithm=name)
     partition(_frame(), 3)
@@ -75,7 +76,7 @@ def nominal() -> None:
 
 
 def tables() -> None:
-    """Every algorithm on tables; the search from random directions and from beliefs."""
+    """Compile the kernels of all table algorithms; searches start from random and propagated directions."""
     table = _table([0, 6, 12])
     for name in ("local-search", "learning", "hybrid-swaps", "exact"):
         adjust(table, algorithm=name, effort="fast")
@@ -90,7 +91,7 @@ PARTS: dict[str, Callable[[], None]] = {
 
 
 def precompile(parts: Sequence[str] = ()) -> None:
-    """Call everything of the parts that has kernels, with the types it is used with; all parts by default."""
+    """Compile all kernels of the named parts, for the types of their callers; all parts by default."""
     for name in parts or PARTS:
         PARTS[name]()
     forget_earlier()
@@ -108,7 +109,7 @@ def _frame() -> pd.DataFrame:
 
 
 def _table(cells: Sequence[int]) -> CellTable:
-    """Four times four cells and their totals; those at the given places are sensitive."""
+    """Return a 4 x 4 table with its totals; the cells at these positions are sensitive."""
     inner = np.arange(1.0, 17.0).reshape(4, 4)
     whole = np.block([[inner, inner.sum(1, keepdims=True)], [inner.sum(0, keepdims=True), inner.sum()]])
     size = whole.shape[0]

@@ -1,7 +1,8 @@
-"""Numbers of a column in arithmetic that does not corrupt them, and back into the column's type.
+"""Exact arithmetic on the values of an Arrow column, and conversion back to the column's type.
 
-Integers, decimals, dates and times are whole multiples of a unit: their means are taken on integers and
-rounded half to even, in 64 bits where those suffice, else in Python's integers. Floats are floats.
+Integers, decimals, dates and times are integer multiples of a unit. Their means are computed in integer
+arithmetic and rounded half to even: in 64 bits if these suffice, otherwise in Python integers. Floats remain
+floats.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ _ROOM = 2**62
 
 @dataclass(frozen=True)
 class ExactValues:
-    """Values as multiples of the column's unit.
+    """Values of a column as multiples of its unit.
 
     Attributes
     ----------
     values : (n,) array
-        float64; or int64; or Python integers, for those that need more.
+        float64 for floats, int64 for all other types, Python integers if 64 bits do not suffice.
     """
 
     values: np.ndarray
 
     @classmethod
     def of(cls, column: pa.ChunkedArray | pa.Array) -> ExactValues | None:
-        """Values of a column without missing ones; None where its type is no number, date or time."""
+        """Convert a column without NULL; return None if its type is not a number, date or time."""
         kind = column.type
         if pa.types.is_floating(kind):
             return cls(_numpy(column).astype(np.float64))
@@ -46,17 +47,20 @@ class ExactValues:
         return None
 
     def take(self, positions: np.ndarray) -> ExactValues:
-        """The values at these positions."""
+        """Return the values at these positions."""
         return ExactValues(self.values[positions])
 
     def order_within(self, labels: np.ndarray) -> np.ndarray:
-        """Positions sorted by label, then value, then position."""
+        """Return the positions (n,) sorted by label, then value, then position."""
         if self.values.dtype == object:
             return np.array(sorted(range(len(labels)), key=lambda i: (labels[i], self.values[i], i)))
         return np.lexsort((self.values, labels))
 
     def rounded(self, step: Fraction) -> ExactValues:
-        """Floats at the nearest multiples of `step`, whole numbers at those of its multiple of their unit."""
+        """Round to the nearest multiples of `step`, half to even.
+
+        Floats are rounded to `step`, integers to the integer part of `step`, at least 1.
+        """
         if self.values.dtype.kind == "f":
             with np.errstate(over="ignore"):
                 near = np.rint(self.values / float(step)) * step.numerator / step.denominator
@@ -69,9 +73,9 @@ class ExactValues:
         return ExactValues((quotient + up) * whole)
 
     def means(self, labels: np.ndarray, weights: np.ndarray) -> ExactValues:
-        """Mean of each cluster 0 to m - 1, whole multiples rounded half to even.
+        """Return the weighted mean of each cluster 0 to m - 1; integers are rounded half to even.
 
-        Differences from one value of the cluster are averaged, so that large values lose nothing.
+        Differences from one value of the cluster are averaged, so that large values lose no digits.
         """
         clusters = int(labels.max()) + 1
         anchor = np.empty(clusters, dtype=self.values.dtype)
@@ -91,7 +95,7 @@ class ExactValues:
         return ExactValues(anchor + _rounded_quotient(anchor, totals, np.bincount(labels)))
 
     def arrow(self, kind: pa.DataType) -> pa.Array:
-        """The values as a column of this type."""
+        """Convert the values to an Arrow array of this type."""
         if pa.types.is_decimal(kind):
             return _scaled(self.values, kind)
         if pa.types.is_floating(kind):
@@ -103,7 +107,7 @@ class ExactValues:
         return pa.array(self.values).cast(kind)
 
     def _fits(self, anchor: np.ndarray, labels: np.ndarray) -> bool:
-        """Whether sums of differences within clusters surely stay within 64 bits."""
+        """Return whether the sums of differences within clusters are certain to fit into 64 bits."""
         if self.values.dtype.kind == "f":
             return True
         span = int(self.values.max()) - int(self.values.min())
@@ -121,12 +125,12 @@ class ExactValues:
 
 
 def units_of(kind: pa.DataType) -> Fraction:
-    """How many units of `ExactValues` make up 1 of a column of this type."""
+    """Return the number of units of `ExactValues` in the value 1 of a column of this type."""
     return Fraction(10) ** kind.scale if pa.types.is_decimal(kind) else Fraction(1)
 
 
 def _rounded_quotient(anchor: np.ndarray, totals: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """Integer nearest to totals / masses, ties so that anchor + it is even."""
+    """Return the integer nearest to totals / masses; ties are resolved so that anchor + result is even."""
     quotient, rest = np.divmod(totals, masses)
     quotient = quotient.astype(np.int64)
     odd = (anchor + quotient) % 2 == 1
@@ -138,9 +142,9 @@ def _numpy(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
 
 
 def _unscaled(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
-    """Decimals as multiples of their last digit: int64 where all fit, else Python integers.
+    """Return decimals as multiples of their last digit: int64 if all fit, otherwise Python integers.
 
-    Arrow keeps them as little-endian words of 64 bits, two's complement.
+    Arrow stores a decimal as little-endian 64-bit words in two's complement.
     """
     array = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
     if array.type.bit_width < 128:

@@ -1,9 +1,9 @@
-"""The step that the values of a variable have in practice, which their means are rounded to.
+"""Granularity of a numeric variable: the decimal step of its values, to which published means are rounded.
 
-A mean with unequal, published weights tells more than one of equal weights: where every value is a multiple
-of some step, its digits below that step say which values the records have, and which record has which
-(integer relations: Lenstra, Lenstra and Lovász 1982; for three records trying all values will do). Rounded to
-the step it leaves as many combinations of values as it has steps to choose among.
+A mean under unequal, published weights discloses more than an unweighted mean. If all values are multiples of
+a step, the digits of the mean below that step identify the values and the record of each (integer relations:
+Lenstra, Lenstra and Lovász 1982; for three records, enumeration suffices). A mean that is rounded to the step
+no longer contains these digits.
 """
 
 from __future__ import annotations
@@ -13,31 +13,33 @@ from fractions import Fraction
 
 import numpy as np
 
-#: Share of the values other than zero that a step must divide: some are always written otherwise.
+#: Share of the nonzero values that must be multiples of the step. A few values usually have more digits.
 MOST = 0.9
-#: Steps are 5 and 10 times powers of ten, from the largest magnitude down to 10 to the minus this.
+#: Steps are 1 and 5 times a power of ten, from the largest magnitude down to 10**-PLACES.
 PLACES = 6
-#: Distance from a multiple, in steps, that is an error of floats; few values without a step come as near.
+#: Distance from a multiple, in steps, that counts as floating-point error. Values without a step are rarely
+#: as
+#: near to one.
 NEAR = 0.01
-#: Values without any step are rounded to no less than their deviation over this: a mean needs no more digits,
-#: and what looks as if it had none may be multiples of a twelfth.
+#: Means of values without a step are rounded to about their standard deviation divided by this. A mean needs
+#: no more digits, and values that seem to have no step may still be multiples of, say, one twelfth.
 DIGITS = 1000.0
 
 
 def step_of(values: np.ndarray, deviation: float) -> Fraction:
-    """The coarsest decimal step that nine in ten values are multiples of.
+    """Return the coarsest decimal step of which at least 90 % of the nonzero values are multiples.
 
     Parameters
     ----------
     values : (n,) float array
-        NaN where missing; zeros, which every step divides, are left out.
+        Missing values are NaN. Zeros are ignored, because they are multiples of every step.
     deviation : float
-        Standard deviation of the variable: values that have no step are given one by it.
+        Standard deviation of the variable. It determines the step if the values have none.
 
     Returns
     -------
     Fraction
-        Above 0: 5 or 10 times a power of ten.
+        A positive step: 1 or 5 times a power of ten.
     """
     sizes = np.abs(values[np.isfinite(values) & (values != 0.0)])
     if not len(sizes):
