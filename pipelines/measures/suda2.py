@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
-from microguard.sdc.risk.suda2 import special_uniques
+from microguard.sdc.risk.suda2 import suda2
 
 #: Largest set of variables looked at, and where there are more than `MANY` variables.
 LARGEST_SET, LARGEST_SET_OF_MANY, MANY = 3, 2, 20
@@ -59,7 +59,7 @@ class SpecialUniquesMeasure(Measure[Comparison, SpecialUniques]):
         most = min(len(variables) - 1, LARGEST_SET if len(variables) <= MANY else LARGEST_SET_OF_MANY)
         where = np.empty((len(pairs), 0), np.int64) if region is None else pairs.regions[:, None]
         before, after = (
-            special_uniques(np.column_stack([where, codes]), most)
+            suda2(np.column_stack([where, codes]), most)
             for codes in (pairs.codes_before, pairs.codes_after)
         )
         return SpecialUniques(

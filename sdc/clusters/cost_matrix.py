@@ -124,7 +124,7 @@ class CostMatrix:
 
 
 @dataclass(frozen=True)
-class Prices:
+class MismatchCosts:
     """Values of such a variable: the matrix row of each record, (n,), and the distances `mismatches`."""
 
     rows: np.ndarray

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 from microguard.sdc.clusters.codes import category_codes
-from microguard.sdc.clusters.cost_matrix import CostMatrix, Prices
+from microguard.sdc.clusters.cost_matrix import CostMatrix, MismatchCosts
 from microguard.sdc.clusters.exact_values import ExactValues, units_of
 from microguard.sdc.clusters.hierarchical import Tree, level_codes
 from microguard.sdc.clusters.ordinal import Ranks, ranks_of
@@ -174,7 +174,7 @@ def modes(
     codes: np.ndarray,
     labels: np.ndarray,
     weights: np.ndarray,
-    measured: Sequence[Ranks | Tree | Prices | None] | None = None,
+    measured: Sequence[Ranks | Tree | MismatchCosts | None] | None = None,
 ) -> np.ndarray:
     """Return the position of a record that carries the modes of each record's cluster, (n,).
 
@@ -229,12 +229,12 @@ def _measured(
     order: Sequence[str] | None,
     paths: Mapping[str, Sequence[str]] | None,
     costs: CostMatrix | None,
-) -> Ranks | Tree | Prices | None:
+) -> Ranks | Tree | MismatchCosts | None:
     """Return the distances of a column by its order, tree or cost matrix; None if it has none of them."""
     if order is not None:
         return Ranks(ranks_of(column, order), len(order))
     if costs is not None:
-        return Prices(costs.rows(column), costs.mismatches)
+        return MismatchCosts(costs.rows(column), costs.mismatches)
     return None if paths is None else Tree(level_codes(column, paths))
 
 

@@ -12,7 +12,7 @@ SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
-class VanishedCells:
+class EmptiedCells:
     """Numbers of cells that protection emptied, by original size.
 
     Attributes
@@ -21,7 +21,7 @@ class VanishedCells:
         Lower ends of the size classes. A class ends before the next one begins; the last has no end.
     cells : (classes,) int64 array
         Number of cells with an original count in the class.
-    vanished : (classes,) int64 array
+    emptied : (classes,) int64 array
         Number of these cells that are empty after protection.
     records : (classes,) int64 array
         Number of original records in the emptied cells.
@@ -29,13 +29,13 @@ class VanishedCells:
 
     sizes: tuple[int, ...]
     cells: np.ndarray
-    vanished: np.ndarray
+    emptied: np.ndarray
     records: np.ndarray
 
 
-def vanished_cells(
+def emptied_cells(
     original: np.ndarray, protected: np.ndarray, sizes: tuple[int, ...] = SIZES
-) -> VanishedCells:
+) -> EmptiedCells:
     """Count the cells (categories, for one variable) that are empty after protection, by original size.
 
     Parameters
@@ -59,10 +59,10 @@ def vanished_cells(
     def add_up(weights: np.ndarray) -> np.ndarray:
         return np.bincount(size, weights=weights, minlength=len(sizes)).astype(np.int64)
 
-    return VanishedCells(
+    return EmptiedCells(
         sizes=tuple(sizes),
         cells=add_up(np.ones(len(size))),
-        vanished=add_up(gone),
+        emptied=add_up(gone),
         records=add_up(gone * original[occurred]),
     )
 

@@ -15,7 +15,7 @@ from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 
 @dataclass(frozen=True)
-class SpecialUniques:
+class Suda2Scores:
     """Minimal sample uniques and SUDA2 score of each record.
 
     Attributes
@@ -34,7 +34,7 @@ class SpecialUniques:
     contributions: np.ndarray
 
 
-def special_uniques(codes: np.ndarray, max_size: int | None = None) -> SpecialUniques:
+def suda2(codes: np.ndarray, max_size: int | None = None) -> Suda2Scores:
     """Find the minimal sample uniques up to a size, and compute the SUDA2 scores.
 
     Parameters
@@ -83,7 +83,7 @@ def special_uniques(codes: np.ndarray, max_size: int | None = None) -> SpecialUn
             contributions[list(chosen)] += worth * np.count_nonzero(minimal)
         labels, unique = finer, alone
     total = float(scores.sum())
-    return SpecialUniques(counts, scores, contributions / total if total > 0.0 else contributions)
+    return Suda2Scores(counts, scores, contributions / total if total > 0.0 else contributions)
 
 
 def _joined(labels: np.ndarray, codes: np.ndarray) -> np.ndarray:

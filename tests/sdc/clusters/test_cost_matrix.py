@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microguard.sdc.clusters.cost_matrix import CostMatrix, Prices
+from microguard.sdc.clusters.cost_matrix import CostMatrix, MismatchCosts
 from microguard.sdc.clusters.representatives import represent
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
@@ -68,7 +68,7 @@ def test_a_cluster_publishes_the_category_of_least_cost_to_its_records(seed: int
         sum(weights[j] * WAYS.mismatches[rows[i], rows[j]] for j in range(30) if labels[j] == labels[i])
         for i in range(30)
     ]
-    np.testing.assert_allclose(Prices(rows, WAYS.mismatches).costs(labels, weights), asked)
+    np.testing.assert_allclose(MismatchCosts(rows, WAYS.mismatches).costs(labels, weights), asked)
     table = represent(
         pa.table({"way": pa.array(column, pa.string())}),
         labels,

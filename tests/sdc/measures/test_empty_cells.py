@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
-from microguard.sdc.measures.empty_cells import transitions, vanished_cells
+from microguard.sdc.measures.empty_cells import transitions, emptied_cells
 
 ORIGINAL = np.array([0, 1, 1, 2, 4, 7, 120])
 PROTECTED = np.array([0, 0, 3, 0, 0, 9, 118])
 
 
 def test_vanished_cells_are_counted_by_their_original_size():
-    vanished = vanished_cells(ORIGINAL, PROTECTED)
-    by_size = dict(zip(vanished.sizes, zip(vanished.cells, vanished.vanished, strict=True), strict=True))
+    emptied = emptied_cells(ORIGINAL, PROTECTED)
+    by_size = dict(zip(emptied.sizes, zip(emptied.cells, emptied.emptied, strict=True), strict=True))
     assert by_size[1] == (2, 1)
     assert by_size[2] == (1, 1)
     assert by_size[3] == (1, 1)
     assert by_size[5] == (1, 0)
     assert by_size[100] == (1, 0)
-    assert vanished.records.sum() == 1 + 2 + 4
+    assert emptied.records.sum() == 1 + 2 + 4
 
 
 def test_transitions_hold_every_cell_once():
@@ -32,10 +32,10 @@ def test_transitions_hold_every_cell_once():
 
 def test_cells_that_do_not_fit_are_refused():
     with pytest.raises(ShapeMismatch):
-        vanished_cells(ORIGINAL, PROTECTED[1:])
+        emptied_cells(ORIGINAL, PROTECTED[1:])
     with pytest.raises(InvalidParameter):
         transitions(ORIGINAL, -PROTECTED)
     with pytest.raises(InvalidParameter):
         transitions(ORIGINAL, PROTECTED, 0)
     with pytest.raises(InvalidParameter):
-        vanished_cells(ORIGINAL, PROTECTED, (2, 3))
+        emptied_cells(ORIGINAL, PROTECTED, (2, 3))
