@@ -115,11 +115,12 @@ def search(release: Release, exact: Sequence[str], seed: int = 1) -> Found:
     return Found(record / len(tried), sensitive / len(tried))
 
 
-def _classes(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """Return the class of each record, 0 to m - 1, by equal values of `names`; missing counts as a value."""
-    if not names:
+def _classes(frame: pd.DataFrame, names: Sequence[str] | None = None) -> np.ndarray:
+    """Return the class of each record, 0 to m - 1, by equal values of `names` (default: all columns)."""
+    keys = list(frame.columns if names is None else names)
+    if not keys:
         return np.zeros(len(frame), np.int64)
-    return frame.groupby(list(names), dropna=False, sort=False, observed=True).ngroup().to_numpy(np.int64)
+    return frame.groupby(keys, dropna=False, sort=False, observed=True).ngroup().to_numpy(np.int64)
 
 
 def _unique_share(classes: np.ndarray) -> float:
