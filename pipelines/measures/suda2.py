@@ -59,8 +59,7 @@ class SpecialUniquesMeasure(Measure[Comparison, SpecialUniques]):
         most = min(len(variables) - 1, LARGEST_SET if len(variables) <= MANY else LARGEST_SET_OF_MANY)
         where = np.empty((len(pairs), 0), np.int64) if region is None else pairs.regions[:, None]
         before, after = (
-            suda2(np.column_stack([where, codes]), most)
-            for codes in (pairs.codes_before, pairs.codes_after)
+            suda2(np.column_stack([where, codes]), most) for codes in (pairs.codes_before, pairs.codes_after)
         )
         return SpecialUniques(
             len(pairs),
