@@ -11,7 +11,7 @@ from microguard.pipelines.measures.measure import Measure
 from microguard.pipelines.measures.table_errors import aligned
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
-from microguard.sdc.measures.empty_cells import transitions, emptied_cells
+from microguard.sdc.measures.empty_cells import emptied_cells, transitions
 
 MORE = "set method.control_tables.kept_dimension, raise method.effort, or accept more in [quality]"
 

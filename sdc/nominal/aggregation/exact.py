@@ -130,7 +130,7 @@ class _Kinds:
         return len(self.kind_of_variable)
 
     def incidence(self, problem: AggregationProblem) -> sparse.csr_matrix:
-        """Return the records that each variable adds to each cell, (cells, variables): f_ti of section 5.2."""
+        """Return the records that each variable adds to each cell, (cells, variables): f_ti."""
         cells = problem.cells[self.choice_of_variable]
         variable, table = np.nonzero(cells != SETTLED)
         return sparse.csr_matrix(

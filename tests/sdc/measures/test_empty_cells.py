@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
-from microguard.sdc.measures.empty_cells import transitions, emptied_cells
+from microguard.sdc.measures.empty_cells import emptied_cells, transitions
 
 ORIGINAL = np.array([0, 1, 1, 2, 4, 7, 120])
 PROTECTED = np.array([0, 0, 3, 0, 0, 9, 118])
