@@ -24,15 +24,15 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class ChiExactParameters:
-    """Work limit and objective of Chi-ex.
+    """What Chi-ex may spend.
 
     Attributes
     ----------
     nodes : int
-        Maximum number of branch-and-bound nodes. The default takes at most minutes for 200 records.
+        Branch-and-bound nodes, the work limit; the default takes minutes at worst for 200 records.
     deviation_weight : float
-        w of (5.6.1): cost of each record by which a key combination changes, in units of chi-square. It
-        represents the tables that are not control tables.
+        w of (5.6.1): cost of each record by which a combination changes, in units of chi-square. It
+        stands for the tables that are not controlled.
     """
 
     nodes: int = 2_000
@@ -41,7 +41,7 @@ class ChiExactParameters:
     def __post_init__(self) -> None:
         if self.nodes < 0 or not self.deviation_weight >= 0:
             raise InvalidParameter(
-                f"nodes and deviation_weight: expected numbers of at least 0, found {self.nodes} and "
+                f"nodes and deviation_weight may not be negative, found {self.nodes} and "
                 f"{self.deviation_weight}"
             )
 

@@ -26,7 +26,7 @@ AUXILIARY_NODES = 200_000
 
 @dataclass(frozen=True)
 class Guidance:
-    """Parameters of Algorithm 7: gamma in [0, 1] weights the duals, `reward` > 0 is lambda."""
+    """gamma in [0, 1], the weight of the duals, and lambda > 0, the reward of each member."""
 
     gamma: float
     reward: float
@@ -34,7 +34,7 @@ class Guidance:
     def __post_init__(self) -> None:
         if not 0 <= self.gamma <= 1 or not self.reward > 0:
             raise InvalidParameter(
-                f"guidance: expected gamma in [0, 1] and lambda above 0, found {self.gamma} and {self.reward}"
+                f"gamma lies in [0, 1] and lambda above 0, found {self.gamma} and {self.reward}"
             )
 
 
