@@ -95,7 +95,7 @@ def test_numbers_that_are_none_are_refused_by_name(records, options, error):
 
 @pytest.mark.parametrize("bounds", [5, [5], pd.Series({1: 3})])
 def test_bounds_on_errors_are_a_mapping(bounds):
-    with pytest.raises(InvalidParameter, match="max_absolute_error takes a mapping"):
+    with pytest.raises(InvalidParameter, match="max_absolute_error: expected a mapping"):
         anonymise(FRAME, 3, 2, max_absolute_error=bounds)
 
 

@@ -1,8 +1,10 @@
-"""Clusterings to start a search from: MDAV of the whole file or of blocks, and clusters of equal records.
+"""Initial partitions of a search: MDAV of the whole file or of blocks, and clusters of equal records.
 
-MDAV looks at all pairs of a small file; a large one is cut into blocks of near records first. Where many
-records repeat, a second start puts those that are equal at least k times into clusters of their own, which
-cost nothing, and clusters the others; the cheaper start counts.
+MDAV evaluates all pairs of a small file. A large file is first divided into blocks of near records. If many
+records
+repeat, a second partition is constructed: records that occur at least k times form clusters of equal records,
+which
+cost nothing, and MDAV clusters the others. The cheaper partition is used.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Records per block of MDAV: larger ones cost more than the local search afterwards.
+#: Number of records per block of MDAV. Larger blocks would cost more than the local search.
 BLOCK = 250
-#: Up to this n^2 / k, which its work grows with, MDAV takes the whole file: half a second; 10,000 records at
+#: MDAV runs on the whole file up to this value of n^2 / k, its order of work: half a second, or 10,000
+#: records at
 #: k = 3.
 WHOLE_FILE = 35_000_000
-#: Where fewer than this share of the records are equal to k - 1 others, the second start, which takes as long
-#: as the first, is as often the dearer one: they differ by up to 2 %.
+#: The second partition is skipped if fewer than this share of the records are equal to k - 1 others. It takes
+#: as
+#: long as the first, would be worse as often as better, and differs by up to 2 %.
 FEW_REPEAT = 0.02
 
 
@@ -28,21 +32,21 @@ Blocks = tuple[np.ndarray, np.ndarray]
 
 
 def cut(records: Records, k: int) -> Blocks:
-    """Positions of the records block after block, near ones together, and where blocks begin."""
+    """Divide the records into blocks of near records; return their positions and the block offsets."""
     return cut_into_blocks(records.values, BLOCK, k)
 
 
 def start(records: Records, contents: np.ndarray, blocks: Blocks, k: int) -> np.ndarray:
-    """Labels of the cheaper start, (n,) int64, 0 to m - 1, clusters of k to 2k - 1 records.
+    """Return the labels of the cheaper initial partition, (n,) int64 from 0, with clusters of k to 2k - 1.
 
     Parameters
     ----------
     records : Records
-        At least k.
+        At least k records.
     contents : (n,) int64 array
-        Number of each record's content (`deduplicate`).
+        Number of each distinct record, see `deduplicate`.
     blocks : tuple of arrays
-        As of `cut`.
+        Blocks as `cut` returns them.
     k : int
     """
     labels = _mdav(records, blocks, k)
@@ -54,9 +58,9 @@ def start(records: Records, contents: np.ndarray, blocks: Blocks, k: int) -> np.
 
 
 def _by_content(records: Records, contents: np.ndarray, k: int) -> np.ndarray | None:
-    """Equal records in clusters of their own where there are k, the others by MDAV; None with few such.
+    """Cluster records that occur at least k times by content, the others by MDAV; None if few records repeat.
 
-    Where fewer than k others are left, those of the nearest content join them.
+    If fewer than k other records remain, the records with the nearest content are clustered with them.
     """
     count = np.bincount(contents)
     alone = count[contents] >= k
@@ -72,7 +76,7 @@ def _by_content(records: Records, contents: np.ndarray, k: int) -> np.ndarray | 
     order = np.flatnonzero(alone)
     order = order[np.argsort(contents[order], kind="stable")]
     _, first, repeats = np.unique(contents[order], return_index=True, return_counts=True)
-    clusters = repeats // k  # of each content; the last one takes what is left over
+    clusters = repeats // k  # number of clusters of each content; the last one takes the remainder
     offset = np.concatenate([[0], np.cumsum(clusters)])
     place = np.arange(len(order)) - np.repeat(first, repeats)
     labels[order] = np.repeat(offset[:-1], repeats) + np.minimum(place // k, np.repeat(clusters - 1, repeats))
@@ -83,7 +87,7 @@ def _by_content(records: Records, contents: np.ndarray, k: int) -> np.ndarray | 
 
 
 def _mdav(records: Records, blocks: Blocks, k: int) -> np.ndarray:
-    """MDAV of the whole file where it is small, else within blocks."""
+    """Run MDAV on the whole file if it is small, otherwise within blocks."""
     n = len(records)
     order, offsets = (np.arange(n), np.array([0, n])) if n * n <= WHOLE_FILE * k else blocks
     labels = np.empty(n, dtype=np.int64)

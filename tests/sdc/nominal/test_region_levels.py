@@ -130,7 +130,7 @@ def test_faulty_regions_are_named():
         anonymise(frame.assign(district=None), 3, region=LEVELS)
     with pytest.raises(InvalidParameter, match="two levels"):
         anonymise(frame, 3, [tuple(LEVELS)], region=LEVELS)
-    with pytest.raises(InvalidParameter, match="no control tables"):
+    with pytest.raises(InvalidParameter, match="names of control tables"):
         anonymise(frame, 3, 1, region=LEVELS, max_absolute_error={("age", "sex"): 2})
     with pytest.raises(InvalidParameter, match="region_dimension"):
         anonymise(frame, 3, 1, region=LEVELS, region_dimension=-1)
