@@ -1,10 +1,14 @@
-"""Branching on pairs of records: what is left of the gap once cuts and lists are spent.
+"""Branching on pairs of records (Ryan and Foster 1981), which closes the gap that cuts and enumeration leave.
 
-A clustering holds two records in one cluster or apart (Ryan and Foster 1981), so the lesser bound of the
-two halves holds of all. The node of least bound is split first, on the pair whose halves both rise most over
-the columns at hand (strong branching); each half is priced exactly, without further cuts. A cheap pair
-settles nothing, so only those are tried that are most undecided and whose records have the largest duals.
-Where no pair of a node is undecided, its columns are a clustering: a cheaper one than was known is kept.
+In every clustering two records are in one cluster or in two, so the smaller bound of the two children is
+valid for
+the node. The node with the least bound is split first. Strong branching over the current columns chooses the
+pair
+whose children both have the largest bound increase. Children are priced exactly, without further cuts. Only
+the most
+fractional pairs with the largest duals are tried, because other pairs change little. If a node has no
+fractional
+pair, its columns form a clustering, which replaces the incumbent if it is cheaper.
 """
 
 from __future__ import annotations
@@ -20,24 +24,24 @@ from microguard.sdc.microaggregation.column_generation.columns import Columns
 from microguard.sdc.solver import FEASIBILITY_TOLERANCE
 from microguard.sdc.stop import Deadline
 
-#: Relative distance of bound and master problem at which a node is left.
+#: Relative difference of bound and master problem at which a node has converged.
 TOLERANCE = 1e-5
-#: Pairs tried at a node.
+#: Number of pairs that strong branching tries at a node.
 TRIED = 8
 
 
 @dataclass(frozen=True)
 class Branching:
-    """Work of branching.
+    """Work limits of branching.
 
     Attributes
     ----------
     nodes : int
-        At most.
+        Maximum number of nodes.
     allowance : Allowance
-        Of their pricing and linear programs.
+        Limits on pricing and linear programs.
     gap : float
-        Largest relative gap that branching is tried at.
+        Branching is tried up to this relative gap.
     """
 
     nodes: int
@@ -46,16 +50,17 @@ class Branching:
 
 
 class Branched(NamedTuple):
-    """What branching reached.
+    """Result of branching.
 
     Attributes
     ----------
     lower_bound : float
-        On the cost of any clustering; the cost of the cheapest one known where that was proved optimal.
+        Bound on the cost of every clustering. It equals the cost of the best clustering if that is proved
+        optimal.
     members : (clusters, 2k - 1) int array or None
-        Of a clustering cheaper than the one known before.
+        Clusters of an improved clustering; None if there is none.
     nodes : int
-        Nodes looked at.
+        Number of nodes solved.
     """
 
     lower_bound: float
@@ -64,19 +69,20 @@ class Branched(NamedTuple):
 
 
 class Node(NamedTuple):
-    """Clusterings that hold some pairs apart and others together.
+    """Node of the search: clusterings that separate some pairs and join others.
 
     Attributes
     ----------
     bound : float
-        On the cost of any.
+        Bound on the cost of these clusterings.
     number : int
-        In the order of the search; it decides between equal bounds.
+        Number of the node, which breaks ties of bounds.
     apart, together : (pairs, 2) int arrays
-    prices : Prices
-        Of the bound.
+        Pairs of records in different clusters, and pairs in one cluster.
+    prices : Duals
+        Duals of the bound.
     pair : (2,) int array or None
-        To split on, where the work was enough to choose one and some pair is undecided.
+        Pair to split on; None if no pair is fractional or the work limit was reached.
     """
 
     bound: float
@@ -88,17 +94,17 @@ class Node(NamedTuple):
 
 
 def branch(relaxation: Relaxation, cost: float, work: Branching, deadline: Deadline) -> Branched:
-    """Raise the bound of a relaxation by splitting it on pairs.
+    """Raise the lower bound of a relaxation by branching on pairs.
 
     Parameters
     ----------
     relaxation : Relaxation
-        With a finite `lower_bound`.
+        Relaxation with a finite `lower_bound`.
     cost : float
-        Of a clustering that is known.
+        Cost of the incumbent.
     work : Branching
     deadline : Deadline
-        Safety net.
+        Wall-clock limit, as a safety net.
     """
     tree = _Tree(relaxation, cost, work, deadline)
     bound = tree.search()
@@ -106,7 +112,7 @@ def branch(relaxation: Relaxation, cost: float, work: Branching, deadline: Deadl
 
 
 class _Tree:
-    """The search, with a relaxation of its own that is restricted to one node after the other."""
+    """Search tree with a relaxation of its own, which is restricted to one node after the other."""
 
     def __init__(self, whole: Relaxation, cost: float, work: Branching, deadline: Deadline) -> None:
         self.nodes = 0
@@ -126,7 +132,7 @@ class _Tree:
         self._root = Node(whole.lower_bound, 0, none, none, prices, None)
 
     def search(self) -> float:
-        """Split the node of least bound until the work is done, that node cannot be split or none is left."""
+        """Split the node with the least bound until a limit is reached; return the bound."""
         if self._most_nodes == 0:
             return self._root.bound
         open_nodes = [self._look(self._root, self._root.apart, self._root.together)]
@@ -146,17 +152,17 @@ class _Tree:
 
     @property
     def _closed(self) -> float:
-        """Bound from which on a node is closed: pricing leaves out its tolerance per cluster."""
+        """Bound from which on a node is pruned, reduced by the tolerance of pricing per cluster."""
         clusters = self._relaxation.master.n / self._relaxation.columns.k
         return (1.0 - CLOSED) * self._cost - clusters * FEASIBILITY_TOLERANCE
 
     def _look(self, parent: Node, apart: np.ndarray, together: np.ndarray) -> Node:
-        """A half of a node, or the first, with its bound and the pair to split it on."""
+        """Solve a child of a node, or the root node; return it with its bound and the pair to split on."""
         relaxation = self._relaxation
         self.nodes += 1
         relaxation.restrict(apart, together, parent.prices)
         pair = None
-        for tolerance in (TOLERANCE, CLOSED):  # the second closes a node without an undecided pair
+        for tolerance in (TOLERANCE, CLOSED):  # the second tolerance closes a node without a fractional pair
             converged = relaxation.converge(tolerance, self._closed)
             bound = max(parent.bound, relaxation.lower_bound)
             if not converged or bound >= self._closed:
@@ -168,7 +174,7 @@ class _Tree:
         return Node(bound, self.nodes, apart, together, relaxation.prices, pair)
 
     def _take_in(self) -> None:
-        """Keep the clustering that the columns of the solution are, where it is cheaper."""
+        """Replace the incumbent if the columns of the solution form a cheaper clustering."""
         relaxation = self._relaxation
         if relaxation.solution is None:
             return
@@ -179,7 +185,7 @@ class _Tree:
             self._cost, self.cheaper = cost, relaxation.columns.members[chosen]
 
     def _pair(self, apart: np.ndarray, together: np.ndarray) -> np.ndarray | None:
-        """The pair whose halves both rise most, over the columns at hand."""
+        """Choose the pair whose children have the largest bound increases over the current columns."""
         relaxation = self._relaxation
         best, most = None, -1.0
         if relaxation.solution is None:

@@ -49,7 +49,7 @@ class _Partition(NamedTuple):
 
 
 def dissolve_dearest(records: Records, labels: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
-    """Dissolve expensive clusters if that gains; return labels, (n,) int64 from 0, with clusters of k to 2k-1.
+    """Dissolve expensive clusters if that gains; return labels, (n,) int64, with clusters of k to 2k - 1.
 
     Parameters
     ----------
