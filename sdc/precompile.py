@@ -1,9 +1,8 @@
 """Compile kernels ahead of time, once per machine: ``python -m microguard.sdc.precompile [PART ...]``.
 
 A kernel that was not compiled ahead is compiled at its first call, by every worker of a cluster that calls
-it.
-Each part calls public functions on instances so small that only compilation takes time. `sdc.kernels.compile`
-chooses the folder of the compiled code.
+it. Each part calls public functions on instances so small that only compilation takes time.
+`sdc.kernels.compile` chooses the folder of the compiled code.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from microguard.sdc.cta.controlled_rounding.controlled_rounding import (
 )
 from microguard.sdc.kernels.compile import forget_earlier
 from microguard.sdc.microaggregation import individual_ranking, microaggregate
-from microguard.sdc.microaggregation.global_bound.bound import file_bound
+from microguard.sdc.microaggregation.global_bound.bound import global_bound
 from microguard.sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
 from microguard.sdc.microaggregation.methods import ALGORITHMS
 from microguard.sdc.microaggregation.principal_cuts import CutTree
@@ -40,7 +39,7 @@ def clusters() -> None:
         microaggregate(points, 3, effort=effort)
     nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
     CutTree.grow(points, keys, 2).assign(points, keys)
-    file_bound(points, 3, reach=np.ones(12))
+    global_bound(points, 3, reach=np.ones(12))
     _link(points)
 
 

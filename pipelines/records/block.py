@@ -30,7 +30,7 @@ from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcErr
 from microguard.sdc.measures.moments import Moments
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
-from microguard.sdc.microaggregation.global_bound.bound import WORK, file_bound
+from microguard.sdc.microaggregation.global_bound.bound import WORK, global_bound
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
 #: Beside a record where representatives are chosen together: its cluster, and with the position of a nominal
@@ -74,7 +74,7 @@ def protect_block(
             protected = _with_clusters(protected, block, labels, clustering)
         moments = _moments(block, protected, clustering)
         report |= certificate | _clusters(block, labels, clustering)
-        report["file_bound"] = _file_bound(block, points, clustering, certificate["lower_bound"])
+        report["file_bound"] = _global_bound(block, points, clustering, certificate["lower_bound"])
         if moments is not None:
             report |= {"sse": float(moments.sse.sum())}
     except SdcError as error:  # its messages never hold a value
@@ -284,7 +284,7 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: BlockConfig) -> d
     return counts
 
 
-def _file_bound(
+def _global_bound(
     block: pa.Table, points: Points, clustering: BlockConfig, lower_bound: float | None
 ) -> float | None:
     """What these records cost at least in any clustering of the whole file; None for too large a block.
@@ -299,4 +299,4 @@ def _file_bound(
         return lower_bound
     if not clustering.k <= len(points) <= BOUND_RECORDS or len(points) ** 2 * points.width > BOUND_WORK:
         return None
-    return file_bound(points.spread(), clustering.k, reach=reach, work=WORK[clustering.effort])
+    return global_bound(points.spread(), clustering.k, reach=reach, work=WORK[clustering.effort])

@@ -1,14 +1,11 @@
 """Branching on pairs of records (Ryan and Foster 1981), which closes the gap that cuts and enumeration leave.
 
 In every clustering two records are in one cluster or in two, so the smaller bound of the two children is
-valid for
-the node. The node with the least bound is split first. Strong branching over the current columns chooses the
-pair
-whose children both have the largest bound increase. Children are priced exactly, without further cuts. Only
-the most
-fractional pairs with the largest duals are tried, because other pairs change little. If a node has no
-fractional
-pair, its columns form a clustering, which replaces the incumbent if it is cheaper.
+valid for the node. The node with the least bound is split first. Strong branching over the current columns
+chooses the pair whose children both have the largest bound increase. Children are priced exactly, without
+further cuts. Only the most fractional pairs with the largest duals are tried, because other pairs change
+little. If a node has no fractional pair, its columns form a clustering, which replaces the incumbent if it is
+cheaper.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from microguard.sdc.microaggregation.certified.relaxation import CLOSED, Allowance, Prices, Relaxation
+from microguard.sdc.microaggregation.certified.relaxation import CLOSED, Allowance, DualValues, Relaxation
 from microguard.sdc.microaggregation.certified.undecided_pairs import DECIDED, EQUAL, undecided_pairs
 from microguard.sdc.microaggregation.column_generation.columns import Columns
 from microguard.sdc.solver import FEASIBILITY_TOLERANCE
@@ -79,7 +76,7 @@ class Node(NamedTuple):
         Number of the node, which breaks ties of bounds.
     apart, together : (pairs, 2) int arrays
         Pairs of records in different clusters, and pairs in one cluster.
-    prices : Duals
+    dual_values : DualValues
         Duals of the bound.
     pair : (2,) int array or None
         Pair to split on; None if no pair is fractional or the work limit was reached.
@@ -89,7 +86,7 @@ class Node(NamedTuple):
     number: int
     apart: np.ndarray
     together: np.ndarray
-    prices: Prices
+    dual_values: DualValues
     pair: np.ndarray | None
 
 
@@ -122,14 +119,14 @@ class _Tree:
         columns = Columns(whole.columns.distances, whole.columns.k)
         columns.add(whole.columns.members[near])
         self._relaxation = Relaxation(
-            columns, whole.prices.duals, work.allowance, deadline, tolerance=FEASIBILITY_TOLERANCE
+            columns, whole.dual_values.duals, work.allowance, deadline, tolerance=FEASIBILITY_TOLERANCE
         )
         if len(whole.binding):
             self._relaxation.add_cuts(whole.binding)
-        penalties = whole.prices.penalties
+        penalties = whole.dual_values.penalties
         none = np.empty((0, 2), dtype=np.int64)
-        prices = Prices(whole.prices.duals, penalties[penalties > 0], np.empty(0))
-        self._root = Node(whole.lower_bound, 0, none, none, prices, None)
+        dual_values = DualValues(whole.dual_values.duals, penalties[penalties > 0], np.empty(0))
+        self._root = Node(whole.lower_bound, 0, none, none, dual_values, None)
 
     def search(self) -> float:
         """Split the node with the least bound until a limit is reached; return the bound."""
@@ -160,7 +157,7 @@ class _Tree:
         """Solve a child of a node, or the root node; return it with its bound and the pair to split on."""
         relaxation = self._relaxation
         self.nodes += 1
-        relaxation.restrict(apart, together, parent.prices)
+        relaxation.restrict(apart, together, parent.dual_values)
         pair = None
         for tolerance in (TOLERANCE, CLOSED):  # the second tolerance closes a node without a fractional pair
             converged = relaxation.converge(tolerance, self._closed)
@@ -171,7 +168,7 @@ class _Tree:
             if pair is not None:
                 break
             self._take_in()
-        return Node(bound, self.nodes, apart, together, relaxation.prices, pair)
+        return Node(bound, self.nodes, apart, together, relaxation.dual_values, pair)
 
     def _take_in(self) -> None:
         """Replace the incumbent if the columns of the solution form a cheaper clustering."""
@@ -190,11 +187,11 @@ class _Tree:
         best, most = None, -1.0
         if relaxation.solution is None:
             return None
-        at_hand = relaxation.solution.objective
+        current = relaxation.solution.objective
         incidence = relaxation.columns.incidence(np.arange(len(relaxation.columns)))
-        for pair in undecided_pairs(incidence, relaxation.solution.x, relaxation.prices.duals, TRIED):
+        for pair in undecided_pairs(incidence, relaxation.solution.x, relaxation.dual_values.duals, TRIED):
             rises = [
-                min(relaxation.at_hand(*half), self._cost) - at_hand
+                min(relaxation.restricted_value(*half), self._cost) - current
                 for half in (
                     (np.vstack([apart, pair]), together),
                     (apart, np.vstack([together, pair])),

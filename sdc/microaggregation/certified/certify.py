@@ -7,8 +7,7 @@ of
 3. Integer programs over the generated clusters with the smallest reduced costs improve the incumbent. After
 the
    cuts, few other clusters are in an optimal partition. If a gap remains, a thorough local search is tried;
-   in small
-   files after step 4.
+   in small files after step 4.
 4. All clusters whose reduced cost permits an improvement are enumerated, level by level. Integer programs
 over them
    raise the bound, up to the optimum if the last one is solved (`levels`).
@@ -17,8 +16,7 @@ find a
    better clustering (`branching`).
 
 The bound is valid for every partition of these records into clusters of at least k. It is reduced by the
-solver's
-tolerance for at most n / k clusters, at a mean loss of 1 per record, and by rounding errors.
+solver's tolerance for at most n / k clusters, at a mean loss of 1 per record, and by rounding errors.
 """
 
 from __future__ import annotations
@@ -50,10 +48,8 @@ from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
 #: A thorough local search is tried if the gap is larger than this. It takes 3 seconds for 100 records and 8
-#: for 200,
-#: and reduced the loss by 0.1 to 1.2 % if the gap was 0.7 to 1.6 %. For at least THOROUGH_FROM records it
-#: follows the
-#: cuts; smaller files are mostly proved without it.
+#: for 200, and reduced the loss by 0.1 to 1.2 % if the gap was 0.7 to 1.6 %. For at least THOROUGH_FROM
+#: records it follows the cuts; smaller files are mostly proved without it.
 THOROUGH_GAP, THOROUGH_FROM = 0.001, 400
 #: Up to this many records, integer programs of unlimited size prove most optima.
 PROVABLE_RECORDS = 200
@@ -66,8 +62,7 @@ FEW_CUTS = 20
 #: Maximum number of nodes of branching on pairs. A node takes about two seconds for 1,000 records and k = 4.
 BRANCHES = 129
 #: Branching limits of small files, whose nodes take 0.1 to 0.3 seconds. Limits proportional to n squared
-#: would end it
-#: after about 30 nodes.
+#: would end it after about 30 nodes.
 SMALL_BRANCHING = Branching(401, Allowance(evaluations=4_000_000_000, pivots=400_000_000))
 #: Branching is tried up to this relative gap, because it closes only hundredths of a percent of a large
 #: file's gap.
@@ -111,9 +106,8 @@ class Work:
         """Return the limits for n records: about ten minutes of a core for 1,000 records, seconds for 200.
 
         Most of the time is spent on pricing (1e8 evaluations per second), the master problem (2e7 pivots
-        times
-        rows per second) and the integer programs. The required work grows with k. If the allowance does not
-        suffice for clusters of k to 2k - 1 records, the only bound is that of smaller clusters or nearest
+        times rows per second) and the integer programs. The required work grows with k. If the allowance does
+        not suffice for clusters of k to 2k - 1 records, the only bound is that of smaller clusters or nearest
         neighbours.
         """
         small = n <= PROVABLE_RECORDS
@@ -306,10 +300,10 @@ class _Certifier:
             if value - before <= STALLED * value:
                 break
             before = value
-            at_hand = self.columns.members, relaxation.solution.x, relaxation.master.n, relaxation.master.cuts
-            cuts = separate(*at_hand)
+            current = self.columns.members, relaxation.solution.x, relaxation.master.n, relaxation.master.cuts
+            cuts = separate(*current)
             if len(cuts) * FEW_CUTS < relaxation.master.n:
-                cuts = np.concatenate([cuts, separate_larger(*at_hand)])
+                cuts = np.concatenate([cuts, separate_larger(*current)])
             if len(cuts) == 0:
                 break
             relaxation.add_cuts(cuts)

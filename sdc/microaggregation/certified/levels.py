@@ -1,29 +1,21 @@
 """Close the gap level by level by enumeration of clusters, in descending order of their roots' duals.
 
 Every partition costs at least ``bound + sum over its clusters of max(0, reduced cost)``. Every cluster has
-one root,
-its record with the largest dual. Let v be the least such sum over the clusters with roots among the first m
-records
-of a partition. A partition that improves on the incumbent, with gap g, contains no other cluster with a
-reduced cost
-of g - v or more. The clusters of the next roots are therefore enumerated up to g - v, for as many roots as an
-integer
-program allows. v is the value of an integer program over the enumerated clusters: each of the first m records
-is
-covered once, every other record at most once. A few expensive records determine most of the gap; after them,
-the
-enumerations of the others are short. At the last level, the program is the set-partitioning program with the
-original
-costs, and its solution is optimal.
+one root, its record with the largest dual. Let v be the least such sum over the clusters with roots among the
+first m records of a partition. A partition that improves on the incumbent, with gap g, contains no other
+cluster with a reduced cost of g - v or more. The clusters of the next roots are therefore enumerated up to g
+- v, for as many roots as an integer program allows. v is the value of an integer program over the enumerated
+clusters: each of the first m records is covered once, every other record at most once. A few expensive
+records determine most of the gap; after them, the enumerations of the others are short. At the last level,
+the program is the set-partitioning program with the original costs, and its solution is optimal.
 
 A small file has one level, because its first records determine little. Branching on pairs within the
-enumerated
-clusters solves it. If there are too many clusters below the gap, those below a share of the gap are
-enumerated.
+enumerated clusters solves it. If there are too many clusters below the gap, those below a share of the gap
+are enumerated.
 
 This is reduced-cost fixing as in Baldacci, Christofides and Mingozzi 2008, "An exact algorithm for the
-vehicle routing
-problem based on the set partitioning formulation with additional cuts", applied to successive sets of rows.
+vehicle routing problem based on the set partitioning formulation with additional cuts", applied to successive
+sets of rows.
 """
 
 from __future__ import annotations
@@ -39,16 +31,14 @@ from microguard.sdc.stop import Deadline
 from scipy import sparse
 
 #: Maximum number of clusters up to each level, as shares of the largest program. The first programs are small
-#: and
-#: determine most of the gap, so that the enumerations of later roots are short.
+#: and determine most of the gap, so that the enumerations of later roots are short.
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 #: A file with at most this many records has one level.
 ONE_LEVEL = 200
 #: Limit on the total number of columns of all nodes of branching, per column of the largest program.
 LOOKS = 40
 #: First, all clusters below this share of the gap are enumerated. Often the incumbent is far from optimal,
-#: and the
-#: optimum is found in a much smaller program.
+#: and the optimum is found in a much smaller program.
 GUESS = 1 / 2
 #: Thresholds, as shares of the remaining gap, that are tried if the next root alone has too many clusters.
 THRESHOLDS = (1 / 2, 1 / 4, 1 / 8)
@@ -199,8 +189,7 @@ def _list(
     """Enumerate the clusters of the next roots; return them, the place of the next root, and the threshold.
 
     The threshold is the remaining gap, for as many roots as possible. If that is none at the last level, all
-    roots
-    are enumerated with a smaller threshold.
+    roots are enumerated with a smaller threshold.
     """
     room = int(share * listing.largest_program) - there
     if room <= 0:

@@ -1,14 +1,10 @@
 """Branching on pairs within an enumerated list of clusters: the cheapest partition into listed clusters.
 
 If every relevant cluster is listed, no pricing is needed. A node is a subset of the list. Its bound is the
-linear
-program over this subset with subset-row cuts, and each node may add cuts. Clusters whose reduced cost reaches
-the
-remaining gap are removed, so the programs shrink as the bound rises. The node with the least bound is split
-first, on
-the pair of records (separated, or in one cluster: Ryan and Foster 1981) whose children both have the largest
-bound
-increase.
+linear program over this subset with subset-row cuts, and each node may add cuts. Clusters whose reduced cost
+reaches the remaining gap are removed, so the programs shrink as the bound rises. The node with the least
+bound is split first, on the pair of records (separated, or in one cluster: Ryan and Foster 1981) whose
+children both have the largest bound increase.
 
 For 10,000 clusters of 100 records, the general integer program takes ten times as long, mostly before its
 first node.
@@ -35,8 +31,7 @@ from scipy import sparse
 #: Number of pairs tried at a node. More pairs reduce the number of nodes but take longer in total.
 TRIED = 3
 #: Maximum number of rounds of cuts at a node, and of cuts per round. A round that closes a smaller share of
-#: the gap
-#: than STALLED is the last one.
+#: the gap than STALLED is the last one.
 ROUNDS, IN_ONE, STALLED = 3, 30, 0.03
 #: A round with fewer cuts on three records also separates cuts on larger sets.
 FEW_CUTS = 5
@@ -169,8 +164,7 @@ class _Tree:
         """Solve a node; return its children that are not pruned, or None if it cannot be completed.
 
         A node cannot be completed at the time limit, or if it has no fractional pair but is not pruned by its
-        own
-        partition.
+        own partition.
         """
         part = _Part(self, node)
         solution = part.solve_with_cuts()
@@ -250,10 +244,10 @@ class _Part:
         for _ in range(ROUNDS):
             if solution is None or solution.bound >= tree.closed:
                 break
-            at_hand = tree.members[self._kept], self.values(solution), self._n, self.cuts
-            cuts = separate(*at_hand, in_all=IN_ONE)
+            current = tree.members[self._kept], self.values(solution), self._n, self.cuts
+            cuts = separate(*current, in_all=IN_ONE)
             if len(cuts) < FEW_CUTS:
-                cuts = np.concatenate([cuts, separate_larger(*at_hand, in_all=IN_ONE)])
+                cuts = np.concatenate([cuts, separate_larger(*current, in_all=IN_ONE)])
             if len(cuts) == 0:
                 break
             before = solution.bound

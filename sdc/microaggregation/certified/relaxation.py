@@ -1,10 +1,9 @@
 """The relaxed master problem over all clusters: column generation with dual smoothing, and cuts.
 
 Each iteration prices at duals between the best known ones (the *centre*) and those of the restricted master
-problem
-(Wentges 1997). A search with limited width is used first, and exact pricing if that finds few columns. Exact
-pricing
-at any duals gives a Lagrangian bound. A clustering has at most floor(n / k) clusters with different roots, so
+problem (Wentges 1997). A search with limited width is used first, and exact pricing if that finds few
+columns. Exact pricing at any duals gives a Lagrangian bound. A clustering has at most floor(n / k) clusters
+with different roots, so
 
     lower_bound = sum of duals - sum of penalties times right-hand sides + sum of rewards
                   + the floor(n / k) smallest reduced costs over the roots.
@@ -39,8 +38,7 @@ _FEW = 20
 #: Share of the evaluations that is reserved for enumeration.
 LISTED_SHARE = 0.2
 #: Only reduced costs below minus this are searched, in units of the mean loss per record. The tolerance
-#: lowers the
-#: bound by at most 1 / k of it per record.
+#: lowers the bound by at most 1 / k of it per record.
 REDUCED_COST_TOLERANCE = 1e-6
 #: A smaller relative gap counts as closed.
 CLOSED = 1e-9
@@ -63,16 +61,16 @@ class Allowance:
 
 
 @dataclass(frozen=True)
-class Prices:
+class DualValues:
     """Duals of the master problem: (n,) duals of records, (cuts,) penalties, (pairs,) rewards."""
 
     duals: np.ndarray
     penalties: np.ndarray
     rewards: np.ndarray
 
-    def towards(self, solution: MasterSolution, share: float) -> Prices:
+    def towards(self, solution: MasterSolution, share: float) -> DualValues:
         """Return `share` times these duals plus 1 - share times those of a solution."""
-        return Prices(
+        return DualValues(
             share * self.duals + (1 - share) * solution.duals,
             share * self.penalties + (1 - share) * solution.penalties,
             share * self.rewards + (1 - share) * solution.rewards,
@@ -107,8 +105,7 @@ class Relaxation:
     ----------
     lower_bound : float
         Best proved lower bound on the cost of a clustering that satisfies the restrictions; minus infinity
-        before
-        the first bound. Enumeration and reduced costs use its duals, `prices`.
+        before the first bound. Enumeration and reduced costs use its `dual_values`.
     solution : MasterSolution or None
         Last solution of the restricted master problem.
     """
@@ -134,9 +131,9 @@ class Relaxation:
         self._allowance = allowance
         self._deadline = deadline
         self._distances = columns.distances
-        self._centre = Prices(centre.astype(float), np.empty(0), np.empty(0))  # centre of the smoothing
-        self._bound_of_centre = -np.inf  # bound since the last change of the rows
-        self.prices = self._centre
+        self._centre = DualValues(centre.astype(float), np.empty(0), np.empty(0))  # centre of the smoothing
+        self._centre_bound = -np.inf  # bound since the last change of the rows
+        self.dual_values = self._centre
 
     @property
     def exhausted(self) -> bool:
@@ -151,20 +148,20 @@ class Relaxation:
         """Add subset-row cuts, which the next `converge` uses."""
         self.master.add_cuts(cuts)
         free = np.zeros(len(cuts))
-        self.prices, self._centre = (
-            replace(prices, penalties=np.concatenate([prices.penalties, free]))
-            for prices in (self.prices, self._centre)
+        self.dual_values, self._centre = (
+            replace(dual_values, penalties=np.concatenate([dual_values.penalties, free]))
+            for dual_values in (self.dual_values, self._centre)
         )
-        self._bound_of_centre = -np.inf
+        self._centre_bound = -np.inf
 
-    def restrict(self, apart: np.ndarray, together: np.ndarray, centre: Prices) -> None:
+    def restrict(self, apart: np.ndarray, together: np.ndarray, centre: DualValues) -> None:
         """Restrict to clusterings that separate some pairs of records and join others in one cluster.
 
         Parameters
         ----------
         apart, together : (pairs, 2) int arrays
             Pairs to separate and pairs to join; they replace those of the last call.
-        centre : Duals
+        centre : DualValues
             Initial duals, with rewards for the pairs that earlier calls have joined.
         """
         self.master.restrict(apart, together)
@@ -174,8 +171,8 @@ class Relaxation:
         required = (self.master.pairs[:, None, :] == together[None, :, :]).all(axis=2).any(axis=1)
         rewards = np.zeros(len(required))
         rewards[: len(centre.rewards)] = centre.rewards
-        self.prices = self._centre = replace(centre, rewards=np.where(required, rewards, 0.0))
-        self.lower_bound = self._bound_of_centre = -np.inf
+        self.dual_values = self._centre = replace(centre, rewards=np.where(required, rewards, 0.0))
+        self.lower_bound = self._centre_bound = -np.inf
 
     def converge(self, tolerance: float, enough: float = np.inf) -> bool:
         """Generate columns until the relative difference of bound and master problem is at most `tolerance`.
@@ -190,26 +187,26 @@ class Relaxation:
             if solution is None:
                 return False
             self.solution = solution
-            if solution.objective - self._bound_of_centre <= tolerance * abs(solution.objective):
+            if solution.objective - self._centre_bound <= tolerance * abs(solution.objective):
                 return True
-            prices = self._centre.towards(solution, share)
+            dual_values = self._centre.towards(solution, share)
             exact = stage == len(_NARROW)
-            priced = self._price(prices, stage)
+            priced = self._price(dual_values, stage)
             added = self.master.add_columns(priced.members)
             if exact and priced.complete:  # a search with limited width proves no bound
-                paid = float(prices.penalties @ cut_limits(self.master.cuts))
+                paid = float(dual_values.penalties @ cut_limits(self.master.cuts))
                 least = priced.least_sum(self._most_clusters)
-                bound = float(prices.duals.sum() - paid + prices.rewards.sum() + least)
-                if bound > self._bound_of_centre:
-                    self._bound_of_centre, self._centre = bound, prices
+                bound = float(dual_values.duals.sum() - paid + dual_values.rewards.sum() + least)
+                if bound > self._centre_bound:
+                    self._centre_bound, self._centre = bound, dual_values
                 if bound > self.lower_bound:
-                    self.lower_bound, self.prices = bound, prices
+                    self.lower_bound, self.dual_values = bound, dual_values
                 if self.lower_bound >= enough:
                     return True
             elif exact:
                 return False
             else:
-                self._centre = prices
+                self._centre = dual_values
             if added == 0 and exact:
                 if share == 0.0:
                     return True
@@ -218,7 +215,7 @@ class Relaxation:
                 stage += 1
         return False
 
-    def at_hand(self, apart: np.ndarray, together: np.ndarray) -> float:
+    def restricted_value(self, apart: np.ndarray, together: np.ndarray) -> float:
         """Return the value of the master problem with other restrictions over the current columns.
 
         It is infinite if the time limit ended the solver.
@@ -237,19 +234,17 @@ class Relaxation:
     @property
     def records_by_dual(self) -> np.ndarray:
         """Positions in descending order of the duals of `lower_bound`, (n,); the root is first."""
-        return np.lexsort((np.arange(self.master.n), -self.prices.duals))
+        return np.lexsort((np.arange(self.master.n), -self.dual_values.duals))
 
     def enumerate(self, threshold: float, first: int, *, per_root: int, most: int) -> tuple[np.ndarray, int]:
         """Enumerate all clusters of the next roots with a reduced cost below `threshold`.
 
         It starts with the root at place `first` of `records_by_dual`. It ends at a root with `per_root` or
-        more
-        clusters, at about `most` clusters in total, or if the allowance is exhausted. The second result is
-        the
-        place of the first root that is not enumerated.
+        more clusters, at about `most` clusters in total, or if the allowance is exhausted. The second result
+        is the place of the first root that is not enumerated.
         """
         priced = self._price(
-            self.prices,
+            self.dual_values,
             len(_NARROW),
             threshold=threshold,
             keep=per_root,
@@ -263,7 +258,7 @@ class Relaxation:
     @property
     def binding(self) -> np.ndarray:
         """Records of the cuts with a positive penalty, (cuts, width)."""
-        return self.master.cuts[self.prices.penalties > 0]
+        return self.master.cuts[self.dual_values.penalties > 0]
 
     def reduced_costs(self) -> np.ndarray:
         """Return the reduced costs of all columns at the duals of `lower_bound`, (columns,)."""
@@ -272,13 +267,13 @@ class Relaxation:
     def reduced_costs_of(self, chosen: np.ndarray) -> np.ndarray:
         """Return the reduced costs of some columns at the duals of `lower_bound`, (chosen,)."""
         incidence = self.columns.incidence(chosen)
-        paid = cut_entries(self.master.cuts, incidence).T @ self.prices.penalties
-        rewarded = cut_entries(self.master.pairs, incidence).T @ self.prices.rewards
-        return self.columns.costs[chosen] - incidence.T @ self.prices.duals + paid - rewarded
+        paid = cut_entries(self.master.cuts, incidence).T @ self.dual_values.penalties
+        rewarded = cut_entries(self.master.pairs, incidence).T @ self.dual_values.rewards
+        return self.columns.costs[chosen] - incidence.T @ self.dual_values.duals + paid - rewarded
 
     def _price(
         self,
-        prices: Prices,
+        dual_values: DualValues,
         stage: int,
         threshold: float | None = None,
         keep: int = 2,
@@ -286,15 +281,15 @@ class Relaxation:
         roots: tuple[int, int] | None = None,
     ) -> Priced:
         width, root_work = _NARROW[stage] if stage < len(_NARROW) else (None, None)
-        active, rewarded = prices.penalties > 0, prices.rewards > 0
+        active, rewarded = dual_values.penalties > 0, dual_values.rewards > 0
         k = self.columns.k  # without cuts no larger cluster is needed, with cuts few are
         largest = min(k + int(active.any()), 2 * k - 1) if stage < len(_NARROW) else None
         priced = price(
             self._distances,
             k,
-            prices.duals,
-            Cuts(self.master.cuts[active], prices.penalties[active]),
-            rewards=Rewards(self.master.pairs[rewarded], prices.rewards[rewarded]),
+            dual_values.duals,
+            Cuts(self.master.cuts[active], dual_values.penalties[active]),
+            rewards=Rewards(self.master.pairs[rewarded], dual_values.rewards[rewarded]),
             threshold=-self._tolerance if threshold is None else threshold,
             largest=largest,
             keep=keep,

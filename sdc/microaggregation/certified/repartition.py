@@ -1,8 +1,7 @@
 """The cheapest partition of some records into columns of a pool, by an integer program.
 
 The subset-row cuts of the relaxation are additional rows. They are valid for every clustering and only help
-to prove
-optimality.
+to prove optimality.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from microguard.sdc.microaggregation.certified.odd_set_cuts import separate_larg
 from microguard.sdc.microaggregation.certified.subset_row_cuts import WIDTH, separate
 from microguard.sdc.microaggregation.column_generation.columns import as_members
 from microguard.sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
-from microguard.sdc.microaggregation.global_bound.bound import WORK, file_bound
+from microguard.sdc.microaggregation.global_bound.bound import WORK, global_bound
 from microguard.sdc.microaggregation.minimality_attack_mitigation import merged
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.nominal import partition, transport
@@ -90,7 +90,7 @@ def more_records() -> None:
     microaggregate(points, 3, algorithm="vmdav", gain=1.1)
     microaggregate(points[:24], 3, effort="exact")
     diversify(points, np.arange(48) // 2, Diversity.of(codes, 3))
-    file_bound(points, 5, work=WORK["exact"])
+    global_bound(points, 5, work=WORK["exact"])
     frame = pd.DataFrame(random.integers(0, 3, (40, 4)), columns=list("abcd"))
     partition(frame, 5, effort="fast")
     partition(frame[["a", "b"]], 3, effort="fast")

@@ -11,7 +11,7 @@ from microguard.sdc.clusters.weight_shares import spread, trimmed
 from microguard.sdc.errors import SdcError
 from microguard.sdc.microaggregation import individual_ranking, microaggregate
 from microguard.sdc.microaggregation.bounds import nearest_neighbour_bound
-from microguard.sdc.microaggregation.global_bound.bound import file_bound
+from microguard.sdc.microaggregation.global_bound.bound import global_bound
 from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
 from microguard.sdc.microaggregation.nearest_records import nearest_records
 from microguard.sdc.microaggregation.principal_cuts import CutTree, cut_into_blocks
@@ -72,7 +72,7 @@ FUNCTIONS = {
     "nearest_records": (lambda points: nearest_records(points, 2), POINTS),
     "nearest_neighbours": (lambda points: nearest_neighbours(points, 2, trees=1, seed=0), POINTS),
     "nearest_neighbour_bound": (lambda points: nearest_neighbour_bound(points, 3), POINTS),
-    "file_bound": (lambda points, reach: file_bound(points, 3, reach=reach), POINTS, WEIGHTS),
+    "file_bound": (lambda points, reach: global_bound(points, 3, reach=reach), POINTS, WEIGHTS),
     "nearer_and_tied": (linked, POINTS, CODES, WEIGHTS),
     "microaggregate": (labels_of, POINTS, WEIGHTS, CODES),
     "individual_ranking": (lambda points: individual_ranking(points, 3).labels, POINTS),

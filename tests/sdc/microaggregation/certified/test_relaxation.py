@@ -18,7 +18,7 @@ K = 3
 
 def bound_at_its_duals(relaxation: Relaxation, values: np.ndarray) -> float:
     """Lagrangian bound by looking at every cluster."""
-    n, duals, penalties = len(values), relaxation.prices.duals, relaxation.prices.penalties
+    n, duals, penalties = len(values), relaxation.dual_values.duals, relaxation.dual_values.penalties
     place = np.argsort(relaxation.records_by_dual)
     least = np.zeros(n)
     for cluster in all_clusters(n, K):
@@ -46,8 +46,8 @@ def test_the_bound_holds_at_the_duals_that_clusters_are_listed_with(
             relaxation.converge(tolerance)
             assert relaxation.solution is not None
             assert relaxation.lower_bound == pytest.approx(bound_at_its_duals(relaxation, values), abs=1e-4)
-            at_hand = columns.members, relaxation.solution.x, 13, relaxation.master.cuts
-            cuts = np.concatenate([separate(*at_hand), separate_larger(*at_hand)])
+            current = columns.members, relaxation.solution.x, 13, relaxation.master.cuts
+            cuts = np.concatenate([separate(*current), separate_larger(*current)])
             if len(cuts):
                 relaxation.add_cuts(cuts)
                 assert relaxation.lower_bound == pytest.approx(

@@ -1,4 +1,4 @@
-"""Depth-first search over the parts of a root for those of least excess (`cheapest_parts`)."""
+"""Depth-first search over the columns of a root for those with the least reduced cost (`column_pricing`)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.exact_pricing.candidate_lists import insert
 from microguard.sdc.microaggregation.global_bound.candidates import Candidates, fitting
-from microguard.sdc.microaggregation.global_bound.part_costs import squared_distance
+from microguard.sdc.microaggregation.global_bound.column_costs import squared_distance
 
-#: Members still to come from which on a node's pairs are summed anew: below, it costs more than it prunes.
+#: Pair costs are recomputed for a node with at least this many missing members; for fewer it costs more than
+#: it saves.
 _TIGHTENED_REST = 3
-#: Passes of tightening a root's candidates by their distances to each other.
+#: Maximum number of passes that tighten a root's candidates by their pair costs.
 _TIGHTENING_PASSES = 2
 
 
 class Scratch(NamedTuple):
-    """Room for one search: a list per depth, costs and sums of pairs by place in the root's list."""
+    """Work arrays of one search: a list per depth, pair costs and their sums by place in the root's list."""
 
     lists: np.ndarray
     gains: np.ndarray
@@ -39,16 +40,16 @@ def search(
     base: float,
     evaluations: int,
     members: np.ndarray,
-    found: np.ndarray,
+    reduced_costs: np.ndarray,
     scratch: Scratch,
 ) -> tuple[float, int]:
-    """Depth first over the parts of m records of a root; what none is below, and the work."""
+    """Search the columns of m records of a root; return a lower bound of their reduced costs and the work."""
     lists, gains, worth, pair, half, least = scratch
-    others, fee, work = m - 1, (t - m) / (t * m), 0
+    others, factor, work = m - 1, (t - m) / (t * m), 0
     if others > 1:
         for _ in range(_TIGHTENING_PASSES):
             before = count
-            _fill_pairs(values, reach, candidates, count, m, fee, pair)
+            _fill_pairs(values, reach, candidates, count, m, factor, pair)
             for a in range(count):
                 lists[0, a] = a
             _sum_pairs(lists[0], count, others, pair, half[0])
@@ -63,7 +64,7 @@ def search(
             if count == before:
                 break
         if count < before:
-            _fill_pairs(values, reach, candidates, count, m, fee, pair)
+            _fill_pairs(values, reach, candidates, count, m, factor, pair)
             for a in range(count):
                 lists[0, a] = a
             _sum_pairs(lists[0], count, others, pair, half[0])
@@ -75,9 +76,9 @@ def search(
         lists[0, b] = ranking[b]
         gains[0, b], worth[0, b] = candidates.gains[ranking[b]], candidates.worth[ranking[b]]
     length, position, summed = np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros(m, np.int64)
-    cost, part = np.empty(m), np.empty(m, dtype=np.int64)
-    length[0], cost[0], part[0] = count, base, root
-    lowest, most, dearest = 0.0, work + evaluations, found.max()
+    cost, column = np.empty(m), np.empty(m, dtype=np.int64)
+    length[0], cost[0], column[0] = count, base, root
+    lowest, most, worst = 0.0, work + evaluations, reduced_costs.max()
     depth = 0
     while depth >= 0:
         rest, b = others - depth, position[depth]
@@ -86,20 +87,20 @@ def search(
             bound = cost[depth]
             for a in range(b, b + rest):
                 bound += worth[depth, a]
-        if bound >= min(0.0, dearest) or work > most:
-            lowest = min(lowest, bound)  # of what is left below: nothing dearer than the parts met matters
+        if bound >= min(0.0, worst) or work > most:
+            lowest = min(lowest, bound)  # bound on the pruned columns
             depth -= 1
             continue
         position[depth] += 1
         work += 1
         member = lists[depth, b]
         reached = cost[depth] + gains[depth, b]
-        part[depth + 1] = candidates.records[member]
+        column[depth + 1] = candidates.records[member]
         if rest == 1:
             lowest = min(lowest, reached)
-            if reached < min(0.0, dearest):
-                keep_part(members, found, part, reached)
-                dearest = found.max()
+            if reached < min(0.0, worst):
+                keep_column(members, reduced_costs, column, reached)
+                worst = reduced_costs.max()
             continue
         child, left = depth + 1, rest - 1
         sums = half[summed[depth]]
@@ -136,24 +137,24 @@ def _fill_pairs(
     candidates: Candidates,
     count: int,
     m: int,
-    fee: float,
+    factor: float,
     pair: np.ndarray,
 ) -> None:
-    """What each pair of candidates costs, by their places."""
+    """Compute the pair costs of the candidates, by their places."""
     for a in range(count):
         i = candidates.records[a]
         for b in range(a):
             j = candidates.records[b]
             between = squared_distance(values, i, j) / m
-            if fee > 0.0:
-                between += 2.0 * fee * reach[i] * reach[j]
+            if factor > 0.0:
+                between += 2.0 * factor * reach[i] * reach[j]
             pair[a, b] = between
             pair[b, a] = between
 
 
 @kernel
 def _sum_pairs(listed: np.ndarray, count: int, others: int, pair: np.ndarray, half: np.ndarray) -> None:
-    """Half the sums of the 0, 1, 2, ... cheapest pairs of each listed candidate with other listed ones."""
+    """Compute half the sums of the 0, 1, 2, ... smallest pair costs within the list for each candidate."""
     for a in range(count):
         sums = half[listed[a]]
         sums[0] = 0.0
@@ -177,7 +178,7 @@ def _tightened(
     half: np.ndarray,
     least: np.ndarray,
 ) -> int:
-    """Value a node's list by its own pairs and keep what fits; how many are kept."""
+    """Recompute the worths of a node's list by its pair costs, and prune; return the remaining number."""
     _sum_pairs(listed, count, left, pair, half)
     least[:left] = np.inf
     for a in range(count):
@@ -194,7 +195,7 @@ def _tightened(
 
 @kernel
 def _sort(listed: np.ndarray, gains: np.ndarray, worth: np.ndarray, count: int) -> None:
-    """Order by worth, ties as they were (insertion sort: lists are short, nearly sorted)."""
+    """Sort stably by worth (insertion sort, because lists are short and nearly sorted)."""
     for a in range(1, count):
         j, gain, value = listed[a], gains[a], worth[a]
         b = a - 1
@@ -205,11 +206,13 @@ def _sort(listed: np.ndarray, gains: np.ndarray, worth: np.ndarray, count: int) 
 
 
 @kernel
-def keep_part(members: np.ndarray, found: np.ndarray, part: np.ndarray, excess: float) -> None:
-    """Keep a part; where there is no room left, in place of the dearest."""
-    slot = np.argmax(found)
-    if excess < found[slot]:
-        found[slot] = excess
+def keep_column(
+    members: np.ndarray, reduced_costs: np.ndarray, column: np.ndarray, reduced_cost: float
+) -> None:
+    """Store a column in place of the worst one, if it is better."""
+    slot = np.argmax(reduced_costs)
+    if reduced_cost < reduced_costs[slot]:
+        reduced_costs[slot] = reduced_cost
         members[slot, :] = -1
-        for b in range(len(part)):
-            members[slot, b] = part[b]
+        for b in range(len(column)):
+            members[slot, b] = column[b]
